@@ -1,0 +1,234 @@
+"""The delegate contract: what a delegate sees, and the low-level interface.
+
+Most delegates implement :class:`~delegraph.delegation.simple_delegate.SimpleDelegateInterface`;
+:class:`Delegate` is for those that do their own partitioning.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+from typing import TYPE_CHECKING, Any, Protocol
+
+from delegraph.kernels.registration import Node, OpContext, Registration
+from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from delegraph.kernels.tensor import Tensor
+
+
+class DelegateFlags(IntFlag):
+    """Abilities of a delegate. Source: TfLiteDelegateFlags, tflite/core/c/common.h."""
+
+    NONE = 0
+    ALLOW_DYNAMIC_TENSORS = 1
+    REQUIRE_PROPAGATED_SHAPES = 2
+    PER_OPERATOR_PROFILING = 4
+    HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a delegate leaves a node to others. Falsy, so ``if supported:`` reads as expected.
+
+    Attributes:
+        constraint: short stable id, ``"dtype"``, ``"op"``, ``"rank"``; letters, digits, ``-_.``.
+        message: one sentence for people; made from the other fields when empty.
+        actual: what the node has.
+        expected: what the delegate needs.
+        tensor: index of the tensor concerned, None when it is the node as a whole.
+    """
+
+    constraint: str
+    message: str = ""
+    actual: object = None
+    expected: object = None
+    tensor: int | None = None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        if self.message:
+            return self.message
+        parts = [self.constraint]
+        if self.actual is not None:
+            parts.append(f"is {self.actual}")
+        if self.expected is not None:
+            parts.append(f"needs {self.expected}")
+        where = "" if self.tensor is None else f" (tensor {self.tensor})"
+        return " ".join(parts[:1]) + (": " if len(parts) > 1 else "") + ", ".join(parts[1:]) + where
+
+
+NO_REASON = Rejection("no-reason", "no reason given")
+"""Recorded for a delegate that answers with a bare ``False``."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateOptions:
+    """How much a simple delegate takes.
+
+    Source:
+        SimpleDelegateInterface::Options, tflite/delegates/utils/simple_delegate.h.
+
+    Attributes:
+        max_delegated_partitions: take at most this many partitions, largest first; 0 is no limit.
+        min_nodes_per_partition: leave partitions with fewer nodes; 0 is no limit.
+    """
+
+    max_delegated_partitions: int = 0
+    min_nodes_per_partition: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateParams:
+    """The partition that one delegate kernel replaces.
+
+    Source:
+        TfLiteDelegateParams, tflite/core/c/common.h.
+
+    Attributes:
+        delegate: the delegate that took it; None in a preview.
+        nodes_to_replace: node indices in execution order.
+        input_tensors: tensor indices read from outside, sorted; constants are among them.
+        output_tensors: tensor indices that others read, sorted.
+    """
+
+    delegate: object | None
+    nodes_to_replace: tuple[int, ...]
+    input_tensors: tuple[int, ...]
+    output_tensors: tuple[int, ...]
+    context: Any = field(default=None, repr=False, compare=False)
+
+    def as_model(self) -> bytes:
+        """Return the partition as a stand-alone ``.tflite`` file.
+
+        Its inputs are the non-constant ``input_tensors`` in their order, its outputs the
+        ``output_tensors``; constants, quantization, options and tensor names are kept.
+        """
+        from delegraph.delegation.partition_model import partition_as_model
+
+        return partition_as_model(self.context, self)
+
+
+class DelegateContext(OpContext, Protocol):
+    """What a delegate sees of a subgraph. Each host (runtime, LiteRT bridge) implements it.
+
+    Source:
+        TfLiteContext, tflite/core/c/common.h.
+    """
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's inputs."""
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's outputs."""
+
+    @property
+    def variables(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's variables."""
+
+    @property
+    def subgraph_index(self) -> int:
+        """Position of this subgraph in the model."""
+
+    def get_execution_plan(self) -> tuple[int, ...]:
+        """Return the node indices in execution order, delegate nodes of earlier delegates included."""
+
+    def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
+        """Return a node and its implementation.
+
+        Raises:
+            ArgumentError: no node has that index.
+        """
+
+    def preview_delegate_partitioning(self, nodes: Sequence[int]) -> list[DelegateParams]:
+        """Return the partitions that replacing *nodes* would give, in execution order.
+
+        Raises:
+            PartitionError: the graph cannot be partitioned.
+        """
+
+    def replace_node_subsets_with_delegate_kernels(
+        self, registration: Registration, nodes: Sequence[int], delegate: object
+    ) -> None:
+        """Replace *nodes* by delegate nodes, one for each partition, run by *registration*.
+
+        Every delegate node has a :class:`DelegateParams` as its ``options``; ``registration.init``
+        is called with it at once. No nodes: nothing changes. Only while a delegate is applied.
+
+        Raises:
+            PartitionError: the graph cannot be partitioned.
+            DelegateError: another delegate owns an output.
+        """
+
+    def add_tensors(self, count: int) -> int:
+        """Append tensors without type or shape; return the index of the first."""
+
+    def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
+        """Give a tensor that was added by a delegate its type."""
+
+    def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
+        """Return a metadata entry of the model, ``[bytes], uint8``.
+
+        Raises:
+            ArgumentError: the model has no such entry.
+        """
+
+
+class Delegate(ABC):
+    """A delegate that does its own partitioning. Source: TfLiteDelegate, tflite/core/c/common.h.
+
+    The same object may be applied to several interpreters.
+    """
+
+    @property
+    def flags(self) -> DelegateFlags:
+        """Abilities; none by default: such a delegate is static and refuses dynamic graphs."""
+        return DelegateFlags.NONE
+
+    @abstractmethod
+    def name(self) -> str:
+        """Return the name that reports and errors show."""
+
+    @abstractmethod
+    def prepare(self, context: DelegateContext) -> None:
+        """Claim nodes of one subgraph; called once each time the delegate is applied.
+
+        Looks through ``context`` and calls ``replace_node_subsets_with_delegate_kernels``. What it
+        raises makes the application fail, and the graph is restored.
+        """
+
+    def rejections(self) -> dict[int, Rejection]:
+        """Return why nodes were left, by node index, for the subgraph prepared last."""
+        return {}
+
+    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Copy the delegate's own buffer ``tensor.buffer_handle`` to ``tensor.data``.
+
+        Raises:
+            DelegateError: by default: the delegate keeps no buffers.
+        """
+        from delegraph.errors import DelegateError
+
+        raise DelegateError(f"delegate {self.name()!r} has no buffer to copy {tensor!r} from")
+
+    def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Copy ``tensor.data`` to the delegate's own buffer ``tensor.buffer_handle``.
+
+        Raises:
+            DelegateError: by default: the delegate keeps no buffers.
+        """
+        from delegraph.errors import DelegateError
+
+        raise DelegateError(f"delegate {self.name()!r} has no buffer to copy {tensor!r} to")
+
+    def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
+        """Release the delegate's own buffer; nothing by default."""

@@ -1,0 +1,92 @@
+"""Every exception Delegraph raises on purpose.
+
+DelegraphError
+  + ModelError                the model cannot be used
+    - MalformedModelError     (ValueError) the bytes are not a sound TFLite file; raised while loading
+    - NodeError               (RuntimeError) one node failed to prepare or to run
+      - UnresolvedOpError     a custom operator that neither a kernel nor a delegate provides
+  + OperatorError             (RuntimeError) raised inside a kernel; the runtime turns it into NodeError
+  + StateError                (RuntimeError) a call at the wrong time, e.g. invoke before allocate
+  + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
+  + PartitionError            (ValueError) a graph that cannot be partitioned
+  + DelegateError             (RuntimeError) a delegate could not be applied; the graph is as before
+  + PluginError               an installed plugin is at fault, or the one asked for is missing
+    - PluginLoadError         (RuntimeError) it is installed and cannot be used
+    - UnknownDelegateError    (ValueError) no installed plugin provides that name
+    - AmbiguousDelegateError  (ValueError) two distributions provide that name
+    - PluginOptionError       (ValueError) an option that the delegate does not have, or a bad value
+
+The built-in bases are the types the official interpreter raises at the same mistakes.
+"""
+
+from __future__ import annotations
+
+
+class DelegraphError(Exception):
+    """Base of everything raised on purpose."""
+
+
+class ModelError(DelegraphError):
+    """The model cannot be used: damaged, of an unknown version, or a node that cannot work."""
+
+
+class MalformedModelError(ModelError, ValueError):
+    """The bytes are not a sound TFLite flatbuffer; the message names the byte or the table."""
+
+
+class NodeError(ModelError, RuntimeError):
+    """A node failed to prepare or to invoke.
+
+    Attributes:
+        node_index: index of the node in its subgraph's node list.
+        op: operator name, ``CONV_2D``, the custom name, or the delegate's name.
+    """
+
+    def __init__(self, message: str, *, node_index: int, op: str) -> None:
+        super().__init__(message)
+        self.node_index = node_index
+        self.op = op
+
+
+class UnresolvedOpError(NodeError):
+    """Custom operators remain that no kernel and no delegate provides."""
+
+
+class OperatorError(DelegraphError, RuntimeError):
+    """A kernel refuses its node or its data; raised by kernels, reported as :class:`NodeError`."""
+
+
+class StateError(DelegraphError, RuntimeError):
+    """A call that is not possible now; the message says which call must come first."""
+
+
+class ArgumentError(DelegraphError, ValueError):
+    """An argument has the wrong index, type, shape or value."""
+
+
+class PartitionError(DelegraphError, ValueError):
+    """A graph that cannot be partitioned: bad node id, bad control edge, or a cycle."""
+
+
+class DelegateError(DelegraphError, RuntimeError):
+    """A delegate could not be applied; the graph is as it was before that delegate."""
+
+
+class PluginError(DelegraphError):
+    """An installed plugin is at fault, or the one asked for is not there."""
+
+
+class PluginLoadError(PluginError, RuntimeError):
+    """A plugin is installed but broken, disabled or of another API version."""
+
+
+class UnknownDelegateError(PluginError, ValueError):
+    """No installed plugin provides the delegate asked for."""
+
+
+class AmbiguousDelegateError(PluginError, ValueError):
+    """Several distributions provide the delegate; ``dist:name`` tells them apart."""
+
+
+class PluginOptionError(PluginError, ValueError):
+    """An option that the delegate does not have, or a value it cannot take."""

@@ -1,0 +1,177 @@
+"""The immutable, typed view of a model: what the file declares, before anything runs.
+
+``TensorSpec``, ``Operator`` and ``SubgraphSpec`` are declarations; their living counterparts are
+the ``Tensor`` and ``Node`` of :mod:`delegraph.kernels` and the ``Subgraph`` of
+:mod:`delegraph.runtime`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.schema.enums import BuiltinOperator, TensorType
+
+if TYPE_CHECKING:
+    from delegraph.schema.table import Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantization:
+    """How stored integers stand for real numbers: ``real = scale * (q - zero_point)``.
+
+    Attributes:
+        scales: ``[K], float32`` (float16 for blockwise); K is 1 per tensor, else one a channel.
+        zero_points: ``[K], int32``; empty for blockwise quantization.
+        quantized_dimension: axis of the channels; 0 when per tensor.
+        block_size: elements that share a scale along the last axis; 0 when not blockwise.
+    """
+
+    scales: NDArray[np.floating]
+    zero_points: NDArray[np.int32]
+    quantized_dimension: int = 0
+    block_size: int = 0
+
+    @property
+    def scale(self) -> float:
+        """The per-tensor scale (the first one when per channel)."""
+        return float(self.scales[0])
+
+    @property
+    def zero_point(self) -> int:
+        """The per-tensor zero point (the first one when per channel)."""
+        return int(self.zero_points[0]) if len(self.zero_points) else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DimensionMetadata:
+    """One dimension of a sparse tensor.
+
+    Attributes:
+        dense_size: length of a dense dimension; 0 for a sparse (CSR) one.
+        array_segments: CSR row starts, ``[rows + 1], int32``; None for a dense dimension.
+        array_indices: CSR column indices, ``[stored], int32``; None for a dense dimension.
+    """
+
+    dense_size: int
+    array_segments: NDArray[np.int32] | None = None
+    array_indices: NDArray[np.int32] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparsity:
+    """Storage order of a sparse constant. Source: ``SparsityParameters`` of the schema."""
+
+    traversal_order: tuple[int, ...]
+    block_map: tuple[int, ...]
+    dim_metadata: tuple[DimensionMetadata, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorSpec:
+    """A tensor as the file declares it.
+
+    Attributes:
+        index: position in its subgraph's tensor list.
+        name: may be empty and need not be unique.
+        type: element type.
+        shape: declared dimensions; unknown ones are given as 1 here.
+        shape_signature: the same with -1 for each unknown dimension; equals ``shape`` when the
+            file has none.
+        data: the constant's raw bytes, ``[bytes], uint8``, a read-only view of the file; None when
+            the tensor is computed.
+        is_variable: keeps its value between invokes.
+        quantization: None for tensors without scales.
+        sparsity: None for dense tensors.
+        has_rank: False with an empty shape means that the rank is unknown.
+        buffer: index in the model's buffer list.
+        external_buffer: id of an external buffer group entry; 0 for none.
+    """
+
+    index: int
+    name: str
+    type: TensorType
+    shape: tuple[int, ...]
+    shape_signature: tuple[int, ...]
+    data: NDArray[np.uint8] | None = None
+    is_variable: bool = False
+    quantization: Quantization | None = None
+    sparsity: Sparsity | None = None
+    has_rank: bool = False
+    buffer: int = 0
+    external_buffer: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    """One operator call as the file declares it.
+
+    Attributes:
+        index: position in its subgraph's operator list.
+        name: ``CONV_2D``, or the custom code of a custom operator.
+        builtin_code: ``BuiltinOperator.CUSTOM`` for custom operators.
+        version: operator version, from 1.
+        inputs: tensor indices; -1 for an optional input that is absent.
+        outputs: tensor indices.
+        intermediates: tensor indices that carry quantization of inner values (LSTM).
+        options: typed options named as in the schema (``Conv2DOptions``), None without any.
+        custom_options: raw bytes of a custom operator, ``[bytes], uint8``, a view; None if absent.
+    """
+
+    index: int
+    name: str
+    builtin_code: BuiltinOperator
+    version: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    intermediates: tuple[int, ...] = ()
+    options: Table | None = None
+    custom_options: NDArray[np.uint8] | None = None
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether this is a custom operator."""
+        return self.builtin_code == BuiltinOperator.CUSTOM
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubgraphSpec:
+    """A subgraph: tensors, and operators in topological order."""
+
+    index: int
+    name: str
+    tensors: tuple[TensorSpec, ...]
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """A named way to call a subgraph: input and output names to tensor indices."""
+
+    key: str
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+    subgraph_index: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """A whole model. Load one with :func:`delegraph.graph.load_model`.
+
+    Attributes:
+        content: the mapped file, ``[bytes], uint8``; every constant is a view into it.
+        metadata: entry name to raw bytes.
+    """
+
+    version: int
+    description: str
+    subgraphs: tuple[SubgraphSpec, ...]
+    signatures: tuple[Signature, ...]
+    metadata: Mapping[str, NDArray[np.uint8]]
+    content: NDArray[np.uint8] = field(repr=False)

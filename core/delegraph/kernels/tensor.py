@@ -1,0 +1,163 @@
+"""The living tensor that kernels, delegates and the interpreter share."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, byte_size
+from delegraph.graph.model import Quantization, Sparsity, TensorSpec
+from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
+
+
+class AllocationType(IntEnum):
+    """Where a tensor's data lives. Source: TfLiteAllocationType, tflite/core/c/common.h."""
+
+    NONE = 0
+    MMAP_RO = 1
+    ARENA_RW = 2
+    ARENA_RW_PERSISTENT = 3
+    DYNAMIC = 4
+    PERSISTENT_RO = 5
+    CUSTOM = 6
+    VARIANT_OBJECT = 7
+    NON_CPU = 8
+
+
+class Tensor:
+    """A tensor of a running subgraph. Source: TfLiteTensor, tflite/core/c/common.h.
+
+    Attributes:
+        index: position in the subgraph's tensor list.
+        name: the file's name for it; may be empty.
+        type: element type.
+        dtype: the NumPy dtype of ``data``, except for packed 2- and 4-bit types.
+        shape: current dimensions. Change it by ``context.resize_tensor`` only.
+        shape_signature: declared dimensions, -1 where unknown.
+        data: the values, an array of ``shape`` and ``dtype``; None until memory is allocated.
+            Constants are read-only views of the model file. The array may be another one after
+            each allocation, so a kernel keeps the tensor and reads ``data`` when it runs.
+            Packed types (INT4, UINT4, INT2) hold their bytes: ``[bytes], uint8``. A sparse
+            constant holds its stored values: ``[stored], dtype``. STRING holds ``bytes`` objects.
+        allocation_type: where ``data`` lives.
+        is_variable: keeps its value between invokes.
+        quantization: scales and zero points, or None.
+        sparsity: storage order of a sparse constant, or None.
+        delegate: the delegate that produces it, or None.
+        buffer_handle: the delegate's handle of its own copy; -1 for none.
+        data_is_stale: whether only the delegate's copy is up to date.
+    """
+
+    __slots__ = (
+        "allocation_type",
+        "buffer_handle",
+        "data",
+        "data_is_stale",
+        "delegate",
+        "dtype",
+        "index",
+        "is_variable",
+        "name",
+        "quantization",
+        "shape",
+        "shape_signature",
+        "sparsity",
+        "type",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        type: TensorType,
+        shape: tuple[int, ...],
+        *,
+        name: str = "",
+        data: NDArray[Any] | None = None,
+        allocation_type: AllocationType = AllocationType.ARENA_RW,
+        shape_signature: tuple[int, ...] | None = None,
+        is_variable: bool = False,
+        quantization: Quantization | None = None,
+        sparsity: Sparsity | None = None,
+    ) -> None:
+        self.index = index
+        self.name = name
+        self.type = type
+        self.dtype: np.dtype[Any] = NUMPY_DTYPES[type]
+        self.shape = shape
+        self.shape_signature = shape if shape_signature is None else shape_signature
+        self.data: Any = data  # an ndarray once allocated; Any spares every kernel a cast
+        self.allocation_type = allocation_type
+        self.is_variable = is_variable
+        self.quantization = quantization
+        self.sparsity = sparsity
+        self.delegate: object | None = None
+        self.buffer_handle = -1
+        self.data_is_stale = False
+
+    @classmethod
+    def from_spec(cls, spec: TensorSpec, data: NDArray[Any] | None) -> Self:
+        """Return the tensor that *spec* declares; *data* is its decoded constant, if it has one."""
+        if data is not None:
+            allocation = AllocationType.MMAP_RO
+        elif spec.is_variable:
+            allocation = AllocationType.ARENA_RW_PERSISTENT
+        elif spec.type in (TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT):
+            allocation = AllocationType.DYNAMIC
+        else:
+            allocation = AllocationType.ARENA_RW
+        return cls(
+            spec.index,
+            spec.type,
+            spec.shape,
+            name=spec.name,
+            data=data,
+            allocation_type=allocation,
+            shape_signature=spec.shape_signature,
+            is_variable=spec.is_variable,
+            quantization=spec.quantization,
+            sparsity=spec.sparsity,
+        )
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the value comes from the model file and never changes."""
+        return self.allocation_type == AllocationType.MMAP_RO
+
+    @property
+    def is_constant_or_persistent(self) -> bool:
+        """Whether the value is known when nodes are prepared."""
+        return self.allocation_type in (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the shape is known only while invoking."""
+        return self.allocation_type == AllocationType.DYNAMIC
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether several elements share a byte (INT4, UINT4, INT2)."""
+        return self.type in BITS
+
+    @property
+    def scale(self) -> float:
+        """The per-tensor scale; 0.0 without quantization, as in TFLite."""
+        return 0.0 if self.quantization is None else self.quantization.scale
+
+    @property
+    def zero_point(self) -> int:
+        """The per-tensor zero point; 0 without quantization."""
+        return 0 if self.quantization is None else self.quantization.zero_point
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the current shape; 0 for STRING, RESOURCE and VARIANT."""
+        return byte_size(self.type, self.shape)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.index}, {self.name!r}, {self.type.name}{list(self.shape)})"
