@@ -1,0 +1,1 @@
+"""Imports every kernel module, which fills the op table."""
