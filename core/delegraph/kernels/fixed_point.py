@@ -1,0 +1,170 @@
+"""Fixed-point multiplication as TFLite's integer kernels do it, bit for bit.
+
+A real multiplier M is stored as a 31-bit mantissa m and a shift s: ``M = m * 2**(s - 31)``.
+``x * M`` is then rounded to an integer; the kernels disagree on how, so each way has its function:
+
+===============================================  ================================================
+:func:`multiply_by_quantized_multiplier`         most kernels: rounds twice, the second time with
+                                                 halves away from zero
+:func:`multiply_by_quantized_multiplier_gemm`    matrix products (ruy on x86): rounds twice, both
+                                                 times with halves up
+:func:`multiply_by_quantized_multiplier_int64`   int16 activations: 15-bit mantissa, rounds once
+===============================================  ================================================
+
+All take integer arrays of any width and broadcast multiplier and shift against them, so a channel's
+own multiplier is an array as long as the last axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray: TypeAlias = NDArray[Any]
+"""An integer array of any width."""
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """Return the Q31 mantissa and the left shift that stand for *real*.
+
+    Multipliers below 2**-32 become ``(0, 0)``.
+
+    >>> quantize_multiplier(0.375)
+    (1610612736, -1)
+
+    Source:
+        QuantizeMultiplier, tflite/kernels/internal/quantization_util.cc.
+    """
+    if real == 0.0 or not math.isfinite(real):
+        return 0, 0
+    fraction, shift = math.frexp(real)
+    mantissa = round_half_away(fraction * (1 << 31))
+    if mantissa == 1 << 31:
+        mantissa //= 2
+        shift += 1
+    if shift < -31:
+        return 0, 0
+    return mantissa, shift
+
+
+def quantize_multipliers(reals: Iterable[float]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return mantissas and shifts of several multipliers: two ``[K], int64`` arrays."""
+    pairs = [quantize_multiplier(real) for real in reals]
+    table = np.array(pairs, np.int64).reshape(-1, 2)
+    return table[:, 0].copy(), table[:, 1].copy()
+
+
+def round_half_away(value: float) -> int:
+    """Return the nearest integer, halves away from zero (C's ``round``).
+
+    >>> round_half_away(-2.5), round_half_away(2.5), round_half_away(2.49)
+    (-3, 3, 2)
+    """
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+def saturating_rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDArray[np.int32]:
+    """Return ``a * b / 2**31`` rounded to nearest, halves up: int32, broadcast.
+
+    Args:
+        a: int32 values, in an array of any integer dtype.
+        b: the same, or one number.
+
+    >>> saturating_rounding_doubling_high_mul(np.array([3, -3, -(2**31)]), 2**30).tolist()
+    [2, -1, -1073741824]
+
+    Source:
+        SaturatingRoundingDoublingHighMul, gemmlowp/fixedpoint/fixedpoint.h.
+    """
+    product = np.multiply(a, b, dtype=np.int64)
+    product += 1 << 30
+    product >>= 31
+    return np.minimum(product, INT32_MAX).astype(np.int32)  # only MIN * MIN is too large
+
+
+def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
+    """Return ``x / 2**exponent`` rounded to nearest, halves away from zero, in *x*'s dtype.
+
+    >>> rounding_divide_by_pot(np.array([5, -5, 6, -6]), 2).tolist()
+    [1, -1, 2, -2]
+
+    Source:
+        RoundingDivideByPOT, gemmlowp/fixedpoint/fixedpoint.h.
+    """
+    exponent = np.asarray(exponent, x.dtype)
+    mask = (np.ones((), x.dtype) << exponent) - 1
+    threshold = (mask >> 1) + (x < 0)
+    return np.asarray((x >> exponent) + ((x & mask) > threshold), x.dtype)
+
+
+def multiply_by_quantized_multiplier(
+    x: IntArray, multiplier: IntArray | int, shift: IntArray | int
+) -> NDArray[np.int32]:
+    """Return ``x * multiplier * 2**(shift - 31)`` as most integer kernels round it.
+
+    Args:
+        x: int32 values, in an array of any integer dtype.
+        multiplier: Q31 mantissa from :func:`quantize_multiplier`.
+        shift: its left shift; negative shifts right.
+
+    Source:
+        MultiplyByQuantizedMultiplier(int32_t, ...), tflite/kernels/internal/common.cc.
+    """
+    high, right = _doubling_high_mul(x, multiplier, shift)
+    return rounding_divide_by_pot(high, right)
+
+
+def multiply_by_quantized_multiplier_gemm(
+    x: IntArray, multiplier: IntArray | int, shift: IntArray | int
+) -> NDArray[np.int32]:
+    """Return ``x * multiplier * 2**(shift - 31)`` as ruy's x86 matrix products round it.
+
+    Same arguments as :func:`multiply_by_quantized_multiplier`; differs from it where the first
+    rounding leaves a negative half, which goes up here.
+
+    Source:
+        rounding_right_shift, ruy/kernel_avx512.cc and kernel_avx2_fma.cc.
+    """
+    high, right = _doubling_high_mul(x, multiplier, shift)
+    half = (np.int64(1) << right) >> 1
+    return ((high + half) >> right).astype(np.int32)
+
+
+def multiply_by_quantized_multiplier_int64(
+    x: IntArray, multiplier: IntArray | int, shift: IntArray | int
+) -> NDArray[np.int32]:
+    """Return ``x * multiplier * 2**(shift - 31)`` as kernels with int64 accumulators round it.
+
+    The mantissa is cut to 15 bits first. Values must be within 48 bits.
+
+    Source:
+        MultiplyByQuantizedMultiplier(int64_t, ...), tflite/kernels/internal/common.cc.
+    """
+    reduced = reduce_multiplier(multiplier)
+    total = 15 - np.asarray(shift, np.int64)
+    product = np.multiply(x, reduced, dtype=np.int64)
+    product += np.int64(1) << (total - 1)
+    product >>= total
+    return product.astype(np.int32)
+
+
+def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
+    """Return Q31 mantissas rounded to the Q15 ones that int64 accumulators are scaled by."""
+    mantissa = np.asarray(multiplier, np.int64)
+    return np.where(mantissa < 0x7FFF0000, (mantissa + (1 << 15)) >> 16, 0x7FFF)
+
+
+def _doubling_high_mul(
+    x: IntArray, multiplier: IntArray | int, shift: IntArray | int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return *x* shifted left and multiplied, and the right shift that is still to do."""
+    shift = np.asarray(shift, np.int64)
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    shifted = (np.asarray(x, np.int64) << left).astype(np.int32)  # wraps like the C code
+    return saturating_rounding_doubling_high_mul(shifted, np.asarray(multiplier)), right
