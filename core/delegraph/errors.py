@@ -3,6 +3,7 @@
 DelegraphError
   + ModelError                the model cannot be used
     - MalformedModelError     (ValueError) the bytes are not a sound TFLite file; raised while loading
+    - UnsupportedModelError   (ValueError) a sound file with an operator version we do not know
     - NodeError               (RuntimeError) one node failed to prepare or to run
       - UnresolvedOpError     a custom operator that neither a kernel nor a delegate provides
   + OperatorError             (RuntimeError) raised inside a kernel; the runtime turns it into NodeError
@@ -32,6 +33,10 @@ class ModelError(DelegraphError):
 
 class MalformedModelError(ModelError, ValueError):
     """The bytes are not a sound TFLite flatbuffer; the message names the byte or the table."""
+
+
+class UnsupportedModelError(ModelError, ValueError):
+    """A sound model that this version cannot run: an operator or operator version it lacks."""
 
 
 class NodeError(ModelError, RuntimeError):

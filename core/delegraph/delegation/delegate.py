@@ -166,7 +166,7 @@ class DelegateContext(OpContext, Protocol):
 
         Raises:
             PartitionError: the graph cannot be partitioned.
-            DelegateError: another delegate owns an output.
+            DelegateError: no delegate is being applied, or ``registration.init`` failed.
         """
 
     def add_tensors(self, count: int) -> int:

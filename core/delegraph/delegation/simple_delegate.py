@@ -19,6 +19,7 @@ from delegraph.delegation.delegate import (
     DelegateParams,
     Rejection,
 )
+from delegraph.errors import DelegateError
 from delegraph.kernels.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
@@ -149,7 +150,13 @@ class SimpleDelegate(Delegate):
         supported = []
         for index in context.get_execution_plan():
             node, registration = context.get_node_and_registration(index)
-            answer = self.simple.is_node_supported_by_delegate(registration, node, context)
+            try:
+                answer = self.simple.is_node_supported_by_delegate(registration, node, context)
+            except Exception as error:
+                raise DelegateError(
+                    f"asked about node {index} ({registration.name}): "
+                    f"{type(error).__name__}: {error}"
+                ) from error
             if answer:
                 supported.append(index)
             else:

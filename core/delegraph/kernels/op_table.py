@@ -12,7 +12,11 @@ OP_TABLE: dict[str, Registration] = {}
 
 
 def kernel(
-    name: str, *, versions: tuple[int, int] = (1, 1), inplace: InPlace = InPlace.NONE
+    name: str,
+    *,
+    versions: tuple[int, int] = (1, 1),
+    inplace: InPlace = InPlace.NONE,
+    uses_blas: bool = False,
 ) -> Callable[[Prepare], Prepare]:
     """Register the decorated ``prepare`` function as the kernel of operator *name*.
 
@@ -20,12 +24,15 @@ def kernel(
         name: ``CONV_2D``; any name that is no builtin operator is a custom one.
         versions: first and last version implemented, as ``register.cc`` of TFLite gives them.
         inplace: inputs that may share memory with output 0.
+        uses_blas: whether it multiplies matrices with NumPy.
     """
 
     def register(prepare: Prepare) -> Prepare:
         assert name not in OP_TABLE, f"{name} is registered twice"  # noqa: S101 - our own mistake
         code = BuiltinOperator.__members__.get(name, BuiltinOperator.CUSTOM)
-        OP_TABLE[name] = Registration(name, prepare, code, versions, inplace)
+        OP_TABLE[name] = Registration(
+            name, prepare, code, versions, inplace, uses_blas=uses_blas
+        )
         return prepare
 
     return register

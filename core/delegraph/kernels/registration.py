@@ -53,6 +53,7 @@ class Registration:
         init: called once before the first prepare; its result becomes ``node.user_data``.
         free: called with ``node.user_data`` when the node goes away.
         is_unresolved: stands for a custom operator that has no implementation (yet).
+        uses_blas: whether it multiplies matrices, so that BLAS must respect ``num_threads``.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Registration:
     init: Callable[[OpContext, Node], Any] | None = None
     free: Callable[[Any], None] | None = None
     is_unresolved: bool = False
+    uses_blas: bool = False
 
     @property
     def custom_name(self) -> str:

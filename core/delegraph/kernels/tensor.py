@@ -55,6 +55,7 @@ class Tensor:
     """
 
     __slots__ = (
+        "_static_allocation_type",
         "allocation_type",
         "buffer_handle",
         "data",
@@ -93,6 +94,7 @@ class Tensor:
         self.shape_signature = shape if shape_signature is None else shape_signature
         self.data: Any = data  # an ndarray once allocated; Any spares every kernel a cast
         self.allocation_type = allocation_type
+        self._static_allocation_type = allocation_type
         self.is_variable = is_variable
         self.quantization = quantization
         self.sparsity = sparsity
@@ -138,6 +140,17 @@ class Tensor:
     def is_dynamic(self) -> bool:
         """Whether the shape is known only while invoking."""
         return self.allocation_type == AllocationType.DYNAMIC
+
+    def make_dynamic(self) -> None:
+        """Leave shape and memory open until the tensor's node runs."""
+        self.allocation_type = AllocationType.DYNAMIC
+        self.data = None
+
+    def make_static(self) -> None:
+        """Undo :meth:`make_dynamic`; nothing for a tensor that is dynamic by its type."""
+        if self.allocation_type != self._static_allocation_type:
+            self.allocation_type = self._static_allocation_type
+            self.data = None
 
     @property
     def is_packed(self) -> bool:

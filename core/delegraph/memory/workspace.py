@@ -1,0 +1,103 @@
+"""Working memory that the nodes of a subgraph use one after the other.
+
+Temporaries of a node live only while it runs, so all nodes share one buffer as large as the
+hungriest of them needs.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from delegraph.memory.arena import aligned_buffer
+
+ALIGNMENT = 64
+
+
+class Block:
+    """A piece of a workspace.
+
+    Attributes:
+        data: the array, of the shape and dtype asked for; valid after :meth:`Workspace.commit`,
+            and another one after each later commit.
+    """
+
+    __slots__ = ("__weakref__", "data", "dtype", "offset", "shape")
+
+    def __init__(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.offset = offset
+        self.shape = shape
+        self.dtype = dtype
+        self.data: NDArray[Any] = np.empty(0, dtype)
+
+    @property
+    def end(self) -> int:
+        """First byte behind the block."""
+        return self.offset + math.prod(self.shape) * self.dtype.itemsize
+
+
+class Workspace:
+    """One growing buffer whose blocks are valid while their node runs.
+
+    >>> workspace = Workspace()
+    >>> workspace.begin_node()
+    >>> first = workspace.reserve((100,), np.float32)
+    >>> workspace.begin_node()
+    >>> second = workspace.reserve((10,), np.float32)
+    >>> workspace.commit()
+    >>> workspace.size, np.shares_memory(first.data, second.data)
+    (400, True)
+    """
+
+    def __init__(self) -> None:
+        self._cursor = 0
+        self._needed = 0
+        self._buffer: NDArray[np.uint8] = aligned_buffer(0, ALIGNMENT)
+        self._bound: weakref.WeakSet[Block] = weakref.WeakSet()
+        self._new: list[Block] = []
+
+    @property
+    def size(self) -> int:
+        """Bytes of the buffer."""
+        return len(self._buffer)
+
+    @property
+    def needed(self) -> int:
+        """Bytes the buffer will have after the next :meth:`commit`."""
+        return max(self._needed, self.size)
+
+    def begin_node(self) -> None:
+        """Start reserving for another node; what earlier nodes reserved may be reused."""
+        self._cursor = 0
+
+    def reserve(self, shape: Sequence[int], dtype: DTypeLike) -> Block:
+        """Return a new block for the current node, 64-byte aligned."""
+        block = Block(self._cursor, tuple(shape), np.dtype(dtype))
+        self._cursor = -(-block.end // ALIGNMENT) * ALIGNMENT
+        self._needed = max(self._needed, block.end)
+        self._new.append(block)
+        return block
+
+    def commit(self) -> None:
+        """Make every block's ``data`` valid.
+
+        Raises:
+            MemoryError: the buffer cannot be had.
+        """
+        if self._needed > len(self._buffer):
+            self._buffer = aligned_buffer(self._needed, ALIGNMENT)
+            for block in self._bound:
+                self._bind(block)
+        for block in self._new:
+            self._bind(block)
+            self._bound.add(block)
+        self._new.clear()
+
+    def _bind(self, block: Block) -> None:
+        raw = self._buffer[block.offset : block.end]
+        block.data = raw.view(block.dtype).reshape(block.shape)

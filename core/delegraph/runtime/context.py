@@ -1,0 +1,125 @@
+"""What kernels and delegates see of a running subgraph."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from delegraph.delegation.delegate import DelegateParams
+from delegraph.errors import ArgumentError, OperatorError
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.kernels.registration import CallableSubgraph, Node, Registration, Scratch
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.runtime.subgraph import Subgraph
+
+
+class SubgraphContext:
+    """This runtime's ``DelegateContext``, over one subgraph."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the subgraph, by index."""
+        return self._subgraph.tensors
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's inputs."""
+        return self._subgraph.inputs
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's outputs."""
+        return self._subgraph.outputs
+
+    @property
+    def variables(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's variables."""
+        return self._subgraph.variables
+
+    @property
+    def subgraph_index(self) -> int:
+        """Position of this subgraph in the model."""
+        return self._subgraph.spec.index
+
+    @property
+    def num_threads(self) -> int:
+        """Threads a kernel may use."""
+        return self._subgraph.session.options.num_threads
+
+    @property
+    def resources(self) -> MutableMapping[Any, Any]:
+        """Resources of the interpreter, shared by all subgraphs."""
+        return self._subgraph.session.resources
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        """Set a tensor's shape; see ``OpContext.resize_tensor``."""
+        self._subgraph.resize_from_kernel(tensor, shape)
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        """Declare that a tensor's shape is known only while invoking."""
+        self._subgraph.set_dynamic(tensor)
+
+    def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
+        """Reserve working memory for the node being prepared."""
+        return self._subgraph.memory.workspace.reserve(shape, dtype)
+
+    def subgraph(self, index: int) -> CallableSubgraph:
+        """Return another subgraph of the model; see ``OpContext.subgraph``."""
+        subgraphs = self._subgraph.session.subgraphs
+        if not 0 <= index < len(subgraphs):
+            raise OperatorError(f"no subgraph {index}; the model has {len(subgraphs)}")
+        if index == self.subgraph_index:
+            raise OperatorError(f"subgraph {index} cannot call itself")
+        return subgraphs[index]
+
+    def get_execution_plan(self) -> tuple[int, ...]:
+        """Return the node indices in execution order."""
+        return tuple(self._subgraph.plan.execution_plan)
+
+    def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
+        """Return a node and its implementation; see ``DelegateContext``."""
+        count = len(self._subgraph.plan.nodes)
+        if not 0 <= node_index < count:
+            raise ArgumentError(f"no node {node_index}; the subgraph has {count}")
+        return self._subgraph.plan.node(node_index)
+
+    def preview_delegate_partitioning(self, nodes: Sequence[int]) -> list[DelegateParams]:
+        """Return the partitions that replacing *nodes* would give, in execution order."""
+        return self._subgraph.plan.preview(nodes)
+
+    def replace_node_subsets_with_delegate_kernels(
+        self, registration: Registration, nodes: Sequence[int], delegate: object
+    ) -> None:
+        """Replace *nodes* by delegate nodes; see ``DelegateContext``."""
+        self._subgraph.plan.replace(registration, nodes, delegate)
+
+    def add_tensors(self, count: int) -> int:
+        """Append tensors; return the index of the first. They are scalars of FLOAT32 at first."""
+        first = len(self._subgraph.tensors)
+        self._subgraph.tensors += [
+            Tensor(first + i, TensorType.FLOAT32, ()) for i in range(max(count, 0))
+        ]
+        return first
+
+    def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
+        """Give a tensor that was added by a delegate its type."""
+        if tensor.index < len(self._subgraph.spec.tensors):
+            raise ArgumentError(f"{tensor!r} belongs to the model and keeps its type")
+        tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None
+
+    def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
+        """Return a metadata entry of the model; see ``DelegateContext``."""
+        metadata = self._subgraph.session.model.metadata
+        if name not in metadata:
+            known = ", ".join(sorted(metadata)) or "none"
+            raise ArgumentError(f"no metadata {name!r}; the model has: {known}")
+        return metadata[name]

@@ -1,0 +1,46 @@
+"""What the subgraphs of one interpreter share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph.delegation.control_edges import parse_control_edges
+from delegraph.graph.model import Model
+from delegraph.kernels.registration import Registration
+from delegraph.runtime.op_resolver import OpResolver
+from delegraph.runtime.subgraph import Subgraph
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an interpreter runs its model.
+
+    Attributes:
+        num_threads: threads that kernels may use; >= 1.
+        preserve_all_tensors: keep every intermediate tensor; delegates then get one node at a time.
+        disable_delegate_clustering: partition in plan order instead of pulling nodes together.
+        disable_delegate_node_fusion: one node in each partition.
+        memory_limit: bytes that a subgraph's tensors may take.
+    """
+
+    num_threads: int
+    preserve_all_tensors: bool
+    disable_delegate_clustering: bool
+    disable_delegate_node_fusion: bool
+    memory_limit: int
+
+
+class Session:
+    """A loaded model with its options, resources and running subgraphs."""
+
+    def __init__(
+        self, model: Model, options: Options, custom_ops: Mapping[str, Registration] | None
+    ) -> None:
+        self.model = model
+        self.options = options
+        self.resolver = OpResolver(custom_ops)
+        self.resources: dict[Any, Any] = {}
+        self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
+        self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]

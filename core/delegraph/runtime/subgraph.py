@@ -1,0 +1,338 @@
+"""A running subgraph: tensors, nodes, execution plan, and the invoke loop.
+
+Source:
+    Subgraph, tflite/core/subgraph.{h,cc}.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from delegraph.errors import ModelError, NodeError, OperatorError, StateError, UnresolvedOpError
+from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.graph.model import SubgraphSpec, TensorSpec
+from delegraph.graph.strings import decode_strings
+from delegraph.kernels.registration import Eval, Node, Registration
+from delegraph.kernels.tensor import Tensor
+from delegraph.plugins.known_packages import package_for
+from delegraph.runtime.context import SubgraphContext
+from delegraph.runtime.delegated_plan import DelegatedPlan
+from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
+from delegraph.runtime.threads import blas_threads
+from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.runtime.session import Session
+
+
+class Subgraph:
+    """State of one subgraph between loading and closing.
+
+    Attributes:
+        spec: what the model declares.
+        tensors: its tensors, by index; delegates may append some.
+        plan: nodes, registrations and their execution order, delegates applied.
+        memory: arenas and scratch memory.
+        context: what kernels and delegates see of this subgraph.
+    """
+
+    def __init__(self, spec: SubgraphSpec, session: Session) -> None:
+        self.spec = spec
+        self.session = session
+        self.tensors = [Tensor.from_spec(tensor, _constant(tensor)) for tensor in spec.tensors]
+        self.inputs: tuple[int, ...] = spec.inputs
+        self.outputs: tuple[int, ...] = spec.outputs
+        self.variables = tuple(t.index for t in spec.tensors if t.is_variable)
+        self.memory = SubgraphMemory(
+            preserve_all_tensors=session.options.preserve_all_tensors,
+            limit=session.options.memory_limit,
+        )
+        self.context = SubgraphContext(self)
+        self.plan = DelegatedPlan(self)
+        self.is_allocated = False
+        self.has_dynamic_tensors = False
+        self._steps: list[Eval] = []  # of the plan positions prepared so far
+        self._stops: list[tuple[int, tuple[tuple[int, ...], ...]]] = []
+        self._dynamic: set[int] = set()  # tensors whose shape the node being prepared leaves open
+        self._invoking = False
+        self._uses_blas = False
+
+    # -- allocation ----------------------------------------------------------------------------
+
+    def allocate(self) -> None:
+        """Prepare the plan's nodes and give the tensors memory; cheap when nothing changed.
+
+        Raises:
+            NodeError: a node cannot be prepared, or the tensors do not fit in memory.
+            UnresolvedOpError: custom operators that nobody provides.
+            DelegateError: a delegate cannot be applied again after a resize.
+        """
+        self.plan.redo()
+        if self.is_allocated:
+            return
+        self._check_consistent()
+        self.prepare_all()
+        self.memory.plan(
+            self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables
+        )
+        self._allocate_range(0, len(self._steps) - 1)
+        self.is_allocated = True
+        self.reset_variables()
+
+    def prepare_all(self) -> None:
+        """Prepare nodes from the first up to the first whose output shapes stay open."""
+        self.is_allocated = False
+        self._steps.clear()
+        self._stops.clear()
+        for tensor in self.tensors:
+            tensor.make_static()
+        self.has_dynamic_tensors = False
+        self._uses_blas = any(registration.uses_blas for _, registration in self.plan.steps())
+        self._prepare_from(0)
+
+    def _prepare_from(self, first: int) -> None:
+        plan = self.plan.execution_plan
+        for position in range(first, len(plan)):
+            node, registration = self.plan.node(plan[position])
+            self._dynamic = {i for i in node.outputs if i >= 0 and self.tensors[i].is_dynamic}
+            self.memory.workspace.begin_node()
+            self._steps.append(self._prepare_node(node, registration))
+            if self._dynamic:
+                self.has_dynamic_tensors = True
+                self._stops.append((position + 1, ()))
+                return
+
+    def _prepare_behind(self, position: int) -> None:
+        """Prepare on while invoking, now that the shapes before *position* are known."""
+        self._invoking = False
+        try:
+            self._prepare_from(position)
+            self._allocate_range(position, len(self._steps) - 1)
+        except BaseException:
+            del self._steps[position:]
+            raise
+        finally:
+            self._invoking = True
+
+    def _prepare_node(self, node: Node, registration: Registration) -> Eval:
+        if registration.is_unresolved:
+            raise self._unresolved(node)
+        try:
+            step = registration.prepare(self.context, node)
+        except Exception as error:  # noqa: BLE001 - kernels of plugins may raise anything
+            raise _node_error(node, registration, "prepare", error) from error
+        return self._reading_buffers(step, node)
+
+    def _reading_buffers(self, step: Eval, node: Node) -> Eval:
+        """Return *step* preceded by copies of inputs that only another delegate has up to date."""
+        foreign = [
+            self.tensors[i]
+            for i in node.inputs
+            if i >= 0 and self.tensors[i].delegate not in (None, node.delegate)
+        ]
+        if not foreign:
+            return step
+
+        def step_on_readable_inputs() -> None:
+            for tensor in foreign:
+                if tensor.data_is_stale:
+                    self.make_readable(tensor)
+            step()
+
+        return step_on_readable_inputs
+
+    def make_readable(self, tensor: Tensor) -> None:
+        """Copy a tensor's data from its delegate when only the delegate has it."""
+        if tensor.data_is_stale:
+            tensor.data_is_stale = False
+            delegate: Any = tensor.delegate
+            delegate.copy_from_buffer_handle(self.context, tensor)
+
+    def _allocate_range(self, first: int, last: int) -> None:
+        if last < first and self.plan.execution_plan:
+            return
+        try:
+            self.memory.allocate(first, last)
+        except OperatorError as error:
+            node, registration = self.plan.node(self.plan.execution_plan[last])
+            raise _node_error(node, registration, "allocate", error) from error
+
+    def reset_variables(self) -> None:
+        """Set every variable tensor to zero (its zero point counts as zero value, as in TFLite)."""
+        for index in self.variables:
+            data = self.tensors[index].data
+            if data is not None:
+                data[...] = 0
+
+    # -- invoke --------------------------------------------------------------------------------
+
+    def invoke(self) -> None:
+        """Run the plan.
+
+        Raises:
+            StateError: not allocated.
+            NodeError: a node failed; the following ones have not run.
+        """
+        if not self.is_allocated:
+            raise StateError(
+                "Invoke called on model that is not ready. Call allocate_tensors() first."
+            )
+        self._invoking = True
+        try:
+            with np.errstate(all="ignore"):
+                if self._uses_blas:
+                    with blas_threads(self.session.options.num_threads):
+                        self._run()
+                else:
+                    self._run()
+        finally:
+            self._invoking = False
+
+    def _run(self) -> None:
+        """Run steps; behind each node with open shapes, prepare on when those shapes changed."""
+        position, steps, total = 0, self._steps, len(self.plan.execution_plan)
+        if not self._stops and len(steps) == total:
+            self._run_steps(0, total)
+            return
+        stop = 0
+        while position < total:
+            if position == len(steps):
+                self._prepare_behind(position)
+            end = self._stops[stop][0] if stop < len(self._stops) else total
+            self._run_steps(position, end)
+            self._forget_stale_preparation(stop, end)
+            position, stop = end, stop + 1
+
+    def _forget_stale_preparation(self, stop: int, end: int) -> None:
+        """Drop what is prepared behind *end* unless the shapes it was made for are still right."""
+        if stop >= len(self._stops):
+            return
+        node, _ = self.plan.node(self.plan.execution_plan[end - 1])
+        shapes = tuple(self.tensors[i].shape for i in node.outputs if i >= 0)
+        if self._stops[stop][1] != shapes:
+            self._stops[stop] = (end, shapes)
+            del self._stops[stop + 1 :]
+            del self._steps[end:]
+            self.memory.reset_after(end - 1)
+
+    def _run_steps(self, first: int, end: int) -> None:
+        position = first
+        try:
+            for position, step in enumerate(  # noqa: B007 - the except clause reads position
+                self._steps if end - first == len(self._steps) else self._steps[first:end], first
+            ):
+                step()
+        except Exception as error:
+            node, registration = self.plan.node(self.plan.execution_plan[position])
+            raise self._invoke_error(node, registration, error) from error
+
+    def _invoke_error(self, node: Node, registration: Registration, error: Exception) -> Exception:
+        for index in node.inputs:
+            if index >= 0 and self.tensors[index].data is None:
+                error = OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
+        return _node_error(node, registration, "invoke", error)
+
+    # -- shapes --------------------------------------------------------------------------------
+
+    def resize_input(self, index: int, shape: Sequence[int]) -> None:
+        """Give a tensor another shape; :meth:`allocate` must follow. Same shape: nothing changes.
+
+        Raises:
+            OperatorError: a constant, a negative dimension, or too many bytes.
+        """
+        tensor = self.tensors[index]
+        dims = checked_shape(tensor, shape, self.memory.limit)
+        if tensor.data is not None and tensor.shape == dims:
+            return
+        if tensor.is_constant:
+            raise OperatorError("Attempting to resize a fixed-size tensor.")
+        self.plan.undo_static()
+        tensor.shape = dims
+        tensor.data = None
+        self.is_allocated = False
+
+    def resize_from_kernel(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        """See ``OpContext.resize_tensor``."""
+        dims = checked_shape(tensor, shape, self.memory.limit)
+        if self._invoking:
+            if not tensor.is_dynamic:
+                if dims == tensor.shape:
+                    return
+                raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
+            if tensor.data is None or tensor.shape != dims:
+                tensor.shape = dims
+                self.memory.allocate_dynamic(tensor)
+            return
+        if tensor.is_constant and dims != tensor.shape:
+            raise OperatorError(f"{tensor!r} is constant and cannot become {list(dims)}")
+        tensor.shape = dims
+        if tensor.type in OBJECT_TYPES:  # has no place in the arena, and its shape is known now
+            self._dynamic.discard(tensor.index)
+            self.memory.allocate_dynamic(tensor)
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        """See ``OpContext.set_dynamic``."""
+        tensor.make_dynamic()
+        self._dynamic.add(tensor.index)
+
+    # -- errors --------------------------------------------------------------------------------
+
+    def _check_consistent(self) -> None:
+        for operator in self.spec.operators:
+            both = set(operator.inputs).intersection(operator.outputs) - {-1}
+            if both and not operator.is_custom:
+                tensor = min(both)
+                i, o = operator.inputs.index(tensor), operator.outputs.index(tensor)
+                raise NodeError(
+                    f"Tensor {tensor} is both input {i} and output {o} of node number "
+                    f"{operator.index} ({operator.name})",
+                    node_index=operator.index,
+                    op=operator.name,
+                )
+
+    def _unresolved(self, node: Node) -> UnresolvedOpError:
+        missing = Counter(
+            registration.name for _, registration in self.plan.steps() if registration.is_unresolved
+        )
+        first = self.plan.node(node.index)[1].name
+        lines = [f"Encountered unresolved custom op: {first}."]
+        for name, count in sorted(missing.items()):
+            package = package_for(name)
+            hint = (
+                f"pip install {package}"
+                if package
+                else "register_custom_op(), or a delegate that claims it"
+            )
+            lines.append(f"  {name} ({count} node{'s' * (count > 1)}): {hint}")
+        return UnresolvedOpError("\n".join(lines), node_index=node.index, op=first)
+
+
+def _node_error(
+    node: Node, registration: Registration, verb: str, error: Exception
+) -> ModelError:
+    if isinstance(error, UnresolvedOpError):
+        return error
+    reason = str(error) if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
+    message = f"Node number {node.index} ({registration.name}) failed to {verb}: {reason}"
+    return NodeError(message, node_index=node.index, op=registration.name)
+
+
+def _constant(spec: TensorSpec) -> Any:
+    """Return a constant's array as ``Tensor.data`` documents it, None for a computed tensor."""
+    if spec.data is None:
+        return None
+    if spec.type == TensorType.STRING:
+        return decode_strings(spec.data, spec.shape)
+    if spec.type in BITS:
+        return spec.data
+    dtype = NUMPY_DTYPES[spec.type]
+    if dtype == object:
+        return None
+    if spec.sparsity is not None:
+        return spec.data[: len(spec.data) // dtype.itemsize * dtype.itemsize].view(dtype)
+    count = int(np.prod(spec.shape, dtype=np.int64))
+    return spec.data[: count * dtype.itemsize].view(dtype).reshape(spec.shape)

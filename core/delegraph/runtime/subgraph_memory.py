@@ -1,0 +1,154 @@
+"""Memory of one subgraph: what the planner decides, as NumPy views in ``tensor.data``."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
+from delegraph.kernels.registration import Node, Registration
+from delegraph.kernels.tensor import AllocationType, Tensor
+from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from delegraph.memory.workspace import Workspace
+
+_KINDS = {
+    AllocationType.ARENA_RW: TensorKind.ARENA_RW,
+    AllocationType.ARENA_RW_PERSISTENT: TensorKind.ARENA_RW_PERSISTENT,
+}
+
+
+def physical_memory() -> int:
+    """Return the bytes of memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(slots=True)
+class _PlannedGraph:
+    """The subgraph as the planner sees it: the execution plan and each tensor's size and kind."""
+
+    tensors: Sequence[Tensor]
+    nodes: Sequence[PlanNode]
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    variables: Sequence[int]
+
+    @property
+    def num_tensors(self) -> int:
+        return len(self.tensors)
+
+    def tensor_bytes(self, index: int) -> int:
+        return self.tensors[index].bytes
+
+    def tensor_kind(self, index: int) -> TensorKind:
+        return _KINDS.get(self.tensors[index].allocation_type, TensorKind.OTHER)
+
+
+class SubgraphMemory:
+    """Arenas and workspace of one subgraph.
+
+    Attributes:
+        workspace: scratch memory of the nodes.
+        limit: bytes that arenas and workspace may take together.
+    """
+
+    def __init__(self, *, preserve_all_tensors: bool, limit: int) -> None:
+        self.workspace = Workspace()
+        self.limit = limit
+        self._preserve_all_tensors = preserve_all_tensors
+        self._planner: ArenaPlanner | None = None
+        self._tensors: Sequence[Tensor] = ()
+
+    @property
+    def arena_bytes(self) -> tuple[int, int]:
+        """Bytes of the arena and of the persistent arena; zeros before the first allocation."""
+        return (0, 0) if self._planner is None else self._planner.arena_bytes
+
+    def plan(
+        self,
+        tensors: Sequence[Tensor],
+        nodes: Iterable[tuple[Node, Registration]],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        variables: Sequence[int],
+    ) -> None:
+        """Work out lifetimes for an execution plan; memory comes with :meth:`allocate`."""
+        plan = [
+            PlanNode(node.inputs, node.outputs, (), int(registration.inplace))
+            for node, registration in nodes
+        ]
+        self._tensors = tensors
+        graph = _PlannedGraph(tensors, plan, inputs, outputs, variables)
+        self._planner = ArenaPlanner(graph, preserve_all_tensors=self._preserve_all_tensors)
+        self._planner.plan_allocations()
+
+    def allocate(self, first: int, last: int) -> None:
+        """Give memory to the tensors of the plan's nodes *first* to *last*.
+
+        Raises:
+            OperatorError: the model wants more than the limit, or than can be had.
+        """
+        assert self._planner is not None, "plan() comes first"
+        try:
+            changed = self._planner.execute_allocations(first, last, limit=self.limit)
+            self._check(sum(self._planner.arena_bytes) + self.workspace.needed)
+            self.workspace.commit()
+        except MemoryError as error:
+            raise OperatorError(f"the model's tensors do not fit in memory: {error}") from error
+        for index in changed:
+            self._bind(self._tensors[index])
+
+    def reset_after(self, position: int) -> None:
+        """Take back the memory of tensors first used behind a plan position."""
+        assert self._planner is not None, "plan() comes first"
+        self._planner.reset_allocations_after(position)
+
+    def allocate_dynamic(self, tensor: Tensor) -> None:
+        """Give a dynamic tensor memory of its own, for its current shape, uninitialised."""
+        self._check(tensor.bytes)
+        if tensor.is_packed:
+            tensor.data = np.empty(tensor.bytes, np.uint8)
+        else:
+            tensor.data = np.empty(tensor.shape, tensor.dtype)
+
+    def _check(self, wanted: int) -> None:
+        if wanted > self.limit:
+            raise OperatorError(f"{wanted} bytes of tensors exceed the limit of {self.limit}")
+
+    def _bind(self, tensor: Tensor) -> None:
+        assert self._planner is not None, "plan() comes first"
+        address = self._planner.address(tensor.index)
+        if address is not None:
+            buffer, offset, size = address
+            tensor.data = view(buffer[offset : offset + size], tensor)
+        elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
+            tensor.data = np.empty(tensor.shape, tensor.dtype)
+
+
+def view(raw: NDArray[np.uint8], tensor: Tensor) -> NDArray[Any]:
+    """Return *raw* bytes as the tensor's array; packed types stay bytes."""
+    if tensor.is_packed:
+        return raw
+    return raw.view(tensor.dtype).reshape(tensor.shape)
+
+
+def checked_shape(tensor: Tensor, shape: Sequence[int], limit: int) -> tuple[int, ...]:
+    """Return *shape* as a tuple.
+
+    Raises:
+        OperatorError: a negative dimension, or more bytes than *limit*.
+    """
+    dims = tuple(int(dim) for dim in shape)
+    if any(dim < 0 for dim in dims):
+        raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}")
+    is_object = tensor.type in OBJECT_TYPES  # arrays of pointers
+    size = math.prod(dims) * 8 if is_object else byte_size(tensor.type, dims)
+    if size > limit:
+        raise OperatorError(f"{tensor!r} with shape {list(dims)} needs {size} bytes; limit {limit}")
+    return dims
