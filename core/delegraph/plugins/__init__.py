@@ -1,0 +1,22 @@
+"""Installed plugins: what a plugin offers, how it is found, how a delegate is made by name.
+
+A plugin's entry-point module needs :data:`hookimpl`, :class:`DelegateSpec` and
+:class:`CustomOpSpec`; everybody else starts at :func:`installed`. Importing this package discovers
+nothing and imports neither NumPy nor any plugin.
+"""
+
+from delegraph.plugins.hookspecs import API_VERSION, hookimpl
+from delegraph.plugins.plugin import Plugin, PluginState
+from delegraph.plugins.plugin_set import PluginSet, installed
+from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+
+__all__ = [
+    "API_VERSION",
+    "CustomOpSpec",
+    "DelegateSpec",
+    "Plugin",
+    "PluginSet",
+    "PluginState",
+    "hookimpl",
+    "installed",
+]

@@ -1,0 +1,51 @@
+"""How a delegate is written as text: ``name``, ``dist:name``, ``dist:name:key=value,key=value``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from delegraph.errors import PluginOptionError
+
+_GRAMMAR = re.compile(
+    r"(?:(?P<distribution>[^:=,]+):)?(?P<name>[^:=,]+)(?::(?P<options>[^:=,]+=.*))?", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateAddress:
+    """A delegate asked for by name.
+
+    The grammar is ``[distribution:]name[:key=value[,key=value]...]``. The first part after a colon
+    that has a ``=`` starts the options, and neither names contain one, so this is unambiguous;
+    values may contain colons.
+
+    Attributes:
+        name: the delegate's name.
+        distribution: the distribution that must provide it; None for any.
+        options: ``key=value,key=value``; empty for none.
+    """
+
+    name: str
+    distribution: str | None = None
+    options: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> DelegateAddress:
+        """Return the parts of *text*.
+
+        >>> DelegateAddress.parse("flex")
+        DelegateAddress(name='flex', distribution=None, options='')
+        >>> DelegateAddress.parse("my-dist:flex:cache=C:/tmp,threads=2")
+        DelegateAddress(name='flex', distribution='my-dist', options='cache=C:/tmp,threads=2')
+
+        Raises:
+            PluginOptionError: the text does not follow the grammar.
+        """
+        match = _GRAMMAR.fullmatch(text.strip())
+        if match is None:
+            raise PluginOptionError(
+                f"delegate {text!r} cannot be read, expected 'name', 'dist:name' or "
+                "'name:key=value,key=value'"
+            )
+        return cls(match["name"], match["distribution"], match["options"] or "")

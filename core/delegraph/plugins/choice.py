@@ -1,0 +1,77 @@
+"""Which installed plugins may be used: allow and disable lists."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from packaging.utils import canonicalize_name
+
+from delegraph.plugins.plugin import PluginState
+
+ALLOW_VARIABLE = "DELEGRAPH_PLUGINS"
+DISABLE_VARIABLE = "DELEGRAPH_DISABLE_PLUGINS"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginChoice:
+    """The plugins that may be used; each is written ``plugin`` or ``dist:plugin``.
+
+    Attributes:
+        allow: only these; None for all.
+        disable: not these, even when allowed.
+        allow_source: where the allow list comes from, for messages.
+        disable_source: where the disable list comes from.
+    """
+
+    allow: frozenset[str] | None = None
+    disable: frozenset[str] = frozenset()
+    allow_source: str = "the allow list"
+    disable_source: str = "the disable list"
+
+    @classmethod
+    def of(
+        cls, allow: Iterable[str] | None = None, disable: Iterable[str] | None = None
+    ) -> PluginChoice:
+        """Return the choice given by the arguments and, where one is None, by the environment.
+
+        ``*`` in an allow list stands for every plugin. An empty ``DELEGRAPH_PLUGINS`` allows none,
+        an unset one allows all.
+        """
+        allow_source, disable_source = cls().allow_source, cls().disable_source
+        if allow is None and ALLOW_VARIABLE in os.environ:
+            allow, allow_source = _names(os.environ[ALLOW_VARIABLE]), ALLOW_VARIABLE
+        if disable is None:
+            disable, disable_source = _names(os.environ.get(DISABLE_VARIABLE, "")), DISABLE_VARIABLE
+        allowed = None if allow is None else frozenset(allow)
+        if allowed is not None and "*" in allowed:
+            allowed = None
+        return cls(allowed, frozenset(disable), allow_source, disable_source)
+
+    def refusal(self, name: str, distribution: str) -> tuple[PluginState, str] | None:
+        """Return the state and the reason of a plugin that may not be used, else None."""
+        names = self.names_of(name, distribution)
+        if names & _canonical(self.disable):
+            return PluginState.DISABLED, f"disabled by {self.disable_source}"
+        if self.allow is not None and not names & _canonical(self.allow):
+            shown = ",".join(sorted(self.allow))
+            return PluginState.NOT_ALLOWED, f"{self.allow_source} allows only {shown!r}"
+        return None
+
+    @staticmethod
+    def names_of(name: str, distribution: str) -> frozenset[str]:
+        """Return the spellings by which lists may refer to a plugin."""
+        return _canonical((name, f"{distribution}:{name}"))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _canonical(names: Iterable[str]) -> frozenset[str]:
+    """Return *names* with the distribution, where given, spelled as package indexes do."""
+    split = (name.rpartition(":") for name in names)
+    return frozenset(
+        f"{canonicalize_name(dist)}:{name}" if dist else name for dist, _, name in split
+    )

@@ -1,0 +1,175 @@
+"""Finds the installed plugins and asks each for what it offers; a bad one becomes data."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import importlib_metadata
+import pluggy
+from importlib_metadata import EntryPoint
+from packaging.utils import canonicalize_name
+
+from delegraph.plugins import hookspecs
+from delegraph.plugins.choice import PluginChoice
+from delegraph.plugins.plugin import Plugin, PluginState, one_line
+from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+
+GROUP = "delegraph.plugins"
+Distribution = Any  # importlib_metadata's classes for it differ by version
+UNKNOWN = "(unknown distribution)"
+
+Spec = TypeVar("Spec", DelegateSpec, CustomOpSpec)
+
+
+def discover(
+    choice: PluginChoice, entry_points: Iterable[EntryPoint] | None = None
+) -> tuple[Plugin, ...]:
+    """Return every installed plugin, sorted by name and distribution, whatever its state.
+
+    Imports the plugins that *choice* lets through, which are light modules, and calls their hooks.
+
+    Args:
+        choice: which plugins may be used; the others are listed and not imported.
+        entry_points: what to look at instead of the installed distributions.
+    """
+    plugins: list[Plugin] = []
+    if entry_points is None:
+        entry_points, plugins = _installed()
+    plugins += [_load(point, choice) for point in entry_points]
+    return tuple(sorted(plugins, key=lambda p: (p.name, p.distribution, p.module)))
+
+
+def _installed() -> tuple[list[EntryPoint], list[Plugin]]:
+    """Return the entry points of our group, and a broken plugin for each unreadable list of them.
+
+    Of several copies of a distribution the first on ``sys.path`` counts, as it does for imports.
+    """
+    found: dict[str, list[EntryPoint]] = {}
+    unreadable: dict[str, Plugin] = {}
+    for candidate in importlib_metadata.distributions():
+        if GROUP not in (candidate.read_text("entry_points.txt") or ""):
+            continue  # most distributions: neither parsed nor asked for their names
+        name, dist = _active(candidate)
+        if name in found or name in unreadable:
+            continue
+        try:
+            found[name] = list(dist.entry_points.select(group=GROUP))
+        except Exception as error:  # noqa: BLE001 - any damage of one file must not stop the others
+            plugin = Plugin(name, name, _version(dist), "entry_points.txt")
+            unreadable[name] = _broken(plugin, error, "its entry_points.txt cannot be read: ")
+    return [point for name in sorted(found) for point in found[name]], list(unreadable.values())
+
+
+def _active(candidate: Distribution) -> tuple[str, Distribution]:
+    """Return the name of a distribution and the copy of it that Python would import."""
+    name = _distribution_name(candidate)
+    try:
+        return canonicalize_name(name), importlib_metadata.distribution(name)
+    except importlib_metadata.PackageNotFoundError:
+        return name, candidate  # its metadata are damaged
+
+
+def _load(point: EntryPoint, choice: PluginChoice) -> Plugin:
+    dist = point.dist
+    plugin = Plugin(
+        point.name,
+        UNKNOWN if dist is None else _distribution_name(dist),
+        "" if dist is None else _version(dist),
+        point.value,
+    )
+    refusal = choice.refusal(plugin.name, plugin.distribution)
+    if refusal is not None:
+        state, reason = refusal
+        return replace(plugin, state=state, error=reason)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(
+            "default"
+        )  # a warning is no reason to lose a plugin, even under -W error
+        loaded = _import_and_ask(point, plugin)
+    return replace(loaded, warnings=tuple(str(warning.message) for warning in caught))
+
+
+def _import_and_ask(point: EntryPoint, plugin: Plugin) -> Plugin:
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # our caller's output is not a plugin's
+            module = point.load()
+            version = getattr(module, "DELEGRAPH_API", hookspecs.API_VERSION)
+            if version != hookspecs.API_VERSION:
+                return _incompatible(plugin, version)
+            return _ask(module, plugin)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
+        return _broken(plugin, error)
+
+
+def _ask(module: object, plugin: Plugin) -> Plugin:
+    """Return *plugin* with what its hooks offer.
+
+    Raises:
+        PluginValidationError: a hook has arguments that it is not given, or an unknown name.
+        TypeError: a hook returned something else than it should.
+        Exception: whatever the hooks raise.
+    """
+    manager = pluggy.PluginManager(hookspecs.PROJECT)  # its own: no plugin can disturb another
+    manager.add_hookspecs(hookspecs)
+    manager.register(module, name=plugin.name)
+    manager.check_pending()
+    delegates = _answer(manager.hook.delegraph_delegates, DelegateSpec)
+    custom_ops = _answer(manager.hook.delegraph_custom_ops, CustomOpSpec)
+    return replace(plugin, delegates=delegates, custom_ops=custom_ops)
+
+
+def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:
+    """Call a hook of one plugin and return the checked specs, in the plugin's order."""
+    if not hook.get_hookimpls():
+        return ()
+    answers: list[Any] = hook()
+    answer = answers[0] if answers else None  # pluggy drops None
+    if not isinstance(answer, (list, tuple)):
+        raise TypeError(
+            f"{hook.name} returned {_shown(answer)}, expected a list of {kind.__name__}"
+        )
+    for spec in answer:
+        if not isinstance(spec, kind):
+            raise TypeError(
+                f"{hook.name} returned a list with {_shown(spec)}, expected {kind.__name__}"
+            )
+    names = [spec.name for spec in answer]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TypeError(f"{hook.name} returned {', '.join(map(repr, twice))} more than once")
+    return tuple(answer)
+
+
+def _shown(value: object) -> str:
+    return "None" if value is None else f"{type(value).__name__} {value!r}"
+
+
+def _broken(plugin: Plugin, error: BaseException, prefix: str = "") -> Plugin:
+    text = prefix + one_line(error)
+    return replace(plugin, state=PluginState.BROKEN, error=text, exception=error)
+
+
+def _incompatible(plugin: Plugin, version: object) -> Plugin:
+    text = f"made for plugin API {version!r}, this delegraph has {hookspecs.API_VERSION}"
+    return replace(plugin, state=PluginState.INCOMPATIBLE, error=text)
+
+
+def _distribution_name(dist: Distribution) -> str:
+    try:
+        return dist.name or UNKNOWN
+    except Exception:  # noqa: BLE001 - damaged metadata raise several types, by version
+        return UNKNOWN
+
+
+def _version(dist: Distribution) -> str:
+    try:
+        return dist.version or ""
+    except Exception:  # noqa: BLE001 - damaged metadata raise several types, by version
+        return ""

@@ -1,0 +1,72 @@
+"""The hooks that a plugin may implement, and the version of this agreement.
+
+A plugin is a module, named by an entry point of group ``delegraph.plugins``, that imports nothing
+but ``delegraph`` and what is equally light. It may say which version of the hooks it was written
+for by ``DELEGRAPH_API = 1``; without that it is taken to fit. A plugin for another version is
+listed as incompatible and none of its hooks is called.
+
+::
+
+    from delegraph.plugins import DelegateSpec, hookimpl
+
+    DELEGRAPH_API = 1
+
+    @hookimpl
+    def delegraph_delegates():
+        return [DelegateSpec("sin", "SIN on float32", load=_load_sin)]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+
+PROJECT = "delegraph"
+"""pluggy's project name; it also starts the name of every hook."""
+
+API_VERSION = 1
+"""Version of the hooks and specs; raised when a plugin written for the last one would break."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a plugin's function as the implementation of the hook of that name."""
+
+
+@hookspec
+def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # pluggy only reads it
+    """Offer delegates.
+
+    When called:
+        Once a process, the first time that someone asks for a delegate or for the list of plugins.
+        Never by ``import delegraph``.
+
+    Arguments:
+        None.
+
+    What the return value does:
+        Each :class:`~delegraph.plugins.DelegateSpec` makes a delegate known by its name. Its
+        ``load`` is called when a user asks for that delegate, so heavy imports belong there.
+        Anything but a list of specs with distinct names marks the plugin as broken.
+    """
+
+
+@hookspec
+def delegraph_custom_ops() -> list[CustomOpSpec]:  # type: ignore[empty-body]  # pluggy only reads it
+    """Offer custom operators that run without a delegate.
+
+    When called:
+        Directly after :func:`delegraph_delegates`.
+
+    Arguments:
+        None.
+
+    What the return value does:
+        Each :class:`~delegraph.plugins.CustomOpSpec` makes the custom operator of that name run.
+        Its ``load`` is called for the first model that contains the operator. Anything but a list
+        of specs with distinct names marks the plugin as broken.
+    """

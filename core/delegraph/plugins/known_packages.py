@@ -1,0 +1,32 @@
+"""Packages that are known to provide a custom operator or a delegate that is not installed."""
+
+from __future__ import annotations
+
+_CUSTOM_OPS = {"edgetpu-custom-op": "delegraph-edgetpu"}
+_CUSTOM_OP_PREFIXES = {"Flex": "delegraph-flex"}
+_DELEGATES = {
+    "add_sub": "delegraph-example",
+    "edgetpu": "delegraph-edgetpu",
+    "flex": "delegraph-flex",
+    "numba_cpu": "delegraph-numba-cpu",
+    "sin": "delegraph-example",
+}
+
+
+def package_for(custom_name: str) -> str | None:
+    """Return the distribution that would run a custom operator, None when none is known.
+
+    >>> package_for("FlexErf")
+    'delegraph-flex'
+    >>> package_for("MyOp") is None
+    True
+    """
+    for prefix, package in _CUSTOM_OP_PREFIXES.items():
+        if custom_name.startswith(prefix):
+            return package
+    return _CUSTOM_OPS.get(custom_name)
+
+
+def package_for_delegate(name: str) -> str | None:
+    """Return the distribution that would provide a delegate, None when none is known."""
+    return _DELEGATES.get(name)

@@ -1,0 +1,283 @@
+"""A delegate's options: a documented dataclass, filled from text, a mapping or an instance.
+
+As text, options are ``key=value,key=value``. A part without ``=`` belongs to the value before it,
+so ``ops=ADD,SUB,threads=2`` gives two options. Booleans are ``true``/``false`` (``yes``, ``no``,
+``on``, ``off``, ``1``, ``0``), integers may be hexadecimal, an enum is given by member name, and
+``none`` stands for None where that is allowed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass
+from enum import Enum
+from typing import Any, Literal, Union
+
+from delegraph.errors import PluginOptionError
+from delegraph.plugins.specs import DelegateSpec
+
+Kind = Any  # an annotation: a type, Literal[...], tuple[T, ...] or a union
+Given = Mapping[str, Any] | str | object | None
+
+_BOOLS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a delegate, as documentation shows it.
+
+    Attributes:
+        name: the key.
+        type: what values it takes, in words.
+        default: the default as text; None when the option must be given.
+        help: what it does; may be empty.
+    """
+
+    name: str
+    type: str
+    default: str | None
+    help: str
+
+    def __str__(self) -> str:
+        default = "required" if self.default is None else f"default {self.default}"
+        return f"{self.name} ({self.type}, {default})"
+
+
+def describe_options(spec: DelegateSpec) -> tuple[Option, ...]:
+    """Return the options of a delegate in the order of its dataclass.
+
+    Raises:
+        PluginOptionError: an annotation that cannot be evaluated.
+    """
+    kinds = _kinds(spec)
+    return tuple(
+        Option(field.name, type_text(kinds[field.name]), _default_text(field), _help(field))
+        for field in _fields(spec)
+    )
+
+
+def make_options(spec: DelegateSpec, given: Given) -> object:
+    """Return the options instance for *given*; None for a delegate without options.
+
+    Args:
+        spec: the delegate.
+        given: text, a mapping (string values are read like text), an instance of the delegate's
+            dataclass, or None for the defaults.
+
+    Raises:
+        PluginOptionError: an option the delegate does not have, a value that does not fit, a
+            required option that is missing, or what the dataclass itself refuses.
+    """
+    if spec.options is None:
+        if given:
+            raise PluginOptionError(f"delegate {spec.name!r} has no options, {given!r} was given")
+        return None
+    if isinstance(given, spec.options):
+        return given
+    if isinstance(given, str):
+        given = split_text(spec.name, given)
+    elif given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise PluginOptionError(
+            f"options of delegate {spec.name!r} are {given!r}, expected text, a mapping or "
+            f"{spec.options.__name__}"
+        )
+    return _build(spec, given)
+
+
+def split_text(delegate: str, text: str) -> dict[str, str]:
+    """Return ``key=value,key=value`` as a mapping.
+
+    >>> split_text("d", "ops=ADD,SUB,threads=2")
+    {'ops': 'ADD,SUB', 'threads': '2'}
+
+    Raises:
+        PluginOptionError: text before the first key, or a key given twice.
+    """
+    values: dict[str, str] = {}
+    key = ""
+    for part in text.split(",") if text else []:
+        before, equals, value = part.partition("=")
+        if equals:
+            key = before.strip()
+            if key in values:
+                raise PluginOptionError(f"option {key!r} of delegate {delegate!r} is given twice")
+            values[key] = value
+        elif key:
+            values[key] += f",{part}"
+        else:
+            raise PluginOptionError(
+                f"options of delegate {delegate!r} are {text!r}, expected 'key=value,key=value'"
+            )
+    return values
+
+
+def _build(spec: DelegateSpec, given: Mapping[str, Any]) -> object:
+    assert spec.options is not None  # the caller checked
+    kinds = _kinds(spec)
+    unknown = sorted(given.keys() - kinds.keys())
+    if unknown:
+        valid = "; ".join(map(str, describe_options(spec))) or "none"
+        raise PluginOptionError(
+            f"delegate {spec.name!r} has no option {unknown[0]!r}; valid options: {valid}"
+        )
+    values = {name: _value(spec, name, kinds[name], value) for name, value in given.items()}
+    missing = [o for o in describe_options(spec) if o.default is None and o.name not in values]
+    if missing:
+        raise PluginOptionError(f"delegate {spec.name!r} needs option {missing[0]}")
+    try:
+        return spec.options(**values)
+    except PluginOptionError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise PluginOptionError(f"options of delegate {spec.name!r}: {error}") from error
+
+
+def _value(spec: DelegateSpec, name: str, kind: Kind, value: object) -> object:
+    try:
+        return _read(value, kind) if isinstance(value, str) else _checked(value, kind)
+    except (ValueError, KeyError) as error:
+        raise PluginOptionError(
+            f"option {name!r} of delegate {spec.name!r} is {value!r}, expected {type_text(kind)}"
+        ) from error
+
+
+def _read(text: str, kind: Kind) -> object:
+    """Return *text* as a value of *kind*; ValueError or KeyError when it is none."""
+    reader = _READERS.get(kind)
+    if reader is not None:
+        return reader(text.strip())
+    arguments = typing.get_args(kind)
+    if _origin(kind) is Literal:
+        return {str(choice): choice for choice in arguments}[text]
+    if _origin(kind) is tuple:
+        return tuple(_read(part, arguments[0]) for part in text.split(",") if part)
+    if _is_union(kind):
+        if type(None) in arguments and text.lower() == "none":
+            return None
+        return _first(arguments, lambda choice: _read(text, choice))
+    if _is_enum(kind):
+        return kind[text]
+    raise ValueError(f"{kind} cannot be given as text")
+
+
+def _checked(value: object, kind: Kind) -> object:
+    """Return *value*, which is no text, as a value of *kind*; ValueError when it does not fit."""
+    arguments = typing.get_args(kind)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if _origin(kind) is tuple and isinstance(value, (list, tuple)):
+        return tuple(
+            _read(v, arguments[0]) if isinstance(v, str) else _checked(v, arguments[0])
+            for v in value
+        )
+    if _is_union(kind):
+        return _first(arguments, lambda choice: _checked(value, choice))
+    if _origin(kind) is Literal:
+        fits = any(value == c and type(value) is type(c) for c in arguments)
+    elif isinstance(kind, type):
+        fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    else:
+        fits = False
+    if not fits:
+        raise ValueError(value)
+    return value
+
+
+def _first(kinds: tuple[Kind, ...], convert: Callable[[Kind], object]) -> object:
+    for kind in kinds:
+        try:
+            return convert(kind)
+        except (ValueError, KeyError):
+            continue
+    raise ValueError(kinds)
+
+
+def type_text(kind: Kind) -> str:
+    """Return what values an annotation takes, in words.
+
+    >>> type_text(Literal["usb", "pci"])
+    "one of 'pci', 'usb'"
+    """
+    arguments = typing.get_args(kind)
+    if kind is bool:
+        return "true or false"
+    if kind is type(None):
+        return "none"
+    if _origin(kind) is Literal:
+        return "one of " + ", ".join(sorted(map(repr, arguments)))
+    if _origin(kind) is tuple:
+        return f"comma-separated {type_text(arguments[0])}"
+    if _is_union(kind):
+        return " or ".join(map(type_text, arguments))
+    if _is_enum(kind):
+        return "one of " + ", ".join(sorted(repr(name) for name in kind.__members__))
+    return kind.__name__ if isinstance(kind, type) else str(kind)
+
+
+def _fields(spec: DelegateSpec) -> list[dataclasses.Field[Any]]:
+    if spec.options is None:
+        return []
+    return [field for field in dataclasses.fields(spec.options) if field.init]
+
+
+def _kinds(spec: DelegateSpec) -> dict[str, Kind]:
+    try:
+        hints = typing.get_type_hints(spec.options) if spec.options is not None else {}
+    except Exception as error:
+        raise PluginOptionError(
+            f"the options of delegate {spec.name!r} have an annotation that cannot be evaluated: "
+            f"{error}"
+        ) from error
+    return {field.name: hints[field.name] for field in _fields(spec)}
+
+
+def _default_text(field: dataclasses.Field[Any]) -> str | None:
+    default = field.default
+    if default is MISSING:
+        if field.default_factory is MISSING:
+            return None
+        default = field.default_factory()
+    return _text(default)
+
+
+def _text(value: object) -> str:
+    """Return a value as one would type it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_text, value)) or "(empty)"
+    return str(value) if value != "" else "(empty)"
+
+
+def _help(field: dataclasses.Field[Any]) -> str:
+    return str(field.metadata.get("help", ""))
+
+
+def _origin(kind: Kind) -> Any:
+    return typing.get_origin(kind)
+
+
+def _is_union(kind: Kind) -> bool:
+    return _origin(kind) in (Union, types.UnionType)
+
+
+def _is_enum(kind: Kind) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Enum)
+
+
+_READERS: dict[Kind, Callable[[str], object]] = {
+    bool: lambda text: _BOOLS[text.lower()],
+    int: lambda text: int(text, 0),
+    float: float,
+    str: str,
+}

@@ -1,0 +1,76 @@
+"""One installed plugin as data, whatever state it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+
+
+class PluginState(Enum):
+    """Whether a plugin can be used, and if not, who said so."""
+
+    OK = "ok"
+    BROKEN = "broken"
+    INCOMPATIBLE = "incompatible"
+    DISABLED = "disabled"
+    NOT_ALLOWED = "not allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """An entry point of group ``delegraph.plugins`` and what became of it.
+
+    Attributes:
+        name: name of the entry point.
+        distribution: name of the distribution that declares it.
+        version: version of that distribution; empty when unknown.
+        module: what the entry point refers to.
+        state: whether it can be used.
+        error: why not, in one line; empty when it can.
+        delegates: what it offers, by name; empty unless usable.
+        custom_ops: the same for custom operators.
+        warnings: warnings that its import gave, as text.
+        exception: what its import or its hooks raised.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    module: str
+    state: PluginState = PluginState.OK
+    error: str = ""
+    delegates: tuple[DelegateSpec, ...] = ()
+    custom_ops: tuple[CustomOpSpec, ...] = ()
+    warnings: tuple[str, ...] = ()
+    exception: BaseException | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether something must be repaired: it is wanted and cannot be used."""
+        return self.state in (PluginState.BROKEN, PluginState.INCOMPATIBLE)
+
+    @property
+    def remedy(self) -> str:
+        """What the user can do about its state; empty when it is fine."""
+        if self.state is PluginState.DISABLED:
+            return f"take {self.name!r} off that list to use it"
+        if self.state is PluginState.NOT_ALLOWED:
+            return f"add {self.name!r} to that list to use it"
+        if self.is_faulty:
+            return (
+                f"repair it with 'pip install --upgrade {self.distribution}', or leave it out "
+                f"with DELEGRAPH_DISABLE_PLUGINS={self.name}"
+            )
+        return ""
+
+    def __str__(self) -> str:
+        version = f" {self.version}" if self.version else ""
+        return f"plugin {self.name!r} of {self.distribution}{version}"
+
+
+def one_line(error: BaseException) -> str:
+    """Return an exception's type and the first line of its message."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

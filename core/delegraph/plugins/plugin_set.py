@@ -1,0 +1,283 @@
+"""The plugins of a process: what they offer by name, and why a name cannot be had."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import logging
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from delegraph.errors import (
+    AmbiguousDelegateError,
+    PluginError,
+    PluginLoadError,
+    PluginOptionError,
+    UnknownDelegateError,
+)
+from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.choice import PluginChoice
+from delegraph.plugins.discovery import discover
+from delegraph.plugins.known_packages import package_for_delegate
+from delegraph.plugins.options import Given, make_options
+from delegraph.plugins.plugin import Plugin, PluginState, one_line
+from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+
+if TYPE_CHECKING:
+    from importlib_metadata import EntryPoint
+
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.kernels.registration import Registration
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A delegate and the usable plugin that offers it."""
+
+    plugin: Plugin
+    spec: DelegateSpec
+
+    @property
+    def address(self) -> str:
+        """``dist:name``, which means this delegate whatever else is installed."""
+        return f"{self.plugin.distribution}:{self.spec.name}"
+
+
+class PluginSet:
+    """The plugins found when it was made; it does not change afterwards.
+
+    Making one imports the plugins' light modules, and nothing that a ``load`` imports. Most callers
+    want :func:`installed`.
+
+    Args:
+        allow: use only these plugins, ``name`` or ``dist:name``; None for what
+            ``DELEGRAPH_PLUGINS`` says, ``["*"]`` for all.
+        disable: leave these out; None for what ``DELEGRAPH_DISABLE_PLUGINS`` says.
+        entry_points: look at these instead of the installed distributions.
+
+    Attributes:
+        choice: the allow and disable lists in force.
+        plugins: every plugin, in any state, sorted by name and distribution.
+    """
+
+    def __init__(
+        self,
+        allow: Iterable[str] | None = None,
+        disable: Iterable[str] | None = None,
+        entry_points: Iterable[EntryPoint] | None = None,
+    ) -> None:
+        self.choice = PluginChoice.of(allow, disable)
+        self.plugins = discover(self.choice, entry_points)
+
+    def offers(self) -> tuple[Offer, ...]:
+        """Return every delegate of every usable plugin, sorted by name and distribution."""
+        found = [Offer(plugin, spec) for plugin in self.plugins for spec in plugin.delegates]
+        return tuple(sorted(found, key=lambda o: (o.spec.name, o.plugin.distribution)))
+
+    def find(self, address: DelegateAddress | str) -> Offer:
+        """Return the delegate that *address* means.
+
+        Raises:
+            PluginOptionError: the text is no address.
+            AmbiguousDelegateError: several plugins offer it.
+            PluginLoadError: the plugin of that name is broken, disabled or incompatible.
+            UnknownDelegateError: nothing installed is known to offer it.
+        """
+        if isinstance(address, str):
+            address = DelegateAddress.parse(address)
+        found = [
+            offer
+            for offer in self.offers()
+            if offer.spec.name == address.name and _is_from(offer.plugin, address.distribution)
+        ]
+        if len(found) > 1:
+            raise _ambiguous(address, found)
+        if not found:
+            raise self._not_found(address)
+        return found[0]
+
+    def create_delegate(self, address: str, options: Given = None) -> Delegate:
+        """Return a new delegate.
+
+        Args:
+            address: ``name``, ``dist:name``, either with ``:key=value,key=value`` behind it.
+            options: a mapping or the delegate's own options class; None for those in *address*,
+                or the defaults.
+
+        Raises:
+            PluginError: it cannot be found (see :meth:`find`), its options do not fit
+                (:class:`~delegraph.errors.PluginOptionError`), or its own code failed
+                (:class:`~delegraph.errors.PluginLoadError`, with the cause chained).
+        """
+        parsed = DelegateAddress.parse(address)
+        offer = self.find(parsed)
+        merged = _only_one(parsed, options)
+        made = _make(offer, make_options(offer.spec, merged))
+        return _as_delegate(offer, made)
+
+    def custom_ops(self) -> dict[str, CustomOpSpec]:
+        """Return the custom operators of all usable plugins, by name.
+
+        Their ``load`` raises :class:`~delegraph.errors.PluginLoadError`, naming the plugin, for
+        whatever goes wrong. Where two plugins offer one, the first in order of plugin and
+        distribution name is taken and the log says so; ``delegraph plugins doctor`` reports it.
+        """
+        found: dict[str, CustomOpSpec] = {}
+        for name, plugins in self.custom_op_providers().items():
+            plugin = plugins[0]
+            if len(plugins) > 1:
+                others = ", ".join(map(str, plugins[1:]))
+                logger.warning("custom operator %r: %s is used, not %s", name, plugin, others)
+            spec = next(spec for spec in plugin.custom_ops if spec.name == name)
+            found[name] = replace(spec, load=functools.partial(_load_custom_op, plugin, spec))
+        return found
+
+    def custom_op_providers(self) -> dict[str, list[Plugin]]:
+        """Return the plugins that offer each custom operator, sorted."""
+        providers: dict[str, list[Plugin]] = {}
+        for plugin in self.plugins:
+            for spec in plugin.custom_ops:
+                providers.setdefault(spec.name, []).append(plugin)
+        return dict(sorted(providers.items()))
+
+    def _not_found(self, address: DelegateAddress) -> PluginError:
+        """Return the error for a delegate that no usable plugin offers."""
+        for plugin in self.plugins:
+            named = _plain(plugin.name) == _plain(address.name)
+            if plugin.state is not PluginState.OK and named:
+                if not _is_from(plugin, address.distribution):
+                    continue
+                return _unusable(address, plugin)
+        lines = [f"no installed plugin provides delegate {_shown(address)}"]
+        names = sorted({offer.spec.name for offer in self.offers()})
+        close = difflib.get_close_matches(address.name, names, n=1)
+        package = package_for_delegate(address.name)
+        if close and close[0] != address.name:
+            lines.append(f"did you mean {close[0]!r}?")
+        if package is not None and not self._has_distribution(package):
+            lines.append(f"'pip install {package}' provides it")
+        lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
+        out = [p for p in self.plugins if p.state is not PluginState.OK]
+        if out:
+            reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in out)
+            lines.append(f"installed but not usable, it may be among these: {reasons}")
+        return UnknownDelegateError("; ".join(lines))
+
+    def _has_distribution(self, name: str) -> bool:
+        return any(_is_from(plugin, name) for plugin in self.plugins)
+
+
+_lock = threading.Lock()
+_installed: PluginSet | None = None
+
+
+def installed() -> PluginSet:
+    """Return the plugin set of this process, made from the environment on first use."""
+    global _installed
+    with _lock:
+        if _installed is None:
+            _installed = PluginSet()
+        return _installed
+
+
+def _is_from(plugin: Plugin, distribution: str | None) -> bool:
+    """Return whether *plugin* comes from *distribution*; None means any."""
+    if distribution is None:
+        return True
+    return canonicalize_name(plugin.distribution) == canonicalize_name(distribution)
+
+
+def _plain(name: str) -> str:
+    """Return a name with ``-``, ``_`` and ``.`` alike, as plugin and delegate names may differ."""
+    return canonicalize_name(name)
+
+
+def _shown(address: DelegateAddress) -> str:
+    if address.distribution is None:
+        return repr(address.name)
+    return f"{address.name!r} of {address.distribution!r}"
+
+
+def _ambiguous(address: DelegateAddress, found: list[Offer]) -> AmbiguousDelegateError:
+    who = ", ".join(str(offer.plugin) for offer in found)
+    choices = sorted({offer.address for offer in found})
+    if len(choices) > 1:
+        advice = f"write {' or '.join(map(repr, choices))}"
+    else:
+        advice = "leave one out with DELEGRAPH_DISABLE_PLUGINS"
+    return AmbiguousDelegateError(
+        f"delegate {_shown(address)} is provided by {len(found)} plugins: {who}; {advice}"
+    )
+
+
+def _unusable(address: DelegateAddress, plugin: Plugin) -> PluginLoadError:
+    error = PluginLoadError(
+        f"delegate {_shown(address)} cannot be used: {plugin} is {plugin.state.value}: "
+        f"{plugin.error}; {plugin.remedy}"
+    )
+    error.__cause__ = plugin.exception
+    return error
+
+
+def _only_one(address: DelegateAddress, options: Given) -> Given:
+    """Return the options given, whichever way; both ways at once is a mistake."""
+    if options is None:
+        return address.options or None
+    if address.options:
+        raise PluginOptionError(
+            f"options of delegate {address.name!r} are given twice: {address.options!r} with the "
+            f"name, and {options!r}"
+        )
+    return options
+
+
+def _make(offer: Offer, options: object) -> object:
+    """Run the plugin's own code: import it and make the delegate."""
+    try:
+        factory = offer.spec.load()
+        return factory() if offer.spec.options is None else factory(options)
+    except (KeyboardInterrupt, PluginError):
+        raise
+    except BaseException as error:  # a plugin may raise anything, SystemExit too
+        raise PluginLoadError(
+            f"delegate {offer.spec.name!r} could not be made by {offer.plugin}: {one_line(error)}"
+        ) from error
+
+
+def _as_delegate(offer: Offer, made: object) -> Delegate:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
+
+    if isinstance(made, SimpleDelegateInterface):
+        return SimpleDelegate(made)
+    if isinstance(made, Delegate):
+        return made
+    raise PluginLoadError(
+        f"delegate {offer.spec.name!r}: load() of {offer.plugin} made a {type(made).__name__}, "
+        "expected a SimpleDelegateInterface or a Delegate"
+    )
+
+
+def _load_custom_op(plugin: Plugin, spec: CustomOpSpec) -> Registration:
+    from delegraph.kernels.registration import Registration
+
+    try:
+        registration = spec.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plugin may raise anything, SystemExit too
+        raise PluginLoadError(
+            f"custom operator {spec.name!r} could not be loaded from {plugin}: {one_line(error)}"
+        ) from error
+    if not isinstance(registration, Registration):
+        raise PluginLoadError(
+            f"custom operator {spec.name!r}: load() of {plugin} returned a "
+            f"{type(registration).__name__}, expected a Registration"
+        )
+    return registration

@@ -1,0 +1,92 @@
+"""What a plugin offers: delegates and custom operators that are known but not yet imported."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from delegraph.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.delegation.simple_delegate import SimpleDelegateInterface
+    from delegraph.kernels.registration import Registration
+
+    DelegateFactory = Callable[..., SimpleDelegateInterface | Delegate]
+
+DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+"""No ``:``, ``=`` or ``,``: ``dist:name:key=value,key=value`` stays unambiguous."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateSpec:
+    """A delegate that users ask for by name.
+
+    Attributes:
+        name: what users type; a letter, then letters, digits, ``_``, ``-`` or ``.``.
+        summary: one line for ``delegraph plugins list``.
+        load: imports the heavy part and returns the delegate's class (or any callable that makes
+            the delegate): called with an instance of ``options``, without arguments when there are
+            none. Called each time a user asks for the delegate.
+        options: a dataclass whose fields are the options; None for a delegate without any. Fields
+            may be bool, int, float, str, an enum, a ``Literal``, ``tuple[T, ...]`` of these, or
+            one of them ``| None``. ``field(metadata={"help": "..."})`` documents a field.
+
+    Raises:
+        ArgumentError: a field that cannot be used.
+    """
+
+    name: str
+    summary: str
+    load: Callable[[], DelegateFactory]
+    options: type | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
+            raise ArgumentError(
+                f"DelegateSpec name is {self.name!r}, expected a letter followed by letters, "
+                "digits, '_', '-' or '.'"
+            )
+        _check_summary_and_load(self)
+        if self.options is not None and not _is_dataclass_type(self.options):
+            raise ArgumentError(
+                f"DelegateSpec {self.name!r}: options is {self.options!r}, expected a dataclass"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class CustomOpSpec:
+    """A custom operator that runs as a kernel, without any delegate.
+
+    Attributes:
+        name: the custom code in the model file.
+        summary: one line for ``delegraph plugins info``.
+        load: imports and returns the operator's registration, whose name is ``name``.
+
+    Raises:
+        ArgumentError: a field that cannot be used.
+    """
+
+    name: str
+    summary: str
+    load: Callable[[], Registration]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ArgumentError(f"CustomOpSpec name is {self.name!r}, expected the custom code")
+        _check_summary_and_load(self)
+
+
+def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec) -> None:
+    what = f"{type(spec).__name__} {spec.name!r}"
+    if not isinstance(spec.summary, str):
+        raise ArgumentError(f"{what}: summary is {spec.summary!r}, expected one line of text")
+    if not callable(spec.load):
+        raise ArgumentError(f"{what}: load is {spec.load!r}, expected a function")
+
+
+def _is_dataclass_type(value: object) -> bool:
+    return isinstance(value, type) and dataclasses.is_dataclass(value)
