@@ -1,0 +1,1 @@
+"""The TFLite flatbuffer: declarative tables, a checked reader, a writer."""

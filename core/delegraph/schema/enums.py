@@ -548,4 +548,3 @@ class CustomOptionsFormat(IntEnum):
     """``CustomOptionsFormat`` of the schema."""
 
     FLEXBUFFERS = 0
-

@@ -1,0 +1,300 @@
+"""Declarative flatbuffer tables: one class a table, from which reading and writing follow.
+
+A table is declared as an annotated class whose fields name their id, type and default::
+
+    class PackOptions(Table):
+        values_count: int = int32(0, default=0)
+        axis: int = int32(1, default=0)
+
+An instance is a tuple of its field values in declaration order, so it is immutable and as cheap to
+build as a tuple: readers turn whole columns of values into records with ``map(make, zip(...))``.
+
+Source:
+    The encoding that the kinds describe: https://flatbuffers.dev/internals/
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+if sys.version_info >= (3, 11):
+    from typing import dataclass_transform
+else:
+    _T = TypeVar("_T")
+
+    def dataclass_transform(**_: Any) -> Callable[[_T], _T]:
+        """Return a decorator that changes nothing; only type checkers use it."""
+        return lambda decorated: decorated
+
+
+INT8 = np.dtype("<i1")
+UINT8 = np.dtype("<u1")
+BOOL = np.dtype("?")
+UINT16 = np.dtype("<u2")
+INT32 = np.dtype("<i4")
+UINT32 = np.dtype("<u4")
+FLOAT32 = np.dtype("<f4")
+INT64 = np.dtype("<i8")
+UINT64 = np.dtype("<u8")
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number, a bool or an enumeration stored in the table itself."""
+
+    dtype: np.dtype[Any]
+    enum: type[IntEnum] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """UTF-8 text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarVector:
+    """Numbers, read as a tuple: for the short lists of the schema, such as shapes."""
+
+    dtype: np.dtype[Any]
+    enum: type[IntEnum] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayVector:
+    """Numbers, read as a view of the file: for lists that may be long, such as constants.
+
+    Attributes:
+        dtype: element type.
+        align: bytes; written files start the elements at a multiple of it.
+    """
+
+    dtype: np.dtype[Any]
+    align: int
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One table by reference."""
+
+    table: type[Table]
+
+
+@dataclass(frozen=True, slots=True)
+class ChildVector:
+    """A list of tables."""
+
+    table: type[Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """One table of several types; its type tag is stored under the field id before this one."""
+
+    tables: Mapping[int, type[Table]]
+
+    def tag(self, table: Table) -> int:
+        """Return the tag under which *table* is stored."""
+        for tag, member in self.tables.items():
+            if type(table) is member:
+                return tag
+        raise TypeError(f"{type(table).__name__} is not a member of this union")
+
+
+Kind = Scalar | String | ScalarVector | ArrayVector | Child | ChildVector | Union
+
+
+@dataclass(slots=True)
+class Field:
+    """A field of a table.
+
+    Attributes:
+        id: position in the vtable, counted from 0.
+        kind: how the value is stored.
+        default: value of a field that the file does not hold.
+        name: as in the schema.
+    """
+
+    id: int
+    kind: Kind
+    default: Any
+    name: str = ""
+
+
+def boolean(id: int, *, default: bool) -> Any:
+    """Declare a bool."""
+    return Field(id, Scalar(BOOL), default)
+
+
+def int8(id: int, *, default: int) -> Any:
+    """Declare an 8-bit signed integer."""
+    return Field(id, Scalar(INT8), default)
+
+
+def int32(id: int, *, default: int) -> Any:
+    """Declare a 32-bit signed integer."""
+    return Field(id, Scalar(INT32), default)
+
+
+def uint32(id: int, *, default: int) -> Any:
+    """Declare a 32-bit unsigned integer."""
+    return Field(id, Scalar(UINT32), default)
+
+
+def int64(id: int, *, default: int) -> Any:
+    """Declare a 64-bit signed integer."""
+    return Field(id, Scalar(INT64), default)
+
+
+def uint64(id: int, *, default: int) -> Any:
+    """Declare a 64-bit unsigned integer."""
+    return Field(id, Scalar(UINT64), default)
+
+
+def float32(id: int, *, default: float) -> Any:
+    """Declare a 32-bit float."""
+    return Field(id, Scalar(FLOAT32), default)
+
+
+def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
+    """Declare an enumeration; values newer than it are read as plain integers."""
+    return Field(id, Scalar(dtype, type(default)), default)
+
+
+def string(id: int, *, default: None = None) -> Any:
+    """Declare a text."""
+    return Field(id, String(), default)
+
+
+def vector(
+    id: int,
+    dtype: np.dtype[Any],
+    *,
+    default: tuple[()] | None,
+    enum: type[IntEnum] | None = None,
+) -> Any:
+    """Declare a list of numbers that is read as a tuple; *default* is what an absent one reads."""
+    return Field(id, ScalarVector(dtype, enum), default)
+
+
+def array(id: int, dtype: np.dtype[Any], *, default: None, align: int = 0) -> Any:
+    """Declare a list of numbers that is read as a view of the file."""
+    return Field(id, ArrayVector(dtype, max(align, dtype.itemsize)), default)
+
+
+def child(id: int, table: type[Table], *, default: None) -> Any:
+    """Declare a table by reference."""
+    return Field(id, Child(table), default)
+
+
+def children(id: int, table: type[Table], *, default: tuple[()] | None) -> Any:
+    """Declare a list of tables."""
+    return Field(id, ChildVector(table), default)
+
+
+def union(id: int, tables: Mapping[int, type[Table]], *, default: None) -> Any:
+    """Declare a table of one of several types; its type tag is stored under ``id - 1``."""
+    return Field(id, Union(tables), default)
+
+
+@dataclass_transform(
+    frozen_default=True,
+    kw_only_default=True,
+    eq_default=False,
+    field_specifiers=(
+        boolean, int8, int32, uint32, int64, uint64, float32, enum, string, vector, array,
+        child, children, union,
+    ),
+)  # fmt: skip
+class TableType(type):
+    """Metaclass that turns the declared fields of a table into tuple items."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> TableType:
+        """Return the class with ``FIELDS`` and one read-only property a field."""
+        fields = tuple(_named_fields(namespace))
+        for position, field in enumerate(fields):
+            namespace[field.name] = property(itemgetter(position))
+        namespace["FIELDS"] = fields
+        namespace["__slots__"] = ()
+        namespace["__match_args__"] = tuple(field.name for field in fields)
+        return super().__new__(mcs, name, bases, namespace)
+
+
+def _named_fields(namespace: dict[str, Any]) -> Iterable[Field]:
+    for name, value in namespace.items():
+        if isinstance(value, Field):
+            value.name = name
+            yield value
+
+
+class Table(tuple[Any, ...], metaclass=TableType):
+    """A record of the schema: immutable, compared by type and by value.
+
+    >>> class PackOptions(Table):
+    ...     values_count: int = int32(0, default=0)
+    ...     axis: int = int32(1, default=0)
+    >>> options = PackOptions(values_count=3)
+    >>> options
+    PackOptions(values_count=3)
+    >>> options.replace(axis=-1).axis
+    -1
+    """
+
+    FIELDS: ClassVar[tuple[Field, ...]]
+
+    def __new__(cls, **values: Any) -> Self:
+        """Return a record; fields that are not given have their defaults."""
+        row = [values.pop(field.name, field.default) for field in cls.FIELDS]
+        if values:
+            known = ", ".join(sorted(field.name for field in cls.FIELDS)) or "none"
+            raise TypeError(f"{cls.__name__} has no field {min(values)!r}; it has {known}")
+        return tuple.__new__(cls, row)
+
+    @classmethod
+    def make(cls, row: Iterable[Any]) -> Self:
+        """Return a record from the values of all fields, in declaration order."""
+        return tuple.__new__(cls, row)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        kept = {field.name: value for field, value in zip(self.FIELDS, self, strict=True)}
+        return type(self)(**{**kept, **changes})
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(map(_equal, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{field.name}={value!r}"
+            for field, value in zip(self.FIELDS, self, strict=True)
+            if not _equal(value, field.default)
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).make, (tuple(self),)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Return whether two field values are equal; arrays by dtype, shape and bytes."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return False
+    return type(a) is type(b) and bool(a == b) if isinstance(a, Table) else bool(a == b)

@@ -1,0 +1,255 @@
+"""The structure of a model file: every table of the schema that is not an operator's options.
+
+Lists that a file may leave out are None here, because the official runtime tells a missing list
+from an empty one (an empty ``Buffer.data`` is a constant without bytes).
+
+Source:
+    tflite/converter/schema/schema.fbs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.schema.enums import (
+    BuiltinOperator,
+    CustomOptionsFormat,
+    DimensionType,
+    QuantizationDetails,
+    SparseIndexVector,
+    TensorType,
+)
+from delegraph.schema.options import BUILTIN_OPTIONS, BUILTIN_OPTIONS_2
+from delegraph.schema.table import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    Table,
+    array,
+    boolean,
+    child,
+    children,
+    enum,
+    int8,
+    int32,
+    string,
+    uint32,
+    uint64,
+    union,
+    vector,
+)
+
+
+class CustomQuantization(Table):
+    """Parameters of an experimental quantization, as the producer laid them out."""
+
+    custom: NDArray[np.uint8] | None = array(0, UINT8, default=None, align=16)
+
+
+class BlockwiseQuantization(Table):
+    """Scales shared by blocks of elements; ``scales`` and ``zero_points`` are tensor indices."""
+
+    scales: int = int32(0, default=0)
+    zero_points: int = int32(1, default=0)
+    block_size: int = int32(2, default=0)
+    block_shape: tuple[int, ...] = vector(3, INT32, default=())
+
+
+class MultiAxisQuantization(Table):
+    """Scales along several axes; ``scales`` and ``zero_points`` are tensor indices."""
+
+    scales: int = int32(0, default=0)
+    zero_points: int = int32(1, default=0)
+    block_size: int = int32(2, default=0)
+    quantized_dimensions: tuple[int, ...] = vector(3, INT32, default=())
+
+
+QUANTIZATION_DETAILS: dict[int, type[Table]] = {
+    QuantizationDetails.CustomQuantization: CustomQuantization,
+    QuantizationDetails.BlockwiseQuantization: BlockwiseQuantization,
+    QuantizationDetails.MultiAxisQuantization: MultiAxisQuantization,
+}
+
+
+class QuantizationParameters(Table):
+    """How stored integers stand for real numbers; ``details`` replaces the other fields."""
+
+    min: NDArray[np.float32] | None = array(0, FLOAT32, default=None)
+    max: NDArray[np.float32] | None = array(1, FLOAT32, default=None)
+    scale: NDArray[np.float32] | None = array(2, FLOAT32, default=None)
+    zero_point: NDArray[np.int64] | None = array(3, INT64, default=None)
+    details: Table | None = union(5, QUANTIZATION_DETAILS, default=None)
+    quantized_dimension: int = int32(6, default=0)
+
+
+class Int32Vector(Table):
+    """Indices of a sparse dimension."""
+
+    values: NDArray[np.int32] | None = array(0, INT32, default=None)
+
+
+class Uint16Vector(Table):
+    """Indices of a sparse dimension, below 65,536."""
+
+    values: NDArray[np.uint16] | None = array(0, UINT16, default=None, align=4)
+
+
+class Uint8Vector(Table):
+    """Indices of a sparse dimension, below 256."""
+
+    values: NDArray[np.uint8] | None = array(0, UINT8, default=None, align=4)
+
+
+SPARSE_INDEX_VECTOR: dict[int, type[Table]] = {
+    SparseIndexVector.Int32Vector: Int32Vector,
+    SparseIndexVector.Uint16Vector: Uint16Vector,
+    SparseIndexVector.Uint8Vector: Uint8Vector,
+}
+
+
+class DimensionMetadata(Table):
+    """How one dimension of a sparse tensor is stored."""
+
+    format: DimensionType = enum(0, default=DimensionType.DENSE)
+    dense_size: int = int32(1, default=0)
+    array_segments: Table | None = union(3, SPARSE_INDEX_VECTOR, default=None)
+    array_indices: Table | None = union(5, SPARSE_INDEX_VECTOR, default=None)
+
+
+class SparsityParameters(Table):
+    """How a sparse tensor is stored."""
+
+    traversal_order: tuple[int, ...] | None = vector(0, INT32, default=None)
+    block_map: tuple[int, ...] | None = vector(1, INT32, default=None)
+    dim_metadata: tuple[DimensionMetadata, ...] | None = children(
+        2, DimensionMetadata, default=None
+    )
+
+
+class VariantSubType(Table):
+    """Type and shape of what a VARIANT tensor holds."""
+
+    shape: tuple[int, ...] | None = vector(0, INT32, default=None)
+    type: TensorType = enum(1, default=TensorType.FLOAT32)
+    has_rank: bool = boolean(2, default=False)
+
+
+class Tensor(Table):
+    """A tensor of a subgraph; ``buffer`` is an index into the model's buffers, 0 for none."""
+
+    shape: tuple[int, ...] | None = vector(0, INT32, default=None)
+    type: TensorType = enum(1, default=TensorType.FLOAT32)
+    buffer: int = uint32(2, default=0)
+    name: str | None = string(3, default=None)
+    quantization: QuantizationParameters | None = child(4, QuantizationParameters, default=None)
+    is_variable: bool = boolean(5, default=False)
+    sparsity: SparsityParameters | None = child(6, SparsityParameters, default=None)
+    shape_signature: tuple[int, ...] | None = vector(7, INT32, default=None)
+    has_rank: bool = boolean(8, default=False)
+    variant_tensors: tuple[VariantSubType, ...] | None = children(9, VariantSubType, default=None)
+    external_buffer: int = uint32(10, default=0)
+
+
+class OperatorCode(Table):
+    """An operator type and version; codes below 127 stand in ``deprecated_builtin_code`` too."""
+
+    deprecated_builtin_code: int = int8(0, default=0)
+    custom_code: str | None = string(1, default=None)
+    version: int = int32(2, default=1)
+    builtin_code: BuiltinOperator = enum(3, default=BuiltinOperator.ADD, dtype=INT32)
+
+
+class Operator(Table):
+    """An operator call; tensors by index, -1 for an optional input that is absent."""
+
+    opcode_index: int = uint32(0, default=0)
+    inputs: tuple[int, ...] | None = vector(1, INT32, default=None)
+    outputs: tuple[int, ...] | None = vector(2, INT32, default=None)
+    builtin_options: Table | None = union(4, BUILTIN_OPTIONS, default=None)
+    custom_options: NDArray[np.uint8] | None = array(5, UINT8, default=None, align=16)
+    custom_options_format: CustomOptionsFormat = enum(6, default=CustomOptionsFormat.FLEXBUFFERS)
+    mutating_variable_inputs: tuple[bool, ...] | None = vector(7, BOOL, default=None)
+    intermediates: tuple[int, ...] | None = vector(8, INT32, default=None)
+    large_custom_options_offset: int = uint64(9, default=0)
+    large_custom_options_size: int = uint64(10, default=0)
+    builtin_options_2: Table | None = union(12, BUILTIN_OPTIONS_2, default=None)
+    debug_metadata_index: int = int32(13, default=-1)
+
+
+class SubGraph(Table):
+    """Tensors, and operators in execution order."""
+
+    tensors: tuple[Tensor, ...] | None = children(0, Tensor, default=None)
+    inputs: tuple[int, ...] | None = vector(1, INT32, default=None)
+    outputs: tuple[int, ...] | None = vector(2, INT32, default=None)
+    operators: tuple[Operator, ...] | None = children(3, Operator, default=None)
+    name: str | None = string(4, default=None)
+    debug_metadata_index: int = int32(5, default=-1)
+
+
+class Buffer(Table):
+    """Bytes of a constant: ``data``, or outside the flatbuffer at ``offset`` when that is > 1."""
+
+    data: NDArray[np.uint8] | None = array(0, UINT8, default=None, align=16)
+    offset: int = uint64(1, default=0)
+    size: int = uint64(2, default=0)
+
+
+class ExternalBufferGroup(Table):
+    """A file that holds external buffers."""
+
+    name: str | None = string(0, default=None)
+
+
+class ExternalBuffer(Table):
+    """A slice of an external file; tensors name it by ``id``."""
+
+    id: int = uint32(0, default=0)
+    group: int = uint32(1, default=0)
+    offset: int = uint64(2, default=0)
+    length: int = uint64(3, default=0)
+    packing: str | None = string(4, default=None)
+
+
+class Metadata(Table):
+    """A named buffer."""
+
+    name: str | None = string(0, default=None)
+    buffer: int = uint32(1, default=0)
+
+
+class TensorMap(Table):
+    """A tensor under the name that a signature gives it."""
+
+    name: str | None = string(0, default=None)
+    tensor_index: int = uint32(1, default=0)
+
+
+class SignatureDef(Table):
+    """A named way to call a subgraph."""
+
+    inputs: tuple[TensorMap, ...] | None = children(0, TensorMap, default=None)
+    outputs: tuple[TensorMap, ...] | None = children(1, TensorMap, default=None)
+    signature_key: str | None = string(2, default=None)
+    subgraph_index: int = uint32(4, default=0)
+
+
+class Model(Table):
+    """The root of the file."""
+
+    version: int = uint32(0, default=0)
+    operator_codes: tuple[OperatorCode, ...] | None = children(1, OperatorCode, default=None)
+    subgraphs: tuple[SubGraph, ...] | None = children(2, SubGraph, default=None)
+    description: str | None = string(3, default=None)
+    buffers: tuple[Buffer, ...] | None = children(4, Buffer, default=None)
+    metadata_buffer: tuple[int, ...] | None = vector(5, INT32, default=None)
+    metadata: tuple[Metadata, ...] | None = children(6, Metadata, default=None)
+    signature_defs: tuple[SignatureDef, ...] | None = children(7, SignatureDef, default=None)
+    external_buffer_groups: tuple[ExternalBufferGroup, ...] | None = children(
+        8, ExternalBufferGroup, default=None
+    )
+    external_buffers: tuple[ExternalBuffer, ...] | None = children(9, ExternalBuffer, default=None)
