@@ -64,6 +64,16 @@ class Rejection:
         where = "" if self.tensor is None else f" (tensor {self.tensor})"
         return " ".join(parts[:1]) + (": " if len(parts) > 1 else "") + ", ".join(parts[1:]) + where
 
+    def to_json(self) -> dict[str, object]:
+        """Return the reason as a JSON-ready dictionary; ``actual`` and ``expected`` as text."""
+        return {
+            "constraint": self.constraint,
+            "message": str(self),
+            "actual": None if self.actual is None else str(self.actual),
+            "expected": None if self.expected is None else str(self.expected),
+            "tensor": self.tensor,
+        }
+
 
 NO_REASON = Rejection("no-reason", "no reason given")
 """Recorded for a delegate that answers with a bare ``False``."""

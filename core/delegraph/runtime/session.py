@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from delegraph.delegation.control_edges import parse_control_edges
+from delegraph.delegation.delegate import Delegate
 from delegraph.graph.model import Model
 from delegraph.kernels.registration import Registration
+from delegraph.runtime.delegated_plan import Snapshot
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.subgraph import Subgraph
+
+_VALIDATION = "VALIDATION:"  # subgraphs with this prefix hold test data of the model's maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +48,25 @@ class Session:
         self.resources: dict[Any, Any] = {}
         self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
         self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
+
+    def allocate(self) -> None:
+        """Allocate the primary subgraph; the others are allocated when they are called."""
+        self.subgraphs[0].allocate()
+
+    def apply(self, delegate: Delegate) -> None:
+        """Apply a delegate to every subgraph that may be delegated, or to none.
+
+        Raises:
+            DelegateError: it failed on one of them; all are as they were before.
+        """
+        targets = [s for s in self.subgraphs if not s.spec.name.startswith(_VALIDATION)]
+        done: list[tuple[Subgraph, Snapshot]] = []
+        try:
+            for subgraph in targets:
+                before = subgraph.plan.snapshot()
+                subgraph.plan.apply(delegate)
+                done.append((subgraph, before))
+        except BaseException:
+            for subgraph, before in done:
+                subgraph.plan.restore(before)
+            raise

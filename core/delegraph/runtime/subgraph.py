@@ -152,6 +152,12 @@ class Subgraph:
             delegate: Any = tensor.delegate
             delegate.copy_from_buffer_handle(self.context, tensor)
 
+    def readable(self, index: int) -> Tensor:
+        """Return a tensor whose ``data`` is up to date."""
+        tensor = self.tensors[index]
+        self.make_readable(tensor)
+        return tensor
+
     def _allocate_range(self, first: int, last: int) -> None:
         if last < first and self.plan.execution_plan:
             return
@@ -235,6 +241,13 @@ class Subgraph:
             if index >= 0 and self.tensors[index].data is None:
                 error = OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
         return _node_error(node, registration, "invoke", error)
+
+    def first_open_shape(self) -> tuple[Node, Registration, int]:
+        """Return the first node whose output shapes stay open, and the first such output."""
+        position = self._stops[0][0] - 1
+        node, registration = self.plan.node(self.plan.execution_plan[position])
+        tensor = next(i for i in node.outputs if i >= 0 and self.tensors[i].is_dynamic)
+        return node, registration, tensor
 
     # -- shapes --------------------------------------------------------------------------------
 

@@ -1,0 +1,421 @@
+"""``Interpreter``: the public face, a drop-in for the official Python class.
+
+Source:
+    Interpreter, tflite/python/interpreter.py.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.placement import Placement
+from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
+from delegraph.errors import ArgumentError, NodeError, OperatorError, StateError
+from delegraph.graph.loader import load_model, parse_model
+from delegraph.kernels.registration import Registration
+from delegraph.kernels.tensor import Tensor
+from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.live_views import LiveViews
+from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.placing import placement_of
+from delegraph.runtime.session import Options, Session
+from delegraph.runtime.signature_runner import SignatureRunner
+from delegraph.runtime.subgraph import Subgraph
+from delegraph.runtime.subgraph_memory import physical_memory
+from delegraph.runtime.tensor_access import read_tensor, tensor_details, write_tensor
+
+if TYPE_CHECKING:
+    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
+
+AnyDelegate = str | Delegate | SimpleDelegateInterface
+"""A delegate object, or the name of an installed one: ``name``, ``name:key=value``, ``dist:name``."""
+
+_LIVE_VIEW = (
+    "There is at least 1 reference to internal data in the interpreter in the form of a numpy "
+    "array or slice. Be sure to only hold the function returned from tensor() if you are using "
+    "raw data access."
+)
+
+
+def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
+    """Return an installed delegate, ready for ``experimental_delegates``.
+
+    Args:
+        library: name of an installed delegate, as ``delegraph plugins list`` shows it.
+        options: its options by name.
+
+    Raises:
+        UnknownDelegateError: no installed plugin provides it.
+        PluginLoadError: it is installed but broken.
+        PluginOptionError: an unknown option or a bad value.
+    """
+    return installed().create_delegate(library, options)
+
+
+class Interpreter:
+    """Runs a ``.tflite`` model, with delegates taking over parts of it.
+
+    The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
+    ``ai_edge_litert.interpreter.Interpreter``. Beyond them: ``delegates``, ``custom_ops``,
+    ``memory_limit``, :meth:`modify_graph_with_delegate`, :attr:`placement`, :meth:`close` and
+    ``with``.
+
+    Args:
+        model_path: a ``.tflite`` file; it is mapped, not read.
+        model_content: the bytes of a model, kept without a copy. Either this or ``model_path``.
+        experimental_delegates: delegates to apply, in order.
+        num_threads: threads that kernels may use; >= 1, default 1.
+        experimental_op_resolver_type: accepted; every type means Delegraph's kernels.
+        experimental_preserve_all_tensors: keep intermediate tensors readable after ``invoke``.
+        experimental_disable_delegate_clustering: partition in plan order, not greedily.
+        experimental_default_delegate_latest_features: accepted; there is no default delegate.
+        experimental_compress_quantization_zero_points: accepted; results are the same.
+        experimental_disable_delegate_node_fusion: one node in each delegated partition.
+        experimental_force_delegate_node_profiling: accepted; results are the same.
+        delegates: as ``experimental_delegates``, names included: ``["numba_cpu", "sin:x=1"]``.
+        custom_ops: custom operators of this interpreter, by name.
+        memory_limit: bytes that a subgraph's tensors may take; default the machine's memory.
+
+    Raises:
+        ArgumentError: (ValueError) wrong arguments, or no such file.
+        MalformedModelError: (ValueError) a damaged model.
+        UnsupportedModelError: (ValueError) an operator or version without a kernel.
+        PluginError: a delegate asked for by name is missing or broken.
+        DelegateError: (RuntimeError) a delegate failed.
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str] | None = None,
+        model_content: bytes | None = None,
+        experimental_delegates: Sequence[AnyDelegate] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        experimental_disable_delegate_clustering: bool = False,
+        experimental_default_delegate_latest_features: bool = False,
+        experimental_compress_quantization_zero_points: bool = False,
+        experimental_disable_delegate_node_fusion: bool = False,
+        experimental_force_delegate_node_profiling: bool = False,
+        *,
+        delegates: Iterable[AnyDelegate] = (),
+        custom_ops: Mapping[str, Registration] | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        _check_arguments(num_threads, experimental_op_resolver_type)
+        if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
+            raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
+        options = Options(
+            num_threads=num_threads or 1,
+            preserve_all_tensors=experimental_preserve_all_tensors,
+            disable_delegate_clustering=experimental_disable_delegate_clustering,
+            disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
+            memory_limit=physical_memory() if memory_limit is None else memory_limit,
+        )
+        self._delegates: list[Delegate] = []
+        self._views = LiveViews()
+        self._session: Session | None = None
+        if model_path and not model_content:
+            model = load_model(os.fspath(model_path))
+        elif model_content and not model_path:
+            model = parse_model(model_content)
+        elif model_content:
+            raise ArgumentError("Can't both provide `model_path` and `model_content`")
+        else:
+            raise ArgumentError("`model_path` or `model_content` must be specified.")
+        self._session = Session(model, options, custom_ops)
+        self._primary = self._session.subgraphs[0]
+        for delegate in (*(experimental_delegates or ()), *delegates):
+            self.modify_graph_with_delegate(delegate)
+
+    # -- running -------------------------------------------------------------------------------
+
+    def allocate_tensors(self) -> None:
+        """Prepare the nodes and give the tensors memory; needed before data is set.
+
+        Raises:
+            StateError: a view from ``tensor()`` is alive.
+            NodeError: a node cannot work: the error names it.
+            UnresolvedOpError: custom operators that nobody provides.
+        """
+        self._ensure_no_views()
+        self.session.allocate()
+
+    def invoke(self) -> None:
+        """Run the model on the data set.
+
+        Raises:
+            StateError: not allocated, or a view from ``tensor()`` is alive.
+            NodeError: a node failed.
+        """
+        if self._views:
+            raise StateError(_LIVE_VIEW)
+        self._primary.invoke()
+
+    def resize_tensor_input(
+        self, input_index: int, tensor_size: ArrayLike, strict: bool = False
+    ) -> None:
+        """Give a tensor another shape; ``allocate_tensors`` must follow.
+
+        Args:
+            input_index: tensor index, any tensor that is not constant.
+            tensor_size: the new dimensions.
+            strict: allow changes only where ``shape_signature`` has -1.
+
+        Raises:
+            ArgumentError: no such tensor, or not a list of dimensions.
+            StateError: a view from ``tensor()`` is alive.
+            OperatorError: (RuntimeError) a shape it cannot have.
+        """
+        self._ensure_no_views()
+        tensor = self._tensor(input_index)
+        shape = np.array(tensor_size, dtype=np.int32)
+        if shape.ndim != 1:
+            raise ArgumentError(f"Shape should be 1D instead of {shape.ndim}.")
+        if strict:
+            _check_strict(tensor, shape.tolist())
+        self._primary.resize_input(tensor.index, shape.tolist())
+
+    def reset_all_variables(self) -> None:
+        """Set every variable tensor of the model to zero."""
+        for subgraph in self.session.subgraphs:
+            subgraph.reset_variables()
+
+    # -- data ----------------------------------------------------------------------------------
+
+    def set_tensor(self, tensor_index: int, value: ArrayLike) -> None:
+        """Copy *value* into a tensor: same dtype and shape as ``get_input_details`` says.
+
+        Raises:
+            ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
+        """
+        write_tensor(self._tensor(tensor_index), value)
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
+        """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
+
+        Intermediate tensors share memory unless ``experimental_preserve_all_tensors`` is set.
+
+        Raises:
+            ArgumentError: no such tensor, or it has no data.
+        """
+        subgraph = self._subgraph(subgraph_index)
+        self._tensor(tensor_index, subgraph)
+        return read_tensor(subgraph.readable(tensor_index))
+
+    def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
+        """Return a function that gives a writable view of a tensor, without a copy.
+
+        While a view or a slice of one is alive, ``allocate_tensors``, ``invoke`` and
+        ``resize_tensor_input`` raise; the function itself may be kept.
+
+        Raises:
+            ArgumentError: no such tensor.
+        """
+        tensor = self._tensor(tensor_index)
+
+        def view() -> NDArray[Any]:
+            if tensor.data is None:
+                raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
+            if tensor.data.dtype.hasobject:
+                return np.array(tensor.data)
+            return self._views.export(tensor.data)
+
+        return view
+
+    # -- description ---------------------------------------------------------------------------
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        """Return name, index, shape, shape_signature, dtype and quantization of each input."""
+        return [self._details(index) for index in self._primary.inputs]
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        """Return the same as :meth:`get_input_details` for each output."""
+        return [self._details(index) for index in self._primary.outputs]
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
+        """Return the details of every tensor of a subgraph."""
+        return [tensor_details(tensor) for tensor in self._subgraph(subgraph_index).tensors]
+
+    def num_subgraphs(self) -> int:
+        """Return the number of subgraphs."""
+        return len(self.session.subgraphs)
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Return input and output names of each signature."""
+        return {
+            signature.key: {"inputs": sorted(signature.inputs), "outputs": sorted(signature.outputs)}
+            for signature in sorted(self.session.model.signatures, key=lambda s: s.key)
+        }
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Return names and tensor indices of each signature."""
+        return {
+            signature.key: {
+                "inputs": dict(sorted(signature.inputs.items())),
+                "outputs": dict(sorted(signature.outputs.items())),
+            }
+            for signature in sorted(self.session.model.signatures, key=lambda s: s.key)
+        }
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """Return a callable for a signature; the key may be left out when there is only one.
+
+        Raises:
+            ArgumentError: an unknown key, or none where the model has not exactly one.
+        """
+        signatures = self.session.model.signatures
+        if signature_key is None:
+            if len(signatures) != 1:
+                raise ArgumentError(
+                    f"SignatureDef signature_key is None and model has {len(signatures)} "
+                    "Signatures. None is only allowed when the model has 1 SignatureDef"
+                )
+            signature_key = signatures[0].key
+        return SignatureRunner(self, signature_key)
+
+    def _get_op_details(self, op_index: int) -> dict[str, Any]:
+        """Return index, op_name, inputs, outputs and dtypes of a node; delegate nodes included."""
+        nodes = self._primary.plan.nodes
+        if not 0 <= op_index < len(nodes):
+            raise ArgumentError("Invalid node index")
+        node, registration = nodes[op_index]
+        name = "DELEGATE" if node.delegate is not None else registration.name
+        return {
+            "index": op_index,
+            "op_name": name,
+            "inputs": np.array(node.inputs, np.int32),
+            "outputs": np.array(node.outputs, np.int32),
+            "operand_types": [self._details(i)["dtype"] for i in node.inputs if i >= 0],
+            "result_types": [self._details(i)["dtype"] for i in node.outputs if i >= 0],
+        }
+
+    def _get_ops_details(self) -> list[dict[str, Any]]:
+        """Return the details of every node."""
+        return [self._get_op_details(index) for index in range(len(self._primary.plan.nodes))]
+
+    # -- delegates -----------------------------------------------------------------------------
+
+    def modify_graph_with_delegate(self, delegate: AnyDelegate) -> None:
+        """Let a delegate take over nodes of every subgraph, on top of those applied before.
+
+        Subgraphs whose name starts with ``VALIDATION:`` are left alone. Tensors may have to be
+        allocated again: call ``allocate_tensors`` before the next ``invoke``.
+
+        Raises:
+            PluginError: a delegate asked for by name is missing or broken.
+            DelegateError: the delegate failed; every subgraph is as it was before the call.
+            StateError: a view from ``tensor()`` is alive.
+        """
+        self._ensure_no_views()
+        applied = _as_delegate(delegate)
+        self.session.apply(applied)
+        self._delegates.append(applied)
+
+    @property
+    def placement(self) -> Placement:
+        """Which delegate and partition has each node of the model, or why each refused it."""
+        return placement_of(self.session.subgraphs, self._delegates)
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Release the model, its memory and the delegates; every later call raises."""
+        self._session = None
+        self._delegates.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def session(self) -> Session:
+        """The model and its running subgraphs, for tools.
+
+        Raises:
+            StateError: the interpreter is closed.
+        """
+        if self._session is None:
+            raise StateError("Interpreter was not initialized, or it is closed.")
+        return self._session
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _ensure_no_views(self) -> None:
+        if self._views:
+            raise StateError(_LIVE_VIEW)
+
+    def _subgraph(self, index: int) -> Subgraph:
+        subgraphs = self.session.subgraphs
+        if not 0 <= index < len(subgraphs):
+            raise ArgumentError(
+                f"subgraph_index is out of range: {index} for the model, which has "
+                f"{len(subgraphs)} subgraphs."
+            )
+        return subgraphs[index]
+
+    def _tensor(self, index: int, subgraph: Subgraph | None = None) -> Tensor:
+        tensors = (subgraph or self._primary).tensors
+        try:
+            position = operator.index(index)
+        except TypeError:
+            raise ArgumentError(f"a tensor index is an int, not {index!r}") from None
+        if not 0 <= position < len(tensors):
+            raise ArgumentError(
+                f"Invalid tensor index {position} exceeds max tensor index {len(tensors) - 1}"
+            )
+        return tensors[position]
+
+    def _details(self, index: int) -> dict[str, Any]:
+        return tensor_details(self._tensor(index))
+
+
+def _check_arguments(num_threads: object, resolver: object) -> None:
+    if resolver not in list(OpResolverType):
+        raise ArgumentError(f"Unrecognized passed in op resolver type: {resolver}")
+    if num_threads is not None:
+        if not isinstance(num_threads, int):
+            raise ArgumentError("type of num_threads should be int")
+        if num_threads < 1:
+            raise ArgumentError("num_threads should >= 1")
+
+
+def _check_strict(tensor: Tensor, shape: Sequence[int]) -> None:
+    signature = tensor.shape_signature
+    fits = len(shape) == len(signature) and all(
+        declared in (-1, dim) for declared, dim in zip(signature, shape, strict=True)
+    )
+    if not fits:
+        raise OperatorError(
+            f"Attempting to resize tensor {tensor.index} to {list(shape)}: with strict=True only "
+            f"the dimensions that are -1 in {list(signature)} may change"
+        )
+
+
+def _as_delegate(delegate: AnyDelegate) -> Delegate:
+    if isinstance(delegate, str):
+        return installed().create_delegate(delegate)
+    if isinstance(delegate, SimpleDelegateInterface):
+        return SimpleDelegate(delegate)
+    if isinstance(delegate, Delegate):
+        return delegate
+    raise ArgumentError(
+        f"a delegate is a name, a SimpleDelegateInterface or a Delegate, not "
+        f"{type(delegate).__name__}"
+    )

@@ -1,0 +1,45 @@
+"""Views of an interpreter's memory that users hold, and whether any is left.
+
+Memory may move when tensors are allocated, so the calls that do so refuse while a view is alive.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class _Exporter:
+    """The base of a view: NumPy keeps it alive as long as the view or a slice of it lives."""
+
+    def __init__(self, data: NDArray[Any]) -> None:
+        self._data = data
+        self.__array_interface__ = data.__array_interface__
+
+
+class LiveViews:
+    """Hands out views and counts those still alive.
+
+    >>> views = LiveViews()
+    >>> half = views.export(np.zeros(4))[:2]
+    >>> bool(views)
+    True
+    >>> del half
+    >>> bool(views)
+    False
+    """
+
+    def __init__(self) -> None:
+        self._exporters: weakref.WeakSet[_Exporter] = weakref.WeakSet()
+
+    def export(self, data: NDArray[Any]) -> NDArray[Any]:
+        """Return a view of *data* that counts as alive until it and its slices are gone."""
+        exporter = _Exporter(data)
+        self._exporters.add(exporter)
+        return np.asarray(exporter)
+
+    def __bool__(self) -> bool:
+        return len(self._exporters) > 0

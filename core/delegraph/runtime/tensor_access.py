@@ -1,0 +1,149 @@
+"""Reading, writing and describing tensors as the official Python interpreter does.
+
+Source:
+    tflite/python/interpreter_wrapper/interpreter_wrapper.cc and numpy.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.graph.dtypes import OBJECT_TYPES, pack, unpack
+from delegraph.graph.model import Sparsity
+from delegraph.kernels.tensor import AllocationType, Tensor
+from delegraph.schema.enums import TensorType
+
+
+def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
+    """Copy *value* into a tensor: same dtype, same shape, no casting, no broadcasting.
+
+    Raises:
+        ArgumentError: another dtype or shape, or the tensor has no memory yet.
+    """
+    array = np.asarray(value)
+    if tensor.type in OBJECT_TYPES:
+        _write_objects(tensor, array)
+        return
+    if array.dtype != tensor.dtype:
+        raise ArgumentError(
+            f"Cannot set tensor: Got value of type {array.dtype.name.upper()} but expected type "
+            f"{tensor.type.name} for input {tensor.index}, name: {tensor.name} "
+        )
+    if array.shape != tensor.shape:
+        raise _wrong_shape(tensor, array)
+    if tensor.data is None:
+        raise ArgumentError("Tensor is unallocated. Try calling allocate_tensors() first")
+    if tensor.is_packed:
+        tensor.data[...] = pack(array, tensor.type)
+    elif not tensor.data.flags.writeable:
+        raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant")
+    else:
+        np.copyto(tensor.data, array)
+
+
+def _wrong_shape(tensor: Tensor, array: NDArray[Any]) -> ArgumentError:
+    where = f"for input {tensor.index}, name: {tensor.name}"
+    if array.ndim != len(tensor.shape):
+        return ArgumentError(
+            "Cannot set tensor: Dimension mismatch. "
+            f"Got {array.ndim} but expected {len(tensor.shape)} {where}."
+        )
+    axis = next(i for i, dim in enumerate(tensor.shape) if array.shape[i] != dim)
+    return ArgumentError(
+        "Cannot set tensor: Dimension mismatch. "
+        f"Got {array.shape[axis]} but expected {tensor.shape[axis]} for dimension {axis} of "
+        f"input {tensor.index}."
+    )
+
+
+def _write_objects(tensor: Tensor, array: NDArray[Any]) -> None:
+    """Copy strings, as bytes, into a string tensor."""
+    if tensor.type != TensorType.STRING:
+        raise ArgumentError(f"a {tensor.type.name} tensor cannot be set ({tensor.name!r})")
+    if array.dtype.kind not in "SUO":
+        raise ArgumentError(
+            f"Cannot set tensor: Got value of type {array.dtype.name.upper()} but expected type "
+            f"STRING for input {tensor.index}, name: {tensor.name} "
+        )
+    if array.shape != tensor.shape:
+        raise _wrong_shape(tensor, array)
+    values = np.empty(array.shape, object)
+    for i, item in enumerate(array.reshape(-1).tolist()):
+        if not isinstance(item, str | bytes):
+            raise ArgumentError(f"element {i} is {type(item).__name__}; strings are str or bytes")
+        values.reshape(-1)[i] = item.encode() if isinstance(item, str) else item
+    tensor.data = values
+
+
+def read_tensor(tensor: Tensor) -> Any:
+    """Return a copy of a tensor's values: an ndarray, or a NumPy scalar when it has no dimensions.
+
+    2- and 4-bit integers come unpacked, a sparse constant as its stored values in one dimension,
+    strings as an object array of ``bytes``.
+
+    Raises:
+        ArgumentError: the tensor has no data.
+    """
+    data = tensor.data
+    if data is None:
+        if tensor.allocation_type == AllocationType.NONE or tensor.type in OBJECT_TYPES:
+            raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) holds no data")
+        raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
+    if tensor.is_packed and tensor.sparsity is None:
+        return unpack(data, tensor.type, tensor.shape)
+    return data.copy()[()] if data.ndim == 0 else data.copy()
+
+
+def tensor_details(tensor: Tensor) -> dict[str, Any]:
+    """Return the detail dictionary of one tensor, keys and types as the official one has them."""
+    quantization = tensor.quantization
+    if quantization is None:
+        scales, zero_points = np.array([], np.float32), np.array([], np.int32)
+        parameters: dict[str, Any] = {"quantized_dimension": 0, "block_size": 0}
+    else:
+        scales, zero_points = quantization.scales, quantization.zero_points
+        parameters = {
+            "quantized_dimension": quantization.quantized_dimension,
+            "block_size": quantization.block_size,
+        }
+    per_tensor = len(scales) == 1 and len(zero_points) == 1
+    legacy = (float(scales[0]), int(zero_points[0])) if per_tensor else (0.0, 0)
+    return {
+        "name": tensor.name,
+        "index": tensor.index,
+        "shape": np.array(tensor.shape, np.int32),
+        "shape_signature": np.array(tensor.shape_signature, np.int32),
+        "dtype": np.bytes_ if tensor.type == TensorType.STRING else tensor.dtype.type,
+        "quantization": legacy,
+        "quantization_parameters": {
+            "scales": scales.copy(),
+            "zero_points": zero_points.copy(),
+            **parameters,
+        },
+        "sparsity_parameters": {} if tensor.sparsity is None else _sparsity(tensor.sparsity),
+    }
+
+
+def _sparsity(sparsity: Sparsity) -> dict[str, Any]:
+    details: dict[str, Any] = {
+        "traversal_order": np.array(sparsity.traversal_order, np.int32),
+        "dim_metadata": [],
+    }
+    if sparsity.block_map:
+        details["block_map"] = np.array(sparsity.block_map, np.int32)
+    for dim in sparsity.dim_metadata:
+        if dim.array_segments is None:
+            details["dim_metadata"].append({"format": 0, "dense_size": dim.dense_size})
+        else:
+            details["dim_metadata"].append(
+                {
+                    "format": 1,
+                    "array_segments": dim.array_segments,
+                    "array_indices": dim.array_indices,
+                }
+            )
+    return details
