@@ -1,1 +1,89 @@
-"""Run TFLite models in Python and hand parts of the graph to delegates."""
+"""Run TFLite models in Python and hand parts of the graph to delegates.
+
+Everything a user or a delegate's author needs is importable from here; each name is loaded when it
+is first used, so that a plugin's light module stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate as Delegate
+    from delegraph.delegation.delegate import DelegateContext as DelegateContext
+    from delegraph.delegation.delegate import DelegateFlags as DelegateFlags
+    from delegraph.delegation.delegate import DelegateOptions as DelegateOptions
+    from delegraph.delegation.delegate import DelegateParams as DelegateParams
+    from delegraph.delegation.delegate import Rejection as Rejection
+    from delegraph.delegation.placement import Placement as Placement
+    from delegraph.delegation.simple_delegate import (
+        SimpleDelegateInterface as SimpleDelegateInterface,
+    )
+    from delegraph.delegation.simple_delegate import (
+        SimpleDelegateKernelInterface as SimpleDelegateKernelInterface,
+    )
+    from delegraph.errors import DelegraphError as DelegraphError
+    from delegraph.errors import ModelError as ModelError
+    from delegraph.kernels.registration import Eval as Eval
+    from delegraph.kernels.registration import InPlace as InPlace
+    from delegraph.kernels.registration import Node as Node
+    from delegraph.kernels.registration import OpContext as OpContext
+    from delegraph.kernels.registration import Registration as Registration
+    from delegraph.kernels.tensor import AllocationType as AllocationType
+    from delegraph.kernels.tensor import Tensor as Tensor
+    from delegraph.plugins.hookspecs import hookimpl as hookimpl
+    from delegraph.plugins.specs import CustomOpSpec as CustomOpSpec
+    from delegraph.plugins.specs import DelegateSpec as DelegateSpec
+    from delegraph.runtime.interpreter import Interpreter as Interpreter
+    from delegraph.runtime.interpreter import load_delegate as load_delegate
+    from delegraph.runtime.op_resolver import OpResolverType as OpResolverType
+    from delegraph.runtime.op_resolver import register_custom_op as register_custom_op
+    from delegraph.runtime.signature_runner import SignatureRunner as SignatureRunner
+    from delegraph.schema.enums import BuiltinOperator as BuiltinOperator
+    from delegraph.schema.enums import TensorType as TensorType
+
+    __version__: str
+
+_MODULES = {
+    "delegation.delegate": (
+        "Delegate",
+        "DelegateContext",
+        "DelegateFlags",
+        "DelegateOptions",
+        "DelegateParams",
+        "Rejection",
+    ),
+    "delegation.placement": ("Placement",),
+    "delegation.simple_delegate": ("SimpleDelegateInterface", "SimpleDelegateKernelInterface"),
+    "errors": ("DelegraphError", "ModelError"),
+    "kernels.registration": ("Eval", "InPlace", "Node", "OpContext", "Registration"),
+    "kernels.tensor": ("AllocationType", "Tensor"),
+    "plugins.hookspecs": ("hookimpl",),
+    "plugins.specs": ("CustomOpSpec", "DelegateSpec"),
+    "runtime.interpreter": ("Interpreter", "load_delegate"),
+    "runtime.op_resolver": ("OpResolverType", "register_custom_op"),
+    "runtime.signature_runner": ("SignatureRunner",),
+    "schema.enums": ("BuiltinOperator", "TensorType"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    *sorted(_HOME)
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("delegraph")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, "__version__"})

@@ -22,8 +22,8 @@ def parse_control_edges(
 ) -> list[Edges] | None:
     """Return, for each subgraph, pairs of operator indices: the first must run before the second.
 
-    None when the model has no such metadata, or one that does not fit it, which is ignored as TFLite
-    does. An empty list for a subgraph is not the same as None: it says that side effects need no
+    None when the model has no such metadata, or one that does not fit it, which is ignored as in
+    TFLite. An empty list for a subgraph is not the same as None: it says that side effects need no
     order.
     """
     raw = metadata.get(METADATA_NAME)

@@ -150,7 +150,7 @@ class DelegateContext(OpContext, Protocol):
         """Position of this subgraph in the model."""
 
     def get_execution_plan(self) -> tuple[int, ...]:
-        """Return the node indices in execution order, delegate nodes of earlier delegates included."""
+        """Return node indices in execution order, earlier delegates' nodes included."""
 
     def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
         """Return a node and its implementation.
@@ -240,5 +240,7 @@ class Delegate(ABC):
 
         raise DelegateError(f"delegate {self.name()!r} has no buffer to copy {tensor!r} to")
 
-    def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
+    def free_buffer_handle(  # noqa: B027 - optional: most delegates keep no buffers
+        self, context: DelegateContext, handle: int
+    ) -> None:
         """Release the delegate's own buffer; nothing by default."""

@@ -103,7 +103,7 @@ class SimpleDelegate(Delegate):
     """Drives a :class:`SimpleDelegateInterface`: ask, partition, choose, replace.
 
     Source:
-        DelegatePrepare and GetDelegateKernelRegistration, tflite/delegates/utils/simple_delegate.cc.
+        DelegatePrepare, GetDelegateKernelRegistration; tflite/delegates/utils/simple_delegate.cc.
     """
 
     def __init__(self, simple: SimpleDelegateInterface) -> None:

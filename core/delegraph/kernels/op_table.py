@@ -28,11 +28,9 @@ def kernel(
     """
 
     def register(prepare: Prepare) -> Prepare:
-        assert name not in OP_TABLE, f"{name} is registered twice"  # noqa: S101 - our own mistake
+        assert name not in OP_TABLE, f"{name} is registered twice"
         code = BuiltinOperator.__members__.get(name, BuiltinOperator.CUSTOM)
-        OP_TABLE[name] = Registration(
-            name, prepare, code, versions, inplace, uses_blas=uses_blas
-        )
+        OP_TABLE[name] = Registration(name, prepare, code, versions, inplace, uses_blas=uses_blas)
         return prepare
 
     return register

@@ -12,7 +12,6 @@ from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import DTypeLike, NDArray
 
 Eval = Callable[[], None]

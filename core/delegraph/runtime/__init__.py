@@ -1,0 +1,1 @@
+"""Executing a model: interpreter, subgraph state, invoke loop, signatures."""

@@ -5,8 +5,8 @@ a plan can be put back to what it was at any time.
 
 Source:
     Subgraph::ModifyGraphWithDelegate, ReplaceNodeSubsetsWithDelegateKernels, UndoAllDelegates and
-    RedoAllDelegates, tflite/core/subgraph.cc. Unlike there, a delegate that fails leaves the earlier
-    ones in place, and control edges follow their nodes when a plan has become shorter.
+    RedoAllDelegates, tflite/core/subgraph.cc. Unlike there, a delegate that fails leaves the
+    earlier ones in place, and control edges follow their nodes when a plan has become shorter.
 """
 
 from __future__ import annotations
@@ -182,14 +182,10 @@ class DelegatedPlan:
         self.applied = list(snapshot.applied)
         self._undone = list(snapshot.undone)
         self.owner = dict(snapshot.owner)
-        for tensor, state in zip(
-            self._subgraph.tensors, snapshot.tensor_delegates, strict=True
-        ):
+        for tensor, state in zip(self._subgraph.tensors, snapshot.tensor_delegates, strict=True):
             tensor.delegate, tensor.buffer_handle, tensor.data_is_stale = state
         if shapes:
-            for tensor, shape in zip(
-                self._subgraph.tensors, snapshot.tensor_shapes, strict=True
-            ):
+            for tensor, shape in zip(self._subgraph.tensors, snapshot.tensor_shapes, strict=True):
                 tensor.shape = shape
         self._subgraph.is_allocated = False
 
@@ -270,7 +266,9 @@ class DelegatedPlan:
         subgraph, options = self._subgraph, self._subgraph.session.options
         graph = GraphInfo(
             nodes=[
-                NodeInfo(node.inputs, node.outputs, self._might_have_side_effect(node, registration))
+                NodeInfo(
+                    node.inputs, node.outputs, self._might_have_side_effect(node, registration)
+                )
                 for node, registration in self.steps()
             ],
             execution_plan=self.execution_plan,
@@ -284,7 +282,8 @@ class DelegatedPlan:
             list(nodes),
             greedily=not options.disable_delegate_clustering,
             control_edges=self._control_edges(),
-            disable_node_fusion=options.preserve_all_tensors or options.disable_delegate_node_fusion,
+            disable_node_fusion=options.preserve_all_tensors
+            or options.disable_delegate_node_fusion,
         )
 
     def _might_have_side_effect(self, node: Node, registration: Registration) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
-from delegraph.errors import ArgumentError, NodeError, OperatorError, StateError
+from delegraph.errors import ArgumentError, OperatorError, StateError
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.kernels.registration import Registration
 from delegraph.kernels.tensor import Tensor
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
 
 AnyDelegate = str | Delegate | SimpleDelegateInterface
-"""A delegate object, or the name of an installed one: ``name``, ``name:key=value``, ``dist:name``."""
+"""A delegate, or the name of an installed one: ``name``, ``name:key=value`` or ``dist:name``."""
 
 _LIVE_VIEW = (
     "There is at least 1 reference to internal data in the interpreter in the form of a numpy "
@@ -133,7 +132,6 @@ class Interpreter:
         else:
             raise ArgumentError("`model_path` or `model_content` must be specified.")
         self._session = Session(model, options, custom_ops)
-        self._primary = self._session.subgraphs[0]
         for delegate in (*(experimental_delegates or ()), *delegates):
             self.modify_graph_with_delegate(delegate)
 
@@ -253,8 +251,8 @@ class Interpreter:
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Return input and output names of each signature."""
         return {
-            signature.key: {"inputs": sorted(signature.inputs), "outputs": sorted(signature.outputs)}
-            for signature in sorted(self.session.model.signatures, key=lambda s: s.key)
+            key: {side: list(names) for side, names in sides.items()}
+            for key, sides in self._get_full_signature_list().items()
         }
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -354,6 +352,10 @@ class Interpreter:
         if self._session is None:
             raise StateError("Interpreter was not initialized, or it is closed.")
         return self._session
+
+    @property
+    def _primary(self) -> Subgraph:
+        return self.session.subgraphs[0]
 
     # -- inside --------------------------------------------------------------------------------
 

@@ -76,9 +76,7 @@ class Subgraph:
             return
         self._check_consistent()
         self.prepare_all()
-        self.memory.plan(
-            self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables
-        )
+        self.memory.plan(self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables)
         self._allocate_range(0, len(self._steps) - 1)
         self.is_allocated = True
         self.reset_variables()
@@ -123,7 +121,7 @@ class Subgraph:
             raise self._unresolved(node)
         try:
             step = registration.prepare(self.context, node)
-        except Exception as error:  # noqa: BLE001 - kernels of plugins may raise anything
+        except Exception as error:
             raise _node_error(node, registration, "prepare", error) from error
         return self._reading_buffers(step, node)
 
@@ -259,7 +257,7 @@ class Subgraph:
         """
         tensor = self.tensors[index]
         dims = checked_shape(tensor, shape, self.memory.limit)
-        if tensor.data is not None and tensor.shape == dims:
+        if tensor.shape == dims:
             return
         if tensor.is_constant:
             raise OperatorError("Attempting to resize a fixed-size tensor.")
@@ -324,9 +322,7 @@ class Subgraph:
         return UnresolvedOpError("\n".join(lines), node_index=node.index, op=first)
 
 
-def _node_error(
-    node: Node, registration: Registration, verb: str, error: Exception
-) -> ModelError:
+def _node_error(node: Node, registration: Registration, verb: str, error: Exception) -> ModelError:
     if isinstance(error, UnresolvedOpError):
         return error
     reason = str(error) if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
@@ -342,9 +338,9 @@ def _constant(spec: TensorSpec) -> Any:
         return decode_strings(spec.data, spec.shape)
     if spec.type in BITS:
         return spec.data
-    dtype = NUMPY_DTYPES[spec.type]
-    if dtype == object:
+    if spec.type in OBJECT_TYPES:
         return None
+    dtype = NUMPY_DTYPES[spec.type]
     if spec.sparsity is not None:
         return spec.data[: len(spec.data) // dtype.itemsize * dtype.itemsize].view(dtype)
     count = int(np.prod(spec.shape, dtype=np.int64))
