@@ -70,7 +70,14 @@ class Plugin:
         return f"plugin {self.name!r} of {self.distribution}{version}"
 
 
-def one_line(error: BaseException) -> str:
-    """Return an exception's type and the first line of its message."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+def one_line(error: BaseException, limit: int = 400) -> str:
+    r"""Return an exception's type and message on one line of at most about *limit* characters.
+
+    >>> one_line(OSError("no driver\nis it plugged in?"))
+    'OSError: no driver; is it plugged in?'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = "; ".join(lines)
+    if len(text) > limit:
+        text = text[:limit] + "..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

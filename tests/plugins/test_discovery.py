@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import logging
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fake_distributions import GOOD, write_distribution, write_plugin
+
+from delegraph.plugins import Plugin, PluginSet, PluginState
+
+SPEC = "from delegraph.plugins import CustomOpSpec, DelegateSpec, hookimpl\n"
+HOOK = SPEC + "@hookimpl\ndef delegraph_delegates({arguments}):\n    {body}\n"
+
+
+def fakes(plugins: PluginSet) -> dict[str, Plugin]:
+    """The plugins of this test's fake distributions, by name."""
+    return {p.name: p for p in plugins.plugins if p.distribution.startswith("fake-")}
+
+
+def test_a_good_plugin_is_listed_with_its_distribution_and_delegates(site: Path) -> None:
+    write_plugin(site, "good")
+    plugin = fakes(PluginSet())["good"]
+    assert (plugin.state, plugin.error) == (PluginState.OK, "")
+    assert (plugin.distribution, plugin.version, plugin.module) == ("fake-good", "1.0", "fake_good")
+    assert [spec.name for spec in plugin.delegates] == ["good"]
+
+
+BROKEN = {
+    "raises at import": ("raise RuntimeError('no driver')", "RuntimeError: no driver"),
+    "exits at import": ("raise SystemExit(3)", "SystemExit: 3"),
+    "base exception": ("raise GeneratorExit", "GeneratorExit"),
+    "several lines": ("raise OSError('first\\nsecond')", "OSError: first; second$"),
+    "does not parse": ("def", "SyntaxError: "),
+    "misses a module": ("import no_such_module", "ModuleNotFoundError: No module named"),
+    "wrong hook signature": (
+        HOOK.format(arguments="config", body="return []"),
+        "PluginValidationError: .*config",
+    ),
+    "unknown hook": (
+        SPEC + "@hookimpl\ndef delegraph_delegate(): return []",
+        "PluginValidationError: unknown hook 'delegraph_delegate'",
+    ),
+    "hook raises": (HOOK.format(arguments="", body="1 / 0"), "ZeroDivisionError: division by zero"),
+    "forgotten return": (
+        HOOK.format(arguments="", body="pass"),
+        "TypeError: delegraph_delegates returned None, expected a list of DelegateSpec",
+    ),
+    "one spec, no list": (
+        HOOK.format(arguments="", body="return DelegateSpec('a', 's', print)"),
+        "TypeError: delegraph_delegates returned DelegateSpec .*, expected a list of DelegateSpec",
+    ),
+    "list of something": (
+        HOOK.format(arguments="", body="return ['sin']"),
+        "TypeError: delegraph_delegates returned a list with str 'sin', expected DelegateSpec",
+    ),
+    "name twice": (
+        HOOK.format(arguments="", body="return [DelegateSpec('a', 's', print)] * 2"),
+        "TypeError: delegraph_delegates returned 'a' more than once",
+    ),
+    "bad delegate name": (
+        HOOK.format(arguments="", body="return [DelegateSpec('a:b', 's', print)]"),
+        "ArgumentError: DelegateSpec name is 'a:b', expected a letter followed by",
+    ),
+    "custom op hook returns delegates": (
+        SPEC + "@hookimpl\ndef delegraph_custom_ops(): return [DelegateSpec('a', 's', print)]",
+        "TypeError: delegraph_custom_ops returned a list with DelegateSpec .*, expected CustomOp",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "error"), BROKEN.values(), ids=list(BROKEN))
+def test_a_broken_plugin_is_data_and_does_not_stop_the_others(
+    site: Path, source: str, error: str
+) -> None:
+    write_plugin(site, "broken", source)
+    write_plugin(site, "good")
+    found = fakes(PluginSet())
+    assert found["broken"].state is PluginState.BROKEN
+    assert re.match(error, found["broken"].error), found["broken"].error
+    assert "\n" not in found["broken"].error
+    assert found["good"].state is PluginState.OK
+
+
+def test_ctrl_c_during_an_import_is_not_swallowed(site: Path) -> None:
+    write_plugin(site, "interrupted", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        PluginSet()
+
+
+def test_an_entry_point_without_its_module_is_broken(site: Path) -> None:
+    write_distribution(site, "fake-empty", {}, {"empty": "fake_module_that_is_gone"})
+    assert fakes(PluginSet())["empty"].error.startswith("ModuleNotFoundError: ")
+
+
+@pytest.mark.parametrize("api", ["2", "'1'", "None"])
+def test_a_plugin_for_another_api_version_is_incompatible_and_its_hooks_are_not_called(
+    site: Path, api: str
+) -> None:
+    body = f"DELEGRAPH_API = {api}\n" + HOOK.format(arguments="", body="raise AssertionError")
+    write_plugin(site, "other_api", body)
+    plugin = fakes(PluginSet())["other_api"]
+    assert plugin.state is PluginState.INCOMPATIBLE
+    assert plugin.error == f"made for plugin API {api}, this delegraph has 1"
+
+
+def test_a_plugin_may_state_the_api_version_that_it_fits(site: Path) -> None:
+    write_plugin(site, "v1", "DELEGRAPH_API = 1\n" + GOOD.format(module="fake_v1", delegate="v1"))
+    assert fakes(PluginSet())["v1"].state is PluginState.OK
+
+
+def test_a_warning_at_import_is_kept_as_text_and_is_no_error(site: Path) -> None:
+    source = "import warnings\nwarnings.warn('old', DeprecationWarning)\n"
+    write_plugin(site, "warns", source)  # warnings are errors in this test run
+    plugin = fakes(PluginSet())["warns"]
+    assert plugin.state is PluginState.OK
+    assert plugin.warnings == ("old",)
+
+
+def test_what_a_plugin_prints_at_import_does_not_reach_standard_output(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_plugin(site, "prints", "print('hello')")
+    PluginSet()
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "hello\n")
+
+
+def test_disabled_plugins_are_listed_and_not_imported(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugin(site, "good")
+    write_plugin(site, "bad", "raise AssertionError('imported')")
+    monkeypatch.setenv("DELEGRAPH_DISABLE_PLUGINS", "bad, other")
+    found = fakes(PluginSet())
+    assert found["bad"].state is PluginState.DISABLED
+    assert found["bad"].error == "disabled by DELEGRAPH_DISABLE_PLUGINS"
+    assert found["good"].state is PluginState.OK
+
+
+def test_an_allow_list_admits_only_its_plugins(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two", "three"):
+        write_plugin(site, name)
+    monkeypatch.setenv("DELEGRAPH_PLUGINS", "one,fake_two:two")
+    found = fakes(PluginSet())
+    assert [name for name, p in found.items() if p.state is PluginState.OK] == ["one", "two"]
+    assert found["three"].state is PluginState.NOT_ALLOWED
+    assert found["three"].error == "DELEGRAPH_PLUGINS allows only 'fake_two:two,one'"
+    assert "fake_three" not in sys.modules
+
+
+def test_an_empty_allow_list_admits_none(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_plugin(site, "one")
+    monkeypatch.setenv("DELEGRAPH_PLUGINS", "")
+    assert {p.state for p in PluginSet().plugins} == {PluginState.NOT_ALLOWED}
+
+
+def test_arguments_override_the_environment(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_plugin(site, "one")
+    monkeypatch.setenv("DELEGRAPH_PLUGINS", "")
+    monkeypatch.setenv("DELEGRAPH_DISABLE_PLUGINS", "one")
+    assert fakes(PluginSet(allow=["*"], disable=[]))["one"].state is PluginState.OK
+    only = fakes(PluginSet(allow=["two"], disable=[]))["one"]
+    assert (only.state, only.error) == (
+        PluginState.NOT_ALLOWED,
+        "the allow list allows only 'two'",
+    )
+    assert fakes(PluginSet(disable=["one"], allow=["*"]))["one"].error == (
+        "disabled by the disable list"
+    )
+
+
+def test_unreadable_entry_points_make_one_broken_plugin(site: Path) -> None:
+    write_distribution(site, "fake-damaged", {}, "[delegraph.plugins]\nthis line has no equals\n")
+    write_plugin(site, "good")
+    found = fakes(PluginSet())
+    assert found["fake-damaged"].state is PluginState.BROKEN
+    assert found["fake-damaged"].error.startswith("its entry_points.txt cannot be read: ")
+    assert found["good"].state is PluginState.OK
+
+
+def test_a_distribution_without_metadata_still_counts(site: Path) -> None:
+    write_plugin(site, "bare")
+    (site / "fake_bare-1.0.dist-info" / "METADATA").unlink()
+    (plugin,) = (p for p in PluginSet().plugins if p.name == "bare")
+    assert plugin.state is PluginState.OK
+
+
+def test_the_first_copy_on_the_path_counts(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugin(site, "twice")
+    write_distribution(tmp_path / "newer", "fake-twice", {}, {"renamed": "fake_twice"}, "2.0")
+    monkeypatch.syspath_prepend(tmp_path / "newer")
+    found = fakes(PluginSet())
+    assert {name: plugin.version for name, plugin in found.items()} == {"renamed": "2.0"}
+
+
+def run_python(site: Path, code: str) -> str:
+    """Run *code* in a fresh interpreter that has *site* on its path; return what it prints."""
+    prelude = f"import sys; sys.path.insert(0, {str(site)!r})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", prelude + code], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_listing_imports_no_heavy_module_and_not_even_numpy(site: Path) -> None:
+    for i in range(5):
+        write_plugin(site, f"p{i}")
+    out = run_python(
+        site,
+        "from delegraph.plugins import installed\n"
+        "print(sum(o.spec.name.startswith('p') for o in installed().offers()))\n"
+        "print(*(m for m in sys.modules if 'heavy' in m or m in ('numpy', 'click', 'rich')))",
+    )
+    assert out.split() == ["5"]
+
+
+def test_importing_delegraph_discovers_nothing(site: Path) -> None:
+    write_plugin(site, "good")
+    out = run_python(site, "import delegraph; print(*(m for m in sys.modules if 'fake' in m))")
+    assert out.split() == []
+
+
+def test_the_process_discovers_once(site: Path) -> None:
+    write_plugin(site, "counts", "print('imported', file=__import__('sys').__stdout__)")
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from delegraph.plugins import installed\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    sets = set(pool.map(lambda _: id(installed()), range(8)))\n"
+        "print(len(sets))"
+    )
+    assert run_python(site, code).split() == ["imported", "1"]
+
+
+def test_discovery_logs_nothing_when_all_is_well(
+    site: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_plugin(site, "good")
+    with caplog.at_level(logging.DEBUG):
+        PluginSet()
+    assert not caplog.records

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+
+from delegraph.errors import ArgumentError, PluginOptionError
+from delegraph.plugins import DelegateSpec
+from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.options import describe_options, make_options
+
+
+class Level(enum.Enum):
+    LOW = "l"
+    HIGH = "h"
+
+
+@dataclass(frozen=True)
+class Options:
+    threads: int = field(default=2, metadata={"help": "how many threads"})
+    ratio: float = 0.5
+    fast: bool = False
+    cache: str = ""
+    bus: Literal["usb", "pci"] = "usb"
+    level: Level = Level.LOW
+    ops: tuple[str, ...] = ("ADD",)
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ValueError(f"threads is {self.threads}, expected 1 or more")
+
+
+@dataclass
+class Needy:
+    path: str
+
+
+SPEC = DelegateSpec("fake", "a fake", print, Options)
+
+
+def test_defaults_apply_when_nothing_is_given() -> None:
+    assert make_options(SPEC, None) == Options()
+    assert make_options(SPEC, "") == Options()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("threads=4", Options(threads=4)),
+        ("threads=0x10", Options(threads=16)),
+        ("ratio=1", Options(ratio=1.0)),
+        ("fast=true", Options(fast=True)),
+        ("fast=ON,threads=1", Options(fast=True, threads=1)),
+        ("cache=C:/tmp", Options(cache="C:/tmp")),
+        ("cache=a=b", Options(cache="a=b")),
+        ("bus=pci", Options(bus="pci")),
+        ("level=HIGH", Options(level=Level.HIGH)),
+        ("ops=SUB,MUL,threads=3", Options(ops=("SUB", "MUL"), threads=3)),
+        ("ops=", Options(ops=())),
+        ("limit=7", Options(limit=7)),
+        ("limit=none", Options(limit=None)),
+    ],
+)
+def test_text_is_read_by_the_annotated_types(text: str, expected: Options) -> None:
+    assert make_options(SPEC, text) == expected
+
+
+def test_a_mapping_takes_values_and_text_alike() -> None:
+    given = {"threads": "4", "ratio": 1, "level": Level.HIGH, "ops": ["SUB"], "limit": None}
+    assert make_options(SPEC, given) == Options(4, 1.0, level=Level.HIGH, ops=("SUB",))
+    assert type(make_options(SPEC, given).ratio) is float  # type: ignore[attr-defined]
+
+
+def test_an_instance_passes_as_it_is() -> None:
+    options = Options(threads=9)
+    assert make_options(SPEC, options) is options
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("threads=two", "option 'threads' of delegate 'fake' is 'two', expected int"),
+        ("ratio=x", "option 'ratio' of delegate 'fake' is 'x', expected float"),
+        ("fast=maybe", "'maybe', expected true or false"),
+        ("bus=isa", "'isa', expected one of 'pci', 'usb'"),
+        ("level=MID", "'MID', expected one of 'HIGH', 'LOW'"),
+        ("limit=x", "'x', expected int or none"),
+        ({"threads": 1.5}, "is 1.5, expected int"),
+        ({"threads": True}, "is True, expected int"),
+        ({"fast": 1}, "is 1, expected true or false"),
+        ({"ops": "ADD", "cache": 3}, "option 'cache' of delegate 'fake' is 3, expected str"),
+        ({"ops": [1]}, r"is \[1\], expected comma-separated str"),
+        ("threads=0", "options of delegate 'fake': threads is 0, expected 1 or more"),
+        ("threads=1,threads=2", "option 'threads' of delegate 'fake' is given twice"),
+        ("threads", "options of delegate 'fake' are 'threads', expected 'key=value,key=value'"),
+        (7, "options of delegate 'fake' are 7, expected text, a mapping or Options"),
+    ],
+)
+def test_a_bad_value_names_option_value_and_expected_type(given: object, message: str) -> None:
+    with pytest.raises(PluginOptionError, match=message):
+        make_options(SPEC, given)
+
+
+def test_an_unknown_option_lists_the_valid_ones_with_their_defaults() -> None:
+    with pytest.raises(PluginOptionError) as caught:
+        make_options(SPEC, "thread=4")
+    assert str(caught.value) == (
+        "delegate 'fake' has no option 'thread'; valid options: threads (int, default 2); "
+        "ratio (float, default 0.5); fast (true or false, default false); "
+        "cache (str, default (empty)); bus (one of 'pci', 'usb', default usb); "
+        "level (one of 'HIGH', 'LOW', default LOW); ops (comma-separated str, default ADD); "
+        "limit (int or none, default none)"
+    )
+
+
+def test_a_required_option_must_be_given() -> None:
+    spec = DelegateSpec("needy", "", print, Needy)
+    with pytest.raises(
+        PluginOptionError, match=r"delegate 'needy' needs option path \(str, required\)"
+    ):
+        make_options(spec, None)
+    assert make_options(spec, "path=x") == Needy("x")
+
+
+def test_a_delegate_without_options_takes_none() -> None:
+    spec = DelegateSpec("plain", "", print)
+    assert make_options(spec, None) is None
+    with pytest.raises(PluginOptionError, match="delegate 'plain' has no options"):
+        make_options(spec, "a=1")
+
+
+def test_options_are_described_in_order_with_help() -> None:
+    first, *_, last = describe_options(SPEC)
+    assert (first.name, first.type, first.default, first.help) == (
+        "threads",
+        "int",
+        "2",
+        "how many threads",
+    )
+    assert (last.name, last.default) == ("limit", "none")
+
+
+def test_an_annotation_that_cannot_be_evaluated_is_reported() -> None:
+    @dataclass
+    class Odd:
+        x: NoSuchType = None  # type: ignore[name-defined]  # noqa: F821 - the point of the test
+
+    with pytest.raises(PluginOptionError, match="an annotation that cannot be evaluated"):
+        describe_options(DelegateSpec("odd", "", print, Odd))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("sin", ("sin", None, "")),
+        ("dist:sin", ("sin", "dist", "")),
+        ("sin:a=1", ("sin", None, "a=1")),
+        ("my.dist-x:sin:a=1,b=c:d=e", ("sin", "my.dist-x", "a=1,b=c:d=e")),
+        ("sin:a=b:c", ("sin", None, "a=b:c")),
+        ("sin:path=C:/x,y", ("sin", None, "path=C:/x,y")),
+    ],
+)
+def test_an_address_is_unambiguous(text: str, parts: tuple[str, str | None, str]) -> None:
+    address = DelegateAddress.parse(text)
+    assert (address.name, address.distribution, address.options) == parts
+
+
+@pytest.mark.parametrize("text", ["", "a:", ":a", "a:b:c", "a=1", "a,b", "a:=1"])
+def test_text_that_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(PluginOptionError, match="cannot be read, expected 'name', 'dist:name'"):
+        DelegateAddress.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("1a", "", print), "DelegateSpec name is '1a', expected a letter"),
+        (("a", None, print), "summary is None, expected one line of text"),
+        (("a", "", None), "load is None, expected a function"),
+        (("a", "", print, int), "options is <class 'int'>, expected a dataclass"),
+        (("a", "", print, Options()), r"options is Options\(.*, expected a dataclass"),
+    ],
+)
+def test_a_spec_refuses_bad_fields(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        DelegateSpec(*arguments)  # type: ignore[arg-type]  # wrong on purpose

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+from fake_distributions import write_distribution, write_plugin
+from importlib_metadata import EntryPoint
+
+from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.simple_delegate import SimpleDelegate
+from delegraph.errors import (
+    AmbiguousDelegateError,
+    PluginLoadError,
+    PluginOptionError,
+    UnknownDelegateError,
+)
+from delegraph.plugins import PluginSet
+
+OPTIONS = """\
+import dataclasses
+from delegraph.plugins import DelegateSpec, hookimpl
+made = []
+
+@dataclasses.dataclass
+class Options:
+    level: int = 1
+
+def _load():
+    from fake_tunable_heavy import FakeDelegate
+    def make(options):
+        made.append(options)
+        return FakeDelegate()
+    return make
+
+@hookimpl
+def delegraph_delegates():
+    return [DelegateSpec("tunable", "a fake with options", _load, Options)]
+"""
+
+CUSTOM_OP = """\
+from delegraph.plugins import CustomOpSpec, hookimpl
+
+def _load():
+    {body}
+
+@hookimpl
+def delegraph_custom_ops():
+    return [CustomOpSpec({name!r}, "a fake operator", _load)]
+"""
+
+DELEGATES = """\
+from delegraph.plugins import DelegateSpec, hookimpl
+
+def _load():
+    {body}
+
+@hookimpl
+def delegraph_delegates():
+    return [DelegateSpec("fragile", "a fake", _load)]
+"""
+
+
+def test_a_simple_delegate_comes_wrapped(site: Path) -> None:
+    write_plugin(site, "good")
+    delegate = PluginSet().create_delegate("good")
+    assert isinstance(delegate, SimpleDelegate)
+    assert delegate.name() == "fake"
+
+
+def test_a_low_level_delegate_comes_as_it_is(site: Path) -> None:
+    body = (
+        "from delegraph.delegation.delegate import Delegate\n"
+        "    class Own(Delegate):\n"
+        "        def name(self): return 'own'\n"
+        "        def prepare(self, context): pass\n"
+        "    return Own"
+    )
+    write_plugin(site, "own", DELEGATES.format(body=body))
+    delegate = PluginSet().create_delegate("fragile")
+    assert isinstance(delegate, Delegate)
+    assert not isinstance(delegate, SimpleDelegate)
+
+
+@pytest.mark.parametrize("given", [{"level": 3}, {"level": "3"}, "level=3"])
+def test_options_reach_the_delegate(site: Path, given: object) -> None:
+    write_plugin(site, "tunable", OPTIONS)
+    plugins = PluginSet()
+    plugins.create_delegate("tunable", given)
+    plugins.create_delegate("tunable:level=4")
+    plugins.create_delegate("fake-tunable:tunable:level=5")
+    plugins.create_delegate("tunable")
+    assert [options.level for options in sys.modules["fake_tunable"].made] == [3, 4, 5, 1]
+
+
+def test_options_given_twice_are_refused(site: Path) -> None:
+    write_plugin(site, "tunable", OPTIONS)
+    with pytest.raises(PluginOptionError, match="options of delegate 'tunable' are given twice"):
+        PluginSet().create_delegate("tunable:level=4", {"level": 3})
+
+
+def test_an_unknown_option_is_refused_before_anything_heavy_is_imported(site: Path) -> None:
+    write_plugin(site, "tunable", OPTIONS)
+    with pytest.raises(PluginOptionError, match=r"valid options: level \(int, default 1\)"):
+        PluginSet().create_delegate("tunable:speed=3")
+    assert "fake_tunable_heavy" not in sys.modules
+
+
+def test_one_name_from_two_distributions_is_ambiguous_until_addressed(site: Path) -> None:
+    write_plugin(site, "one", delegate="shared")
+    write_plugin(site, "two", delegate="shared")
+    plugins = PluginSet()
+    with pytest.raises(AmbiguousDelegateError) as caught:
+        plugins.create_delegate("shared")
+    assert str(caught.value) == (
+        "delegate 'shared' is provided by 2 plugins: plugin 'one' of fake-one 1.0, plugin 'two' "
+        "of fake-two 1.0; write 'fake-one:shared' or 'fake-two:shared'"
+    )
+    assert plugins.find("fake_two:shared").plugin.name == "two"
+    assert plugins.create_delegate("fake-one:shared").name() == "fake"
+
+
+def test_equal_plugin_names_of_two_distributions_are_two_plugins(site: Path) -> None:
+    write_plugin(site, "one", delegate="first")
+    write_distribution(site, "fake-copy", {}, {"one": "fake_gone"})
+    plugins = [p for p in PluginSet(disable=["fake-copy:one"]).plugins if p.name == "one"]
+    assert [(p.distribution, p.state.value) for p in plugins] == [
+        ("fake-copy", "disabled"),
+        ("fake-one", "ok"),
+    ]
+
+
+def test_asking_for_a_broken_plugin_gives_the_reason_and_how_to_disable_it(site: Path) -> None:
+    write_plugin(site, "broken_one", "raise RuntimeError('no driver')")
+    with pytest.raises(PluginLoadError) as caught:
+        PluginSet().create_delegate("broken-one")
+    assert str(caught.value) == (
+        "delegate 'broken-one' cannot be used: plugin 'broken_one' of fake-broken_one 1.0 is "
+        "broken: RuntimeError: no driver; repair it with 'pip install --upgrade fake-broken_one', "
+        "or leave it out with DELEGRAPH_DISABLE_PLUGINS=broken_one"
+    )
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_asking_for_a_disabled_plugin_says_who_disabled_it(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugin(site, "good")
+    monkeypatch.setenv("DELEGRAPH_DISABLE_PLUGINS", "good")
+    with pytest.raises(PluginLoadError, match="disabled by DELEGRAPH_DISABLE_PLUGINS; take 'good'"):
+        PluginSet().create_delegate("good")
+    monkeypatch.delenv("DELEGRAPH_DISABLE_PLUGINS")
+    monkeypatch.setenv("DELEGRAPH_PLUGINS", "other")
+    with pytest.raises(PluginLoadError, match="DELEGRAPH_PLUGINS allows only 'other'; add 'good'"):
+        PluginSet().create_delegate("good")
+
+
+def test_an_unknown_delegate_lists_what_there_is_and_what_is_broken(site: Path) -> None:
+    write_plugin(site, "known")
+    write_plugin(site, "broken", "raise RuntimeError('no driver')")
+    with pytest.raises(UnknownDelegateError) as caught:
+        PluginSet().create_delegate("knwon")
+    text = str(caught.value)
+    assert text.startswith("no installed plugin provides delegate 'knwon'; did you mean 'known'?")
+    assert "fake-known:known" in text
+    assert "plugin 'broken' of fake-broken 1.0: RuntimeError: no driver" in text
+
+
+def test_a_delegate_of_another_distribution_is_not_taken(site: Path) -> None:
+    write_plugin(site, "known")
+    with pytest.raises(UnknownDelegateError, match="provides delegate 'known' of 'other'"):
+        PluginSet().find("other:known")
+
+
+def test_a_known_package_is_named(site: Path) -> None:
+    with pytest.raises(UnknownDelegateError, match="'pip install delegraph-flex' provides it"):
+        PluginSet(entry_points=[]).find("flex")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("raise SystemExit('no device')", "SystemExit: no device"),
+        ("return lambda: 1 / 0", "ZeroDivisionError: division by zero"),
+        ("return lambda: {}", "made a dict, expected a SimpleDelegateInterface or a Delegate"),
+        ("return None", "TypeError: 'NoneType' object is not callable"),
+    ],
+)
+def test_a_delegate_that_cannot_be_made_names_its_plugin(
+    site: Path, body: str, message: str
+) -> None:
+    write_plugin(site, "fragile", DELEGATES.format(body=body))
+    with pytest.raises(PluginLoadError, match=f"plugin 'fragile' of fake-fragile 1.0.*{message}"):
+        PluginSet().create_delegate("fragile")
+
+
+def test_the_cause_is_chained(site: Path) -> None:
+    write_plugin(site, "fragile", DELEGATES.format(body="return lambda: 1 / 0"))
+    with pytest.raises(PluginLoadError) as caught:
+        PluginSet().create_delegate("fragile")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_custom_ops_are_listed_and_loaded_on_demand(site: Path) -> None:
+    body = (
+        "from delegraph.kernels.registration import Registration\n"
+        "    return Registration('MyOp', lambda context, node: lambda: None)"
+    )
+    write_plugin(site, "ops", CUSTOM_OP.format(name="MyOp", body=body))
+    spec = PluginSet().custom_ops()["MyOp"]
+    assert spec.summary == "a fake operator"
+    assert spec.load().name == "MyOp"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [("1 / 0", "ZeroDivisionError"), ("return 1", "returned a int, expected a Registration")],
+)
+def test_a_custom_op_that_cannot_be_loaded_names_its_plugin(
+    site: Path, body: str, message: str
+) -> None:
+    write_plugin(site, "ops", CUSTOM_OP.format(name="MyOp", body=body))
+    with pytest.raises(PluginLoadError, match=f"'MyOp'.* plugin 'ops' of fake-ops 1.0.*{message}"):
+        PluginSet().custom_ops()["MyOp"].load()
+
+
+def test_a_custom_op_offered_twice_comes_from_the_first_and_the_log_says_so(
+    site: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_plugin(site, "b", CUSTOM_OP.format(name="MyOp", body="return 'b'"))
+    write_plugin(site, "a", CUSTOM_OP.format(name="MyOp", body="return 'a'"))
+    plugins = PluginSet()
+    with caplog.at_level(logging.WARNING), pytest.raises(PluginLoadError, match="plugin 'a'"):
+        plugins.custom_ops()["MyOp"].load()
+    assert "plugin 'a' of fake-a 1.0 is used, not plugin 'b' of fake-b 1.0" in caplog.text
+    assert [p.name for p in plugins.custom_op_providers()["MyOp"]] == ["a", "b"]
+
+
+def test_entry_points_may_be_given(site: Path) -> None:
+    write_plugin(site, "good")
+    point = EntryPoint(name="given", value="fake_good", group="delegraph.plugins")
+    (plugin,) = PluginSet(entry_points=[point]).plugins
+    assert (plugin.name, plugin.distribution) == ("given", "(unknown distribution)")
+    assert [spec.name for spec in plugin.delegates] == ["good"]
