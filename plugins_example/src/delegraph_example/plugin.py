@@ -1,0 +1,50 @@
+"""What this distribution offers; the entry point in ``pyproject.toml`` names this module.
+
+Delegraph imports it to list plugins, so it stays light: each delegate's own module is imported by
+its ``load`` function, when a user asks for that delegate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from delegraph import DelegateSpec, hookimpl
+
+if TYPE_CHECKING:
+    from delegraph_example.add_sub import AddSubDelegate
+    from delegraph_example.sin import SinDelegate
+
+DELEGRAPH_API = 1  # the version of the hooks that this module was written for
+
+
+@dataclass(frozen=True)
+class AddSubOptions:
+    """What users may set: ``--delegate add_sub:min_nodes=2``, or a dict in Python."""
+
+    min_nodes: int = field(default=1, metadata={"help": "leave partitions with fewer nodes"})
+
+    def __post_init__(self) -> None:
+        if self.min_nodes < 1:
+            raise ValueError(f"min_nodes is {self.min_nodes}, expected 1 or more")
+
+
+def _load_sin() -> type[SinDelegate]:
+    from delegraph_example.sin import SinDelegate
+
+    return SinDelegate
+
+
+def _load_add_sub() -> type[AddSubDelegate]:
+    from delegraph_example.add_sub import AddSubDelegate
+
+    return AddSubDelegate
+
+
+@hookimpl
+def delegraph_delegates() -> list[DelegateSpec]:
+    """Return what this plugin offers."""
+    return [
+        DelegateSpec("sin", "SIN on float32", _load_sin),
+        DelegateSpec("add_sub", "ADD and SUB on float32", _load_add_sub, AddSubOptions),
+    ]
