@@ -90,4 +90,5 @@ def pack(values: NDArray[np.integer], type_: TensorType) -> NDArray[np.uint8]:
     flat = values.reshape(-1).astype(np.uint8) & ((1 << bits) - 1)
     flat = np.pad(flat, (0, -len(flat) % per_byte)).reshape(-1, per_byte)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return np.bitwise_or.reduce(flat << shifts, axis=1)
+    packed: NDArray[np.uint8] = np.bitwise_or.reduce(flat << shifts, axis=1)
+    return packed

@@ -274,6 +274,10 @@ class Table(tuple[Any, ...], metaclass=TableType):
             return NotImplemented
         return all(map(_equal, self, other))
 
+    def __bool__(self) -> bool:
+        """Whether there is a record: one without fields is no less a record."""
+        return True
+
     def __ne__(self, other: object) -> bool:
         return not self == other
 

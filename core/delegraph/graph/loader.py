@@ -1,0 +1,229 @@
+"""Model files to :class:`~delegraph.graph.model.Model`, with the checks that make it safe to use.
+
+What the official runtime refuses while it builds an interpreter is refused here too. Beyond that,
+every index (tensor, subgraph, buffer) is checked, so later code may use them as they are.
+
+Source:
+    ``InterpreterBuilder``, tflite/core/interpreter_builder.cc; ``FlatBufferModel``,
+    tflite/converter/core/model_builder_base.h. Differences are noted at the checks.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, MalformedModelError
+from delegraph.graph.model import Model, Operator, Signature, SubgraphSpec, TensorSpec
+from delegraph.graph.tensor_loader import TensorLoader, file_slice
+from delegraph.schema import tables
+from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.options import OPTIONS_OF_OPERATOR
+from delegraph.schema.reader import collector_paused, read_model
+from delegraph.schema.table import Table
+
+SCHEMA_VERSION = 3
+
+
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Return the model in the file at *path*; the file is mapped, its constants are not copied.
+
+    Raises:
+        ArgumentError: the file cannot be opened.
+        MalformedModelError: it is not a sound model.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                raise MalformedModelError(f"{os.fspath(path)!r} is empty")
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ArgumentError(f"Could not open '{os.fspath(path)}': {reason}") from error
+    return parse_model(mapped)
+
+
+def parse_model(content: bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]) -> Model:
+    """Return the model that *content* holds; its constants are views of *content*.
+
+    Raises:
+        MalformedModelError: the bytes are not a sound model.
+    """
+    data = np.frombuffer(content, np.uint8)
+    data.flags.writeable = False
+    with collector_paused():
+        return _model(read_model(data), data)
+
+
+def _model(record: tables.Model, content: NDArray[np.uint8]) -> Model:
+    if record.version != SCHEMA_VERSION:
+        raise MalformedModelError(
+            f"Model provided is schema version {record.version} not equal to supported version "
+            f"{SCHEMA_VERSION}."
+        )
+    codes = [_operator_type(i, code) for i, code in enumerate(record.operator_codes or ())]
+    if not record.subgraphs:
+        raise MalformedModelError("No subgraph in the model.")
+    if record.buffers is None:
+        raise MalformedModelError("No buffers in the model.")
+    subgraphs = tuple(
+        _subgraph(index, subgraph, record.buffers, codes, content)
+        for index, subgraph in enumerate(record.subgraphs)
+    )
+    return Model(
+        version=record.version,
+        description=record.description or "",
+        subgraphs=subgraphs,
+        signatures=_signatures(record, subgraphs),
+        metadata=_metadata(record, content),
+        content=content,
+    )
+
+
+_OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None]
+"""Name, builtin code, version and options table of an operator code."""
+
+
+def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
+    """Return what the operators of one operator code have in common."""
+    code = max(record.builtin_code, record.deprecated_builtin_code)
+    try:
+        builtin = BuiltinOperator(code)
+    except ValueError as error:
+        raise MalformedModelError(
+            f"operator code {index}: builtin code {code} is out of range (0 to "
+            f"{max(BuiltinOperator):d}); the model may be newer than this library. "
+            "Registration failed."
+        ) from error
+    if builtin is not BuiltinOperator.CUSTOM:
+        return builtin.name, builtin, record.version, OPTIONS_OF_OPERATOR.get(builtin)
+    if record.custom_code is None:
+        raise MalformedModelError(
+            f"operator code {index}: Operator with CUSTOM builtin_code has no custom_code."
+        )
+    return record.custom_code, builtin, record.version, None
+
+
+def _subgraph(
+    index: int,
+    record: tables.SubGraph,
+    buffers: Sequence[tables.Buffer],
+    codes: Sequence[_OperatorType],
+    content: NDArray[np.uint8],
+) -> SubgraphSpec:
+    if record.tensors is None:
+        raise MalformedModelError(f"Did not get tensors in subgraph {index}.")
+    tensors: tuple[TensorSpec, ...] = TensorLoader(index, record.tensors, buffers, content).load()
+    inputs, outputs = record.inputs or (), record.outputs or ()
+    require_tensors(inputs, len(tensors), f"subgraph {index} inputs")
+    require_tensors(outputs, len(tensors), f"subgraph {index} outputs")
+    operators = tuple(
+        _operator(index, i, operator, codes, len(tensors), content)
+        for i, operator in enumerate(record.operators or ())
+    )
+    return SubgraphSpec(index, record.name or "", tensors, operators, inputs, outputs)
+
+
+def _operator(
+    subgraph: int,
+    index: int,
+    record: tables.Operator,
+    codes: Sequence[_OperatorType],
+    num_tensors: int,
+    content: NDArray[np.uint8],
+) -> Operator:
+    if record.opcode_index >= len(codes):
+        raise MalformedModelError(
+            f"subgraph {subgraph} operator {index}: Missing registration for opcode_index "
+            f"{record.opcode_index}; the model has {len(codes)} operator codes"
+        )
+    name, builtin, version, options_table = codes[record.opcode_index]
+    inputs, outputs = record.inputs or (), record.outputs or ()
+    intermediates = record.intermediates or ()
+    for indices in (inputs, outputs, intermediates):
+        if indices and (min(indices) < -1 or max(indices) >= num_tensors):
+            require_tensors(indices, num_tensors, f"subgraph {subgraph} operator {index} ({name})")
+    options = record.builtin_options
+    if options is None:
+        options = record.builtin_options_2
+    if type(options) is not options_table:
+        options = None  # as the official runtime does with options of another operator
+    return Operator(
+        index, name, builtin, version, inputs, outputs, intermediates, options,
+        _custom_options(f"subgraph {subgraph} operator {index} ({name})", record, content),
+    )  # fmt: skip
+
+
+def _custom_options(
+    where: str, record: tables.Operator, content: NDArray[np.uint8]
+) -> NDArray[np.uint8] | None:
+    if record.custom_options is not None:
+        return record.custom_options
+    offset, size = record.large_custom_options_offset, record.large_custom_options_size
+    return file_slice(content, offset, size, f"{where}: custom options") if offset > 1 else None
+
+
+def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:
+    """Raise an error unless every index is that of a tensor, or -1 for none.
+
+    Raises:
+        MalformedModelError: some index is out of range.
+    """
+    for index in indices:
+        if not -1 <= index < num_tensors:
+            raise MalformedModelError(
+                f"{where}: tensor index {index} is out of range, expected -1 to {num_tensors - 1}"
+            )
+
+
+def _signatures(record: tables.Model, subgraphs: Sequence[SubgraphSpec]) -> tuple[Signature, ...]:
+    signatures = []
+    for index, signature in enumerate(record.signature_defs or ()):
+        where = f"signature {index}"
+        if signature.signature_key is None:
+            raise MalformedModelError(f"{where}: Missing exported method name for SignatureDef")
+        if signature.subgraph_index >= len(subgraphs):
+            raise MalformedModelError(
+                f"{where} ({signature.signature_key!r}): subgraph {signature.subgraph_index} is "
+                f"out of range, the model has {len(subgraphs)}"
+            )
+        num_tensors = len(subgraphs[signature.subgraph_index].tensors)
+        signatures.append(
+            Signature(
+                signature.signature_key,
+                _named_tensors(signature.inputs, num_tensors, f"{where} inputs"),
+                _named_tensors(signature.outputs, num_tensors, f"{where} outputs"),
+                signature.subgraph_index,
+            )
+        )
+    return tuple(signatures)
+
+
+def _named_tensors(
+    maps: Sequence[tables.TensorMap] | None, num_tensors: int, where: str
+) -> dict[str, int]:
+    """Return tensor indices by name, sorted by name as the official runtime has them."""
+    named = {m.name: m.tensor_index for m in maps or () if m.name is not None}
+    require_tensors(list(named.values()), num_tensors, where)
+    return dict(sorted(named.items()))
+
+
+def _metadata(record: tables.Model, content: NDArray[np.uint8]) -> dict[str, NDArray[np.uint8]]:
+    """Return the entries that have a name and bytes; the last one of a name counts.
+
+    Source:
+        ``ReadAllMetadata``, tflite/converter/core/model_builder_base.h.
+    """
+    buffers = record.buffers or ()
+    found = {}
+    for entry in record.metadata or ():
+        if entry.name is not None and entry.buffer < len(buffers):
+            data = buffers[entry.buffer].data
+            if data is not None and len(data):
+                found[entry.name] = data
+    return found

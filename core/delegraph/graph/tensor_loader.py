@@ -1,0 +1,223 @@
+"""Tensor records to :class:`~delegraph.graph.model.TensorSpec`: constants, scales and sparsity.
+
+Source:
+    ``InterpreterBuilder::ParseTensors``, ``ParseQuantization`` and ``ParseSparsity``,
+    tflite/core/interpreter_builder.cc; ``Subgraph::SetTensorParametersReadOnly``,
+    tflite/core/subgraph.cc; ``BytesRequired``, tflite/util.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import MalformedModelError
+from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES, byte_size
+from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity, TensorSpec
+from delegraph.schema import tables
+from delegraph.schema.enums import DimensionType, TensorType
+from delegraph.schema.table import Table
+
+_MAX_BYTES = 2**63 - 1
+"""Largest tensor whose size can be computed at all; more is an overflow to the official runtime."""
+
+
+def file_slice(content: NDArray[np.uint8], offset: int, size: int, where: str) -> NDArray[np.uint8]:
+    """Return *size* bytes of the file from *offset*, a view.
+
+    Raises:
+        MalformedModelError: they are not inside the file.
+    """
+    if offset + size > len(content):
+        raise MalformedModelError(
+            f"{where}: bytes {offset} to {offset + size} are out of range, the file has "
+            f"{len(content)}"
+        )
+    return content[offset : offset + size]
+
+
+class TensorLoader:
+    """Turns the tensor records of one subgraph into specs."""
+
+    def __init__(
+        self,
+        subgraph: int,
+        records: Sequence[tables.Tensor],
+        buffers: Sequence[tables.Buffer],
+        content: NDArray[np.uint8],
+    ) -> None:
+        self._subgraph = subgraph
+        self._records = records
+        self._buffers = buffers
+        self._content = content
+
+    def load(self) -> tuple[TensorSpec, ...]:
+        """Return the specs, in file order.
+
+        Raises:
+            MalformedModelError: the first tensor that cannot be used, by index and name.
+        """
+        return tuple(self._spec(index, record) for index, record in enumerate(self._records))
+
+    def _spec(self, index: int, record: tables.Tensor) -> TensorSpec:
+        shape = record.shape or ()
+        signature = record.shape_signature
+        quantization, sparsity = record.quantization, None
+        data = self._data(index, record) if record.buffer else None
+        self._check_size(index, record, data)
+        if data is not None and record.sparsity is not None:
+            sparsity = self._sparsity(index, record.sparsity)
+        return TensorSpec(
+            index,
+            record.name or "",
+            record.type,
+            shape,
+            signature or shape,
+            data,
+            record.is_variable,
+            None if quantization is None else self._quantization(index, quantization, shape),
+            sparsity,
+            record.has_rank,
+            record.buffer,
+            record.external_buffer,
+        )
+
+    def _fault(self, index: int, what: str) -> MalformedModelError:
+        name = self._records[index].name or ""
+        return MalformedModelError(f"subgraph {self._subgraph} tensor {index} ({name!r}): {what}")
+
+    def _data(self, index: int, record: tables.Tensor) -> NDArray[np.uint8] | None:
+        """Return the bytes of a constant; None when its buffer has none."""
+        if record.buffer >= len(self._buffers):
+            raise self._fault(
+                index,
+                f"specifies out of range buffer {record.buffer} "
+                f"(only {len(self._buffers)} buffers)",
+            )
+        buffer = self._buffers[record.buffer]
+        data = buffer.data
+        if data is None and buffer.offset > 1:
+            where = f"subgraph {self._subgraph} tensor {index} buffer {record.buffer}"
+            data = file_slice(self._content, buffer.offset, buffer.size, where)
+        if data is not None and (record.is_variable or record.external_buffer):
+            raise self._fault(index, "is a variable tensor with buffer or external buffer")
+        return data
+
+    def _check_size(
+        self, index: int, record: tables.Tensor, data: NDArray[np.uint8] | None
+    ) -> None:
+        """Raise an error unless the size is known and the constant has enough bytes."""
+        if record.type in OBJECT_TYPES:
+            if record.is_variable and record.type == TensorType.STRING:
+                raise self._fault(index, "String variable tensor isn't supported.")
+            return
+        if record.type not in NUMPY_DTYPES:
+            raise self._fault(index, f"Unsupported data type {record.type:d} in tensor")
+        shape = record.shape or ()
+        if shape and min(shape) < 0:
+            raise self._fault(
+                index, f"BytesRequired number of elements overflowed, the shape is {shape}"
+            )
+        required = byte_size(record.type, shape)
+        if required > _MAX_BYTES:
+            raise self._fault(
+                index, f"BytesRequired number of bytes overflowed, the shape is {shape}"
+            )
+        if data is not None and record.sparsity is None and len(data) < required:
+            raise self._fault(
+                index,
+                f"is invalidly specified in schema: its constant has {len(data)} bytes, shape "
+                f"{shape} of {record.type.name} takes {required}",
+            )
+
+    def _quantization(
+        self, index: int, record: tables.QuantizationParameters, shape: tuple[int, ...]
+    ) -> Quantization | None:
+        if isinstance(record.details, tables.BlockwiseQuantization):
+            return self._blockwise(index, record.details, record.quantized_dimension)
+        scales = record.scale
+        if scales is None or not len(scales):
+            return None
+        zero_points = record.zero_point
+        if zero_points is None:
+            raise self._fault(
+                index, "Quantization parameters has non-null scale but null zero_point."
+            )
+        if len(scales) != len(zero_points):
+            raise self._fault(
+                index,
+                f"QuantizationParam has {len(zero_points)} zero_point values and {len(scales)} "
+                "scale values. Must have same number.",
+            )
+        axis = self._channel_axis(index, record.quantized_dimension, shape)
+        if len(scales) != 1 and shape and len(scales) != shape[axis]:
+            raise self._fault(
+                index,
+                "num_scales must be 1 for per-layer quantization, or "
+                f"{shape[axis]} for per-axis quantization, but got {len(scales)}.",
+            )
+        return Quantization(scales, zero_points.astype(np.int32), axis)
+
+    def _channel_axis(self, index: int, axis: int, shape: tuple[int, ...]) -> int:
+        """Return the axis of the channels.
+
+        A list has no other axis than 0, whatever the file says: converters of 2020 gave biases the
+        axis of their weights. Current official runtimes refuse such files; we run them.
+        """
+        if len(shape) == 1 and axis >= 0:
+            return 0
+        if axis < 0 or (shape and axis >= len(shape)):
+            raise self._fault(
+                index, f"quantized_dimension must be in range [0, {len(shape)}). Was {axis}."
+            )
+        return axis
+
+    def _blockwise(self, index: int, record: Table, axis: int) -> Quantization:
+        """Return blockwise quantization, whose scales are another tensor's constant."""
+        assert isinstance(record, tables.BlockwiseQuantization)
+        if not 0 <= record.scales < len(self._records):
+            raise self._fault(index, f"blockwise scales tensor {record.scales} is out of range")
+        source = self._records[record.scales]
+        dtype = NUMPY_DTYPES.get(source.type)
+        data = self._data(record.scales, source) if source.buffer else None
+        if data is None or dtype is None or dtype.kind != "f" or record.block_size <= 0:
+            raise self._fault(
+                index,
+                f"blockwise scales tensor {record.scales} is no float constant, or block size "
+                f"{record.block_size} is not positive",
+            )
+        count = len(data) // dtype.itemsize
+        scales = data[: count * dtype.itemsize].view(dtype)
+        return Quantization(scales, np.empty(0, np.int32), axis, record.block_size)
+
+    def _sparsity(self, index: int, record: tables.SparsityParameters) -> Sparsity:
+        if record.traversal_order is None or record.dim_metadata is None:
+            raise self._fault(index, "Invalid sparsity parameter.")
+        dimensions = tuple(
+            self._dimension(index, axis, dimension)
+            for axis, dimension in enumerate(record.dim_metadata)
+        )
+        return Sparsity(record.traversal_order, record.block_map or (), dimensions)
+
+    def _dimension(
+        self, index: int, axis: int, record: tables.DimensionMetadata
+    ) -> DimensionMetadata:
+        if record.format == DimensionType.DENSE:
+            return DimensionMetadata(record.dense_size)
+        segments, indices = _int32(record.array_segments), _int32(record.array_indices)
+        if record.format != DimensionType.SPARSE_CSR or segments is None or indices is None:
+            raise self._fault(index, f"The {axis}th sparse dimension has invalid parameters.")
+        rises = len(segments) > 0 and segments[0] == 0 and bool((np.diff(segments) >= 0).all())
+        if not rises or segments[-1] > len(indices):
+            raise self._fault(
+                index, f"The {axis}th sparse dimension has segments that do not fit its indices."
+            )
+        return DimensionMetadata(0, segments, indices)
+
+
+def _int32(record: Table | None) -> NDArray[np.int32] | None:
+    """Return the values of a ``SparseIndexVector`` member, ``[N], int32``; None without any."""
+    values: NDArray[np.integer] | None = None if record is None else record[0]
+    return None if values is None else values.astype(np.int32)
