@@ -55,15 +55,14 @@ def high_mul(a: Raw, b: Any) -> Raw:
     product += 1 << (n - 1)  # gemmlowp truncates after a signed nudge, which comes to the same
     product >>= n
     np.minimum(product, (1 << n) - 1, out=product)
-    narrow: Raw = product.astype(a.dtype)
-    return narrow
+    return np.asarray(product, a.dtype)
 
 
 def saturating_shift_left(x: Raw, exponent: int) -> Raw:
     """Return ``x * 2**exponent``, saturated to x's dtype; *exponent* > 0."""
     wide, _ = _wide(x.dtype)
     limits = np.iinfo(x.dtype)
-    return np.clip(x.astype(wide) << exponent, limits.min, limits.max).astype(x.dtype)
+    return np.asarray(np.clip(x.astype(wide) << exponent, limits.min, limits.max), x.dtype)
 
 
 def exp_on_negative_values(x: Raw, integer_bits: int) -> Raw:
@@ -138,10 +137,15 @@ def logistic(x: Raw, integer_bits: int) -> Raw:
     """Return 1 / (1 + exp(-x)) in Q0; *integer_bits* is m of x. Source: gemmlowp::logistic."""
     negative = np.where(x > 0, -x, x)
     e = exp_on_negative_values(negative, integer_bits)
-    y = saturating_shift_left(_reciprocal(e), 1)
+    y = one_over_one_plus_x(e)
     y = np.where(x > 0, y, _one(x.dtype) - y)
     y[x == 0] = _constant(1 << 30, x.dtype)
     return y
+
+
+def one_over_one_plus_x(x: Raw) -> Raw:
+    """Return 1 / (1 + x) in Q0 for Q0 x in [0, 1). Source: one_over_one_plus_x_for_x_in_0_1."""
+    return saturating_shift_left(_reciprocal(x), 1)
 
 
 @lru_cache(maxsize=16)

@@ -1,0 +1,94 @@
+"""LSTM, and what it shares with UNIDIRECTIONAL_SEQUENCE_LSTM."""
+
+from __future__ import annotations
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import option, require_type
+from delegraph.kernels.lstm_basic import prepare_basic
+from delegraph.kernels.lstm_cell import FloatLstmCell, LstmOptions
+from delegraph.kernels.lstm_integer_cell import IntegerLstmCell
+from delegraph.kernels.lstm_tensors import LstmInput, LstmTensors, lstm_tensors
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.recurrent import (
+    Cell,
+    Direction,
+    bound_cell,
+    require_rank,
+    sequence_eval,
+)
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import LSTMKernelType, TensorType
+
+
+@kernel("LSTM", versions=(1, 4))
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Run one time step of an LSTM layer.
+
+    Source:
+        tflite/kernels/lstm.cc.
+    """
+    if option(node, "kernel_type", LSTMKernelType.FULL) == LSTMKernelType.BASIC:
+        return prepare_basic(context, node)
+    require_rank(input_tensor(context, node, LstmInput.INPUT), 2)
+    return prepare_layer(context, node, time_major=True)
+
+
+def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
+    """Check an LSTM node of 20 or 24 inputs, size its output and return its eval.
+
+    Args:
+        context: the subgraph's.
+        node: LSTM (full kernel) or UNIDIRECTIONAL_SEQUENCE_LSTM.
+        time_major: whether sequences are ``[T, B, n]`` rather than ``[B, T, n]``.
+
+    Raises:
+        OperatorError: a tensor does not fit.
+    """
+    if len(node.inputs) not in (20, 24) or len(node.outputs) != 1:
+        found = f"{len(node.inputs)} inputs and {len(node.outputs)} outputs"
+        raise OperatorError(f"node has {found}, expected 20 or 24 and 1")
+    x, y = input_tensor(context, node, LstmInput.INPUT), output_tensor(context, node)
+    tensors = lstm_tensors(context, node, layer_norm=_layer_norm_inputs(context, node))
+    options = LstmOptions.of(node)
+    require_type(x, {TensorType.FLOAT32, TensorType.INT8})
+    batch = x.shape[1] if time_major and len(x.shape) == 3 else x.shape[0]
+    tensors.check(batch, x.shape[-1], integer=x.type == TensorType.INT8)
+    context.resize_tensor(y, (*x.shape[:-1], tensors.n_output))
+
+    def make() -> Cell:
+        if x.type == TensorType.INT8:
+            intermediates = _intermediates(context, node, tensors)
+            return IntegerLstmCell(tensors, options, x, y, intermediates)
+        return FloatLstmCell(tensors, options)
+
+    cell = bound_cell(make, tensors.weights())
+    return sequence_eval([Direction(cell, x, None, tensors.states, y)], time_major)
+
+
+def _layer_norm_inputs(context: OpContext, node: Node) -> int | None:
+    """Return the first input with normalisation coefficients, or None if there are none."""
+    forget = optional_input(context, node, LstmInput.FORGET_LAYER_NORM_COEFFICIENTS)
+    return None if forget is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
+
+
+def _intermediates(context: OpContext, node: Node, tensors: LstmTensors) -> list[Tensor]:
+    """Return the intermediates of an integer layer.
+
+    Raises:
+        OperatorError: there are not 5, or one that counts has no quantization.
+    """
+    if len(node.intermediates) != 5:
+        raise OperatorError(f"node has {len(node.intermediates)} intermediates, expected 5")
+    found = [context.tensors[i] for i in node.intermediates]
+    for tensor in found[4 - len(tensors.layer_norm) :]:
+        if tensor.quantization is None:
+            raise OperatorError(f"intermediate {tensor.name!r} has no quantization")
+    return found

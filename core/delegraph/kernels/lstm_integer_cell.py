@@ -1,0 +1,302 @@
+"""The LSTM cell in integers: 8-bit activations and weights, 16-bit gates and cell state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    quantize_multipliers,
+    rounding_divide_by_pot,
+)
+from delegraph.kernels.gemmlowp import inverse_sqrt, logistic_table, tanh_table
+from delegraph.kernels.lstm_cell import LstmOptions
+from delegraph.kernels.lstm_tensors import LstmTensors
+from delegraph.kernels.recurrent_weights import IntegerMatrix
+from delegraph.kernels.tensor import Tensor
+
+Ints = NDArray[np.signedinteger[Any]]
+
+_GATE_INTEGER_BITS = 3  # gates are Q3.12 before their activation
+_Q0_15 = 2.0**-15
+
+
+class IntegerLstmCell:
+    """An LSTM cell bound to its quantised weights; bit for bit as TFLite's int8x8_16 kernel.
+
+    Gates are int16: Q3.12, or of an intermediate's scale before layer normalisation. The cell
+    state is int16 with a power of two as scale.
+
+    Args:
+        tensors: the layer's tensors.
+        options: the layer's options; its activation does not count, tanh is used.
+        layer_input: int8.
+        layer_output: int8; its scale is that of the projection's clip.
+        intermediates: four with the gates' scales before layer normalisation, and one with the
+            quantization of the vector that is projected.
+
+    Raises:
+        OperatorError: the cell state's scale is no power of two, or out of range.
+
+    Source:
+        LstmStepInteger8x8_16, tflite/kernels/lstm_eval.cc; PopulateQuantizedLstmParams8x8_16,
+        tflite/kernels/unidirectional_sequence_lstm.cc.
+    """
+
+    def __init__(
+        self,
+        tensors: LstmTensors,
+        options: LstmOptions,
+        layer_input: Tensor,
+        layer_output: Tensor,
+        intermediates: Sequence[Tensor],
+    ) -> None:
+        self._cifg = tensors.cifg
+        self._n_cell = tensors.n_cell
+        self._cell_log2 = power_of_two(tensors.cell_state)
+        if not 0 <= 15 + self._cell_log2 <= 6:
+            raise OperatorError(f"cell state has scale 2**{self._cell_log2}, expected -15 to -9")
+        self._cell_tanh = tanh_table(15 + self._cell_log2)
+        self._cell_limit = _quantized_clip(options.cell_clip, tensors.cell_state, 32767)
+        scales = _gate_scales(tensors, intermediates)
+        biases = () if tensors.layer_norm else tensors.biases
+        state = tensors.output_state
+        self._input = _gate_product(tensors.input_weights, biases, layer_input, scales)
+        self._recurrent = _gate_product(tensors.recurrent_weights, (), state, scales)
+        self._gates = _gates(tensors, self._cell_log2, scales)
+        self._output = _Output(tensors, options, layer_output, intermediates[4])
+
+    def project(self, x: NDArray[np.int8], aux: object = None) -> Ints:
+        """Return the inputs' part of every gate: ``[T, B, gates, n_cell], int32``."""
+        gates = _saturated(self._input.product(x.reshape(-1, x.shape[2])))
+        return gates.reshape(*x.shape[:2], -1, self._n_cell)
+
+    def step(self, projected: Ints, *states: Ints) -> None:
+        """Move output state ``[B, n_output], int8`` and cell state ``[B, n_cell], int16`` on."""
+        output_state, cell_state = states
+        recurrent = self._recurrent.product(output_state).reshape(projected.shape)
+        gates = _saturated(projected + recurrent)
+        self._update_cell(gates, cell_state)
+        output_gate = self._gates[-1].activate(gates[:, -1], cell_state)
+        hidden = np.multiply(output_gate, _look_up(self._cell_tanh, cell_state), dtype=np.int32)
+        output_state[...] = self._output.quantize(hidden)
+
+    def _update_cell(self, gates: Ints, cell_state: Ints) -> None:
+        """Update the cell state ``[B, n_cell], int16`` from the gates ``[B, gates, n_cell]``."""
+        *input_gate, forget, new = (
+            gate.activate(gates[:, k], cell_state) for k, gate in enumerate(self._gates[:-1])
+        )
+        share = 32767 - forget if self._cifg else input_gate[0]
+        kept = rounding_divide_by_pot(np.multiply(forget, cell_state, dtype=np.int32), 15)
+        added = np.multiply(share, new, dtype=np.int32)
+        kept += rounding_divide_by_pot(added, 30 + self._cell_log2).astype(np.int16)
+        limit = self._cell_limit
+        np.clip(kept, -limit if limit else -32768, limit or 32767, out=kept)
+        cell_state[...] = kept
+
+
+class _IntegerProduct:
+    """``(rows @ weights.T + bias) * multiplier``, rounded as portable_tensor_utils does."""
+
+    def __init__(
+        self,
+        weights: NDArray[np.int8],
+        bias: Ints,
+        multiplier: NDArray[np.int64],
+        shift: NDArray[np.int64],
+    ) -> None:
+        self._weights = IntegerMatrix(weights)
+        self._bias, self._multiplier, self._shift = bias, multiplier, shift
+
+    def product(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
+        """Return ``[R, O], int32`` for ``[R, I], int8``."""
+        sums = self._weights.product(rows).astype(np.int32)
+        return multiply_by_quantized_multiplier(sums + self._bias, self._multiplier, self._shift)
+
+
+class _Gate:
+    """What happens to a gate's sum: peephole, layer normalisation, activation."""
+
+    def __init__(
+        self, table: NDArray[np.int16], peephole: _Peephole | None, norm: _LayerNorm | None
+    ) -> None:
+        self._table, self._peephole, self._norm = table, peephole, norm
+
+    def activate(self, gate: Ints, cell_state: Ints) -> NDArray[np.int16]:
+        """Return the activated gate, Q0.15, from its sum; both ``[B, n_cell]``."""
+        if self._peephole is not None:
+            gate = _saturated(gate + self._peephole.product(cell_state))
+        if self._norm is not None:
+            gate = self._norm.normalize(gate)
+        return _look_up(self._table, gate.astype(np.int16))
+
+
+class _Peephole:
+    """A gate's view of the cell state."""
+
+    def __init__(self, weights: Tensor, scale: float) -> None:
+        self._weights = weights.data.astype(np.int32)
+        self._multiplier, self._shift = quantize_multiplier(scale)
+
+    def product(self, cell_state: Ints) -> Ints:
+        """Return ``weights * cell_state``, rescaled: ``[B, n_cell], int32``."""
+        return multiply_by_quantized_multiplier(
+            self._weights * cell_state, self._multiplier, self._shift
+        )
+
+
+class _LayerNorm:
+    """Layer normalisation of a gate. Source: PortableApplyLayerNorm, portable_tensor_utils.cc."""
+
+    def __init__(self, coefficients: Tensor, bias: Tensor) -> None:
+        scale = np.float32(coefficients.scale)
+        self._weights = coefficients.data.astype(np.int64)
+        self._bias = bias.data.astype(np.int64)
+        self._multiplier, self._shift = quantize_multiplier(float(scale))
+        self._least_variance = max(1, int(np.float32(10000) * scale))
+
+    def normalize(self, gate: Ints) -> Ints:
+        """Return the normalised gate in Q3.12: ``[B, n_cell], int32`` within int16."""
+        values = gate.astype(np.int64)
+        n = values.shape[1]
+        mean = _divide(values.sum(axis=1) * 1024, n)  # 2**10 keeps some fraction
+        # Exact only where n is a power of two; the official kernel has the same error.
+        variance = np.square(values).sum(axis=1) * ((1 << 20) // n) - np.square(mean)
+        variance = _divide(variance, 1 << 20).astype(np.int32)
+        variance[variance < 1] = self._least_variance
+        multiplier, shift = inverse_sqrt(variance)
+        centred = 1024 * values - mean[:, None]
+        rescaled = multiply_by_quantized_multiplier(centred, multiplier[:, None], shift[:, None])
+        y = rescaled * self._weights + self._bias
+        y = _divide(y + np.where(y > 0, 512, -512), 1024)
+        return _saturated(multiply_by_quantized_multiplier(y, self._multiplier, self._shift + 12))
+
+
+class _Output:
+    """From output gate times cell activation, Q0.30, to the output state."""
+
+    def __init__(
+        self, tensors: LstmTensors, options: LstmOptions, output: Tensor, hidden: Tensor
+    ) -> None:
+        scale = np.float32(_Q0_15 / hidden.scale * _Q0_15)
+        self._multiplier, self._shift = quantize_multiplier(float(scale))
+        self._zero_point = hidden.zero_point
+        self._output_zero_point = tensors.output_state.zero_point
+        self._limit = _quantized_clip(options.proj_clip, output, 127)
+        self._projection = _projection(tensors, hidden)
+
+    def quantize(self, hidden: NDArray[np.int32]) -> NDArray[np.int8]:
+        """Return the output state, ``[B, n_output], int8``, from ``[B, n_cell], int32``."""
+        scaled = multiply_by_quantized_multiplier(hidden, self._multiplier, self._shift)
+        if self._projection is None:
+            return _saturated_int8(scaled + self._zero_point)
+        # The zero point's sign is wrong here and in the projection's bias; the official kernel
+        # has both, and they cancel out but for saturation.
+        sums = self._projection.product(_saturated_int8(scaled - self._zero_point))
+        y = _saturated_int8(sums + self._output_zero_point)
+        return np.clip(y, -self._limit, self._limit) if self._limit else y
+
+
+def power_of_two(tensor: Tensor) -> int:
+    """Return the exponent of a scale that is a power of two.
+
+    Raises:
+        OperatorError: it is none.
+
+    Source:
+        CheckedLog2, tflite/kernels/internal/quantization_util.cc.
+    """
+    exponent = math.log2(tensor.scale) if tensor.scale > 0 else math.nan
+    if not abs(exponent - round(exponent if tensor.scale > 0 else 0)) < 1e-3:
+        raise OperatorError(
+            f"tensor {tensor.name!r} has scale {tensor.scale}, expected a power of two"
+        )
+    return round(exponent)
+
+
+def _gate_scales(tensors: LstmTensors, intermediates: Sequence[Tensor]) -> list[float]:
+    """Return each gate's scale before layer normalisation, or that of Q3.12 without it."""
+    skipped = 4 - len(tensors.input_weights)
+    if tensors.layer_norm:
+        return [t.scale for t in intermediates[skipped:4]]
+    return [2.0**-12] * (4 - skipped)
+
+
+def _gate_product(
+    weights: Sequence[Tensor], biases: Sequence[Tensor], x: Tensor, scales: Sequence[float]
+) -> _IntegerProduct:
+    """Return the product of *x* with all gates' weights, in each gate's scale."""
+    stacked = np.concatenate([t.data for t in weights])
+    effective = [
+        float(np.float32(w.scale) * np.float32(x.scale) / np.float32(scale))
+        for w, scale in zip(weights, scales, strict=True)
+    ]
+    rows = len(weights[0].data)
+    multiplier, shift = (np.repeat(part, rows) for part in quantize_multipliers(effective))
+    bias = -x.zero_point * stacked.sum(axis=1, dtype=np.int32)
+    if biases:
+        bias += np.concatenate([t.data for t in biases])
+    return _IntegerProduct(stacked, bias, multiplier, shift)
+
+
+def _projection(tensors: LstmTensors, hidden: Tensor) -> _IntegerProduct | None:
+    """Return the projection's product, or None without projection."""
+    weights, bias = tensors.projection_weights, tensors.projection_bias
+    if weights is None:
+        return None
+    ratio = np.float32(weights.scale) * np.float32(hidden.scale)
+    multiplier, shift = quantize_multipliers(
+        [float(ratio / np.float32(tensors.output_state.scale))]
+    )
+    sums: Ints = hidden.zero_point * weights.data.sum(axis=1, dtype=np.int32)
+    if bias is not None:
+        sums = sums + bias.data
+    return _IntegerProduct(weights.data, sums, multiplier, shift)
+
+
+def _gates(tensors: LstmTensors, cell_log2: int, scales: Sequence[float]) -> list[_Gate]:
+    """Return the gates of a layer: (input,) forget, cell, output."""
+    count = len(scales)
+    peepholes: list[_Peephole | None] = [None] * count
+    if tensors.peephole:
+        with_peephole = [k for k in range(count) if k != count - 2]  # not the cell gate
+        for k, weights in zip(with_peephole, tensors.peephole, strict=True):
+            effective = np.float32(2.0**cell_log2 * weights.scale / scales[k])
+            peepholes[k] = _Peephole(weights, float(effective))
+    norms: list[_LayerNorm | None] = [None] * count
+    if tensors.layer_norm:
+        norms = [_LayerNorm(c, b) for c, b in zip(tensors.layer_norm, tensors.biases, strict=True)]
+    tables = [logistic_table(_GATE_INTEGER_BITS)] * count
+    tables[-2] = tanh_table(_GATE_INTEGER_BITS)
+    return [_Gate(*parts) for parts in zip(tables, peepholes, norms, strict=True)]
+
+
+def _quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
+    """Return a clip in *tensor*'s scale, at most *largest*; 0 for none."""
+    return min(int(np.float32(clip) / np.float32(tensor.scale)), largest) if clip > 0 else 0
+
+
+def _look_up(table: NDArray[np.int16], x: Ints) -> NDArray[np.int16]:
+    """Return the entries of a table of all int16 values for *x*, int16."""
+    return table[x.view(np.uint16)]
+
+
+def _saturated(x: Ints) -> Ints:
+    """Return *x* within the range of int16; its dtype stays."""
+    return np.clip(x, -32768, 32767)
+
+
+def _saturated_int8(x: Ints) -> NDArray[np.int8]:
+    return np.clip(x, -128, 127).astype(np.int8)
+
+
+def _divide(x: NDArray[np.int64], divisor: int) -> NDArray[np.int64]:
+    """Return ``x / divisor`` rounded towards zero, as C divides."""
+    return np.asarray(np.sign(x) * (np.abs(x) // divisor))
