@@ -38,6 +38,8 @@ clean:
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
 
 $(VENV)/created:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "Delegraph needs Python 3.10 or newer, and there is no $(PYTHON) here." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "Delegraph needs Python 3.10 or newer; $(PYTHON) is: $$($(PYTHON) --version 2>&1)." >&2; \
 	  echo "Name another one, for example: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }

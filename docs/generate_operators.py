@@ -1,0 +1,71 @@
+"""Writes ``operators.md`` beside this file from the op table: which operators have a kernel.
+
+python docs/generate_operators.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import delegraph.kernels.ops  # noqa: F401 - importing it fills the op table
+from delegraph.kernels.op_table import OP_TABLE
+from delegraph.kernels.registration import InPlace, Registration
+from delegraph.schema.enums import BuiltinOperator
+
+PAGE = Path(__file__).with_name("operators.md")
+BUILTIN_OPERATORS = set(BuiltinOperator) - {
+    BuiltinOperator.CUSTOM,
+    BuiltinOperator.DELEGATE,
+    BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES,
+}
+
+INTRODUCTION = """\
+# Operators
+
+<!-- Written by docs/generate_operators.py; `make test` fails when it is out of step. -->
+
+The operators that run without a delegate, from the op table. A model with another builtin operator
+is refused with the operator's name while it is loaded; another custom operator stays in the graph
+for a delegate or a plugin to provide.
+
+*Versions* are the operator versions that the kernel implements. *In place* says that the output may
+share memory with an input of the same size.
+"""
+
+
+def page() -> str:
+    """Return the whole page as Markdown."""
+    known = sorted(OP_TABLE.values(), key=lambda r: (r.custom_name != "", r.name))
+    builtin = [r for r in known if not r.custom_name]
+    custom = [r for r in known if r.custom_name]
+    parts = [
+        INTRODUCTION,
+        f"## Builtin operators: {len(builtin)} of {len(BUILTIN_OPERATORS)}\n",
+        table(builtin),
+        f"## Custom operators: {len(custom)}\n",
+        table(custom),
+        "## Not implemented\n",
+        ", ".join(f"`{name}`" for name in missing()) + ".\n",
+    ]
+    return "\n".join(parts)
+
+
+def table(registrations: list[Registration]) -> str:
+    """Return one line for each operator."""
+    lines = ["| operator | versions | in place | kernel |", "|---|---|---|---|"]
+    for registration in registrations:
+        first, last = registration.versions
+        versions = str(first) if first == last else f"{first}-{last}"
+        inplace = "" if registration.inplace == InPlace.NONE else "yes"
+        kernel = registration.prepare.__module__.removeprefix("delegraph.").replace(".", "/")
+        lines.append(f"| `{registration.name}` | {versions} | {inplace} | `{kernel}.py` |")
+    return "\n".join(lines) + "\n"
+
+
+def missing() -> list[str]:
+    """Return the builtin operators without a kernel, sorted by name."""
+    return sorted({operator.name for operator in BUILTIN_OPERATORS} - OP_TABLE.keys())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,128 @@
+"""The showcase runs, its models are what its scripts make, its answers are the official ones."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
+from ai_edge_litert.interpreter import OpResolverType
+
+from delegraph import Interpreter
+from delegraph.plugins import installed
+
+DEMO = Path(__file__).parents[1] / "docs" / "demo"
+MODELS = DEMO / "models"
+PLUGINS = {offer.spec.name for offer in installed().offers()}
+
+needs_example = pytest.mark.skipif(
+    not {"add_sub", "sin"} <= PLUGINS, reason="delegraph-example is not installed"
+)
+
+
+def load_script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DEMO / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_demo(**environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(DEMO / "demo.py")],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@needs_example
+def test_demo_shows_subsets_accuracy_and_placement() -> None:
+    text = run_demo()
+    flat = " ".join(text.split())
+    assert "[SIN]:sin [ADD, MUL] [SIN]:sin [ADD] 2.152495" in flat
+    assert "digits_float none 0 of 15 358 (99.44%)" in flat
+    assert "add_sub 3 of 15, 3 partitions 358 (99.44%) yes" in flat
+    assert "digits_int8 none 0 of 15 357 (99.17%)" in flat
+    assert "add_sub, partition 0" in flat
+    assert "run your.tflite --delegate add_sub" in flat
+
+
+@needs_example
+def test_demo_is_plain_text_when_piped() -> None:
+    assert "\x1b" not in run_demo()
+
+
+def test_demo_runs_without_any_plugin() -> None:
+    flat = " ".join(run_demo(DELEGRAPH_PLUGINS="").split())
+    assert "[SIN, ADD, MUL, SIN, ADD] 2.152495" in flat
+    assert "digits_float none 0 of 15" in flat
+
+
+def test_sines_model_is_what_its_script_makes() -> None:
+    made = load_script("make_sines").sines_model()
+    assert made == (MODELS / "sines.tflite").read_bytes()
+
+
+@pytest.mark.parametrize("x", [-3.0, 0.0, 2.0, 1e3])
+def test_sines_model_computes_its_formula(x: float) -> None:
+    with Interpreter(MODELS / "sines.tflite") as interpreter:
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, np.array([x], np.float32))
+        interpreter.invoke()
+        y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_allclose(y, [np.sin(x) + x + np.sin(2 * x)], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["digits_float", "digits_int8"])
+def test_digits_models_give_the_official_answers(name: str) -> None:
+    """int8 bit for bit; float to 1e-6, the sums being ordered differently."""
+    path = MODELS / f"{name}.tflite"
+    official = OfficialInterpreter(
+        str(path),
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    )
+    demo = load_script("demo")
+    images = np.load(MODELS / "digits_test.npz")["images"][:40]
+    with Interpreter(path) as ours:
+        for interpreter in (ours, official):
+            interpreter.allocate_tensors()
+        for image in images:
+            values = (image[np.newaxis, :, :, np.newaxis] / 16).astype(np.float32)
+            expected, got = demo.run(official, values), demo.run(ours, values)
+            tolerance = 1e-6 if name == "digits_float" else 0.0
+            np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
+
+
+def test_test_split_is_small_balanced_and_labelled() -> None:
+    test = np.load(MODELS / "digits_test.npz")
+    assert test["images"].shape == (360, 8, 8)
+    assert test["images"].max() == 16
+    counts = np.bincount(test["labels"], minlength=10)
+    assert counts.min() >= 34
+    assert sum(path.stat().st_size for path in MODELS.iterdir()) < 400_000
+
+
+def test_scikit_learn_has_the_same_images() -> None:
+    datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn is not installed")
+    bundled = datasets.load_digits()
+    known = {
+        image.astype(np.uint8).tobytes(): d
+        for image, d in zip(bundled.images, bundled.target, strict=True)
+    }
+    test = np.load(MODELS / "digits_test.npz")
+    assert [known[image.tobytes()] for image in test["images"]] == test["labels"].tolist()

@@ -1,0 +1,204 @@
+"""The examples of the documentation run, and its tables and links are in step with the code."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import delegraph.errors
+from delegraph.plugins import PluginState, hookspecs
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+TUTORIAL = DOCS / "first-delegate.md"
+EXAMPLE = ROOT / "plugins_example"
+
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r'title="([^"]+)"')
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, the file it is a part of, its text and its line."""
+
+    language: str
+    title: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        title = TITLE.search(match[2])
+        line = text.count("\n", 0, match.start()) + 2
+        found.append(Block(match[1], title[1] if title else "", match[3], line))
+    return found
+
+
+def pages_with(language: str) -> list[Path]:
+    return [p for p in PAGES if any(b.language == language and not b.title for b in blocks(p))]
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=page_name)
+def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a page's blocks from the top, in one namespace, as a reader would type them."""
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {"__name__": "example"}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for block in blocks(page):
+        if block.language != "python" or block.title:
+            continue
+        if ">>>" in block.text:
+            parsed = doctest.DocTestParser().get_doctest(
+                block.text, names, page.name, str(page), block.line - 1
+            )
+            runner.run(parsed, clear_globs=False)
+            names.update(parsed.globs)
+        else:
+            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def commands(page: Path) -> list[tuple[str, str]]:
+    """Return the ``$ delegraph`` lines of a page, each with the output that the page shows."""
+    shown = []
+    for block in blocks(page):
+        if block.language == "console":
+            for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+                command, _, output = part.partition("\n")
+                if command.startswith("delegraph "):
+                    shown.append((command, output))
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [pytest.param(*c, id=f"{page_name(p)}: {c[0]}") for p in PAGES for c in commands(p)],
+)
+def test_command_prints_what_the_page_shows(command: str, output: str) -> None:
+    """Compare outputs; ``...`` on a page stands for anything, runs of blanks count as one."""
+    run = subprocess.run(
+        [sys.executable, "-m", "delegraph.cli", *shlex.split(command)[1:]],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    printed = run.stdout + run.stderr
+    if output.strip():
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        assert doctest.OutputChecker().check_output(output, printed, flags), printed
+    else:
+        assert run.returncode == 0, printed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = [t.split("#")[0] for t in LINK.findall(text) if "://" not in t]
+    assert [t for t in targets if t and not (page.parent / t).exists()] == []
+
+
+def tutorial_files(*, final: bool = True) -> dict[str, str]:
+    """Return the files that the tutorial builds, in their last state or in their first."""
+    files: dict[str, str] = {}
+    for block in blocks(TUTORIAL):
+        if block.title and (final or block.title not in files):
+            files[block.title] = block.text
+    return files
+
+
+def test_tutorial_ends_with_the_example_plugin() -> None:
+    for name, text in tutorial_files().items():
+        assert text == (EXAMPLE / name).read_text(encoding="utf-8"), name
+
+
+def test_tutorial_shows_every_file_of_the_example_plugin() -> None:
+    shown = set(tutorial_files())
+    held = {p.relative_to(EXAMPLE).as_posix() for p in EXAMPLE.rglob("*.py")} | {"pyproject.toml"}
+    assert held - shown == set()
+
+
+def test_tutorial_first_plugin_offers_its_delegate(tmp_path: Path) -> None:
+    """Lay out the files of the first part as an installed package and ask for ``sin``."""
+    for name, text in tutorial_files(final=False).items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    project = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+    entry_points = re.search(r'entry-points."(.*?)"\]\n(\w+) = "(.*?)"', project)
+    assert entry_points is not None
+    info = tmp_path / "src" / "delegraph_example-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: delegraph-example\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text("[{}]\n{} = {}\n".format(*entry_points.groups()))
+    code = (
+        "from delegraph.plugins import installed; plugins = installed();"
+        "print(*(o.address for o in plugins.offers()), plugins.create_delegate('sin').name())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(tmp_path / "src"),
+            "DELEGRAPH_PLUGINS": "delegraph-example:example",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout.split() == ["delegraph-example:sin", "sin"], run.stderr
+
+
+def test_operators_page_is_in_step_with_the_op_table() -> None:
+    generator = load_script(DOCS / "generate_operators.py")
+    page = (DOCS / "operators.md").read_text(encoding="utf-8")
+    assert generator.page() == page, "run: python docs/generate_operators.py"
+
+
+def test_errors_page_explains_every_exception_with_its_base() -> None:
+    page = (DOCS / "errors.md").read_text(encoding="utf-8")
+    for name, kind in inspect.getmembers(delegraph.errors, inspect.isclass):
+        bases = [b.__name__ for b in (ValueError, RuntimeError) if issubclass(kind, b)]
+        base = f"`{bases[0]}` " if bases else ""
+        assert f"| `{name}` | {base}|" in page
+
+
+def test_hooks_page_explains_every_hook_and_plugin_state() -> None:
+    page = (DOCS / "hooks.md").read_text(encoding="utf-8")
+    hooks = [n for n in vars(hookspecs) if n.startswith("delegraph_")]
+    assert hooks
+    for hook in hooks:
+        assert f"## `{hook}() -> " in page
+    for state in PluginState:
+        assert f"| `{state.value}` |" in page
+
+
+def load_script(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
