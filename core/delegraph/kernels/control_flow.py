@@ -1,0 +1,143 @@
+"""IF, WHILE and CALL_ONCE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import check_type, element_count
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor
+from delegraph.kernels.subgraph_call import Callee, Value, give_back
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+def callee(context: OpContext, node: Node, option: str) -> Callee:
+    """Return the subgraph whose index is *option* of the node."""
+    return Callee(context.subgraph(int(getattr(node.options, option, -1))))
+
+
+def node_outputs(context: OpContext, node: Node) -> list[Tensor | None]:
+    """Return a node's outputs, None where one is absent."""
+    return [context.tensors[i] if i >= 0 else None for i in node.outputs]
+
+
+def size_outputs_like(
+    context: OpContext, outputs: Sequence[Tensor | None], results: Sequence[Tensor], dynamic: bool
+) -> None:
+    """Size a node's outputs as the subgraph's, or declare them dynamic."""
+    for tensor, result in zip(outputs, results, strict=True):
+        if tensor is None:
+            continue
+        check_type(tensor, result, f"output {tensor.name!r}")
+        if dynamic:
+            context.set_dynamic(tensor)
+        else:
+            context.resize_tensor(tensor, result.shape)
+
+
+@kernel("IF")
+def prepare_if(context: OpContext, node: Node) -> Eval:
+    """Return the eval of IF: runs one of two subgraphs; input 0 is the condition.
+
+    Source:
+        tflite/kernels/if.cc.
+    """
+    condition = input_tensor(context, node, 0)
+    if condition.type is not TensorType.BOOL or element_count(condition.shape) != 1:
+        raise OperatorError(
+            f"condition is {condition.type.name}{list(condition.shape)}, expected one BOOL"
+        )
+    inputs = [input_tensor(context, node, i) for i in range(1, len(node.inputs))]
+    outputs = node_outputs(context, node)
+    branches = []
+    for option in ("else_subgraph_index", "then_subgraph_index"):
+        branch = callee(context, node, option)
+        branch.check_counts(len(inputs), len(outputs), option.split("_")[0])
+        branch.take_shapes([tensor.shape for tensor in inputs])
+        branches.append(branch)
+    otherwise, then = branches
+    same = [t.shape for t in then.outputs] == [t.shape for t in otherwise.outputs]
+    dynamic = then.is_dynamic or otherwise.is_dynamic or not same
+    size_outputs_like(context, outputs, then.outputs, dynamic)
+
+    def run() -> None:
+        branch = branches[bool(condition.data.reshape(-1)[0])]
+        branch.take([Value.of(tensor) for tensor in inputs])
+        give_back(context, outputs, branch.invoke())
+
+    return run
+
+
+@kernel("WHILE")
+def prepare_while(context: OpContext, node: Node) -> Eval:
+    """Return the eval of WHILE: runs the body subgraph as long as the condition subgraph says true.
+
+    The outputs are dynamic if the body changes a shape, or has shapes known only while invoking.
+
+    Source:
+        tflite/kernels/while.cc.
+    """
+    inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
+    outputs = node_outputs(context, node)
+    condition = callee(context, node, "cond_subgraph_index")
+    body = callee(context, node, "body_subgraph_index")
+    condition.check_counts(len(inputs), 1, "condition")
+    body.check_counts(len(inputs), len(inputs), "body")
+    shapes = [tensor.shape for tensor in inputs]
+    condition.take_shapes(shapes)
+    body.take_shapes(shapes)
+    _check_condition(condition)
+    dynamic = body.is_dynamic or [tensor.shape for tensor in body.outputs] != shapes
+    size_outputs_like(context, outputs, body.outputs, dynamic)
+
+    def run() -> None:
+        values = [Value.of(tensor) for tensor in inputs]
+        condition.take(values)
+        while bool(condition.invoke()[0].data.reshape(-1)[0]):
+            # By way of the condition's inputs, whose memory the body does not share: a body that
+            # passes inputs through may swap them.
+            body.take(_carried(condition, values))
+            values = body.invoke()
+            condition.take(values)
+        give_back(context, outputs, values)
+
+    return run
+
+
+def _carried(condition: Callee, values: Sequence[Value]) -> list[Value]:
+    return [
+        value if tensor is None else Value.of(tensor)
+        for tensor, value in zip(condition.inputs, values, strict=True)
+    ]
+
+
+def _check_condition(condition: Callee) -> None:
+    result = condition.outputs[0]
+    if result.type is not TensorType.BOOL:
+        raise OperatorError(f"condition subgraph returns {result.type.name}, expected BOOL")
+    if not result.is_dynamic and element_count(result.shape) != 1:
+        raise OperatorError(f"condition has shape {list(result.shape)}, expected one element")
+
+
+@kernel("CALL_ONCE")
+def prepare_call_once(context: OpContext, node: Node) -> Eval:
+    """Return the eval of CALL_ONCE: runs its subgraph at the interpreter's first invoke only.
+
+    Source:
+        tflite/kernels/call_once.cc.
+    """
+    index = int(getattr(node.options, "init_subgraph_index", -1))
+    initializer = Callee(context.subgraph(index))
+    initializer.check_counts(0, 0, "initializer")
+    done: tuple[Any, ...] = ("call_once", index)
+
+    def run() -> None:
+        if done not in context.resources:
+            initializer.take_shapes(())
+            initializer.invoke()
+            context.resources[done] = True
+
+    return run

@@ -1,0 +1,221 @@
+"""TFLite_Detection_PostProcess: box decoding and non-maximum suppression of SSD models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flatbuffers import flexbuffers
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.non_max_suppression import descending, suppressed
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_rank, size_outputs
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+Floats = NDArray[np.float32]
+INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The operator's options, a FlexBuffer map with these keys.
+
+    Attributes:
+        max_detections: boxes kept.
+        max_classes_per_detection: classes reported per box (fast suppression).
+        detections_per_class: boxes kept of each class (regular suppression).
+        use_regular_nms: suppress each class on its own, instead of each box's best class.
+        nms_score_threshold: lower scores are left out.
+        nms_iou_threshold: overlap, in (0, 1], beyond which the lower-scoring box goes.
+        num_classes: classes without the background.
+        y_scale: divisor of the encoded centre; the others alike.
+    """
+
+    max_detections: int
+    max_classes_per_detection: int
+    detections_per_class: int
+    use_regular_nms: bool
+    nms_score_threshold: float
+    nms_iou_threshold: float
+    num_classes: int
+    y_scale: float
+    x_scale: float
+    h_scale: float
+    w_scale: float
+
+    @classmethod
+    def parse(cls, data: bytes) -> Options:
+        """Return the options in *data*, absent ones as the official kernel has them.
+
+        Raises:
+            OperatorError: no FlexBuffer map, or a value that cannot work.
+        """
+        try:
+            # The library raises whatever the damage leads to: struct.error, IndexError, ...
+            loaded = flexbuffers.Loads(data)
+        except Exception as error:
+            raise OperatorError(f"the options are not a FlexBuffer: {error}") from error
+        if not isinstance(loaded, dict):
+            raise OperatorError(f"the options are a {type(loaded).__name__}, expected a map")
+        defaults = {"detections_per_class": 100}
+        values = {name: loaded.get(name, defaults.get(name, 0)) for name in cls.__slots__}
+        for name, value in values.items():
+            if not isinstance(value, (bool, int, float)):
+                raise OperatorError(f"option {name} is {value!r}, expected a number")
+        options = cls(**values)
+        options.check()
+        return options
+
+    def check(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            OperatorError: a value is outside its range.
+        """
+        counts = (self.max_detections, self.max_classes_per_detection, self.detections_per_class)
+        if min(counts) < 0 or self.num_classes < 1:
+            raise OperatorError(f"{self} has a negative count or no class")
+        if max(2 * counts[0], counts[0] * counts[1]) > INT32_MAX:
+            raise OperatorError(f"{counts[0]} detections of {counts[1]} classes are too many")
+        if not 0 < self.nms_iou_threshold <= 1:
+            raise OperatorError(f"nms_iou_threshold is {self.nms_iou_threshold}, expected (0, 1]")
+        smallest = self.detections_per_class if self.use_regular_nms else counts[1]
+        if smallest < 1 or (self.use_regular_nms and self.max_detections < 1):
+            raise OperatorError(f"{self} leaves no room for a detection")
+
+
+@kernel("TFLite_Detection_PostProcess")
+def prepare_detection_postprocess(context: OpContext, node: Node) -> Eval:
+    """Return the eval of TFLite_Detection_PostProcess.
+
+    Inputs: encodings ``[1, boxes, >= 4]``, scores ``[1, boxes, classes (+ 1 background)]``, anchors
+    ``[boxes, 4]``; float32, or uint8 with scales. Outputs, float32: boxes ``[1, D, 4]`` as ymin,
+    xmin, ymax, xmax; classes and scores ``[1, D]``; how many are valid, ``[1]``.
+
+    Source:
+        tflite/kernels/detection_postprocess.cc, with one thread.
+    """
+    options = Options.parse(node.custom_options)
+    inputs = [input_tensor(context, node, i) for i in range(3)]
+    outputs = [output_tensor(context, node, i) for i in range(4)]
+    _check(inputs, outputs, options)
+    count = options.max_detections * options.max_classes_per_detection
+    find = _regular if options.use_regular_nms else _fast
+    limit = min(count, options.max_detections) if options.use_regular_nms else count
+
+    def plans() -> tuple[list[Shape], Eval]:
+        def detect() -> None:
+            encodings, scores, anchors = (_real(tensor) for tensor in inputs)
+            boxes = decoded(encodings[0, :, :4], anchors, options)
+            rows, classes, values, number = find(boxes, scores[0], options)
+            rows, classes, values = rows[:limit], classes[:limit], values[:limit]
+            for y in outputs[:3]:
+                y.data.fill(0)
+            outputs[0].data[0, : len(rows)] = boxes[rows]
+            outputs[1].data[0, : len(rows)] = classes
+            outputs[2].data[0, : len(rows)] = values
+            outputs[3].data.fill(number)
+
+        return [(1, count, 4), (1, count), (1, count), (1,)], detect
+
+    return size_outputs(context, outputs, plans)
+
+
+def _check(inputs: list[Tensor], outputs: list[Tensor], options: Options) -> None:
+    encodings, scores, anchors = inputs
+    check_rank(encodings, (3,), "box encodings")
+    check_rank(scores, (3,), "class predictions")
+    check_rank(anchors, (2,), "anchors")
+    n, boxes, width = encodings.shape
+    if n != 1 or width < 4 or scores.shape[:2] != (1, boxes) or anchors.shape != (boxes, 4):
+        shapes = ", ".join(str(list(tensor.shape)) for tensor in inputs)
+        raise OperatorError(f"inputs are {shapes}, expected [1, N, >= 4], [1, N, C] and [N, 4]")
+    if scores.shape[2] - options.num_classes not in (0, 1):
+        raise OperatorError(f"{scores.shape[2]} scores a box for {options.num_classes} classes")
+    if anchors.type is not encodings.type:
+        raise OperatorError(f"anchors are {anchors.type.name}, expected {encodings.type.name}")
+    for tensor in inputs:
+        if tensor.type not in (TensorType.FLOAT32, TensorType.UINT8):
+            raise OperatorError(f"{tensor.name!r} is {tensor.type.name}, expected FLOAT32 or UINT8")
+    for tensor in outputs:
+        if tensor.type is not TensorType.FLOAT32:
+            raise OperatorError(f"{tensor.name!r} is {tensor.type.name}, expected FLOAT32")
+
+
+def _real(tensor: Tensor) -> Floats:
+    """Return the values that *tensor* stands for, float32."""
+    data: NDArray[Any] = tensor.data
+    if tensor.type is TensorType.FLOAT32:
+        return data
+    return (data.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale)
+
+
+def decoded(encodings: Floats, anchors: Floats, options: Options) -> Floats:
+    """Return the corners ymin, xmin, ymax, xmax of boxes, ``[N, 4], float32``.
+
+    Args:
+        encodings: ``[N, 4]``: centre y, x relative to the anchor, logarithm of height and width.
+        anchors: ``[N, 4]``: centre y, x, height and width.
+        options: gives the divisors of the encodings.
+
+    Raises:
+        OperatorError: a box is turned inside out.
+    """
+    scales = (options.y_scale, options.x_scale, options.h_scale, options.w_scale)
+    wide = encodings.astype(np.float64) / np.array(scales, np.float32).astype(np.float64)
+    anchor = anchors.astype(np.float64)
+    with np.errstate(over="ignore"):
+        center = (wide[:, :2] * anchor[:, 2:] + anchor[:, :2]).astype(np.float32)
+        half = (0.5 * np.exp(wide[:, 2:]) * anchor[:, 2:]).astype(np.float32)
+    low, high = center - half, center + half
+    if (low > high).any():
+        raise OperatorError("a decoded box has its corners the wrong way round")
+    return np.concatenate([low, high], axis=1)
+
+
+Found = tuple[NDArray[Any], NDArray[Any], Floats, int]
+"""Row of the box, class and score of each detection, and how many count."""
+
+
+def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> NDArray[np.intp]:
+    """Return the boxes that stay when each has one score, best first."""
+    candidates = np.flatnonzero(scores >= np.float32(options.nms_score_threshold))
+    ranked = candidates[descending(scores[candidates])]
+    return np.array(suppressed(boxes, ranked, options.nms_iou_threshold, limit), np.intp)
+
+
+def _fast(boxes: Floats, scores: Floats, options: Options) -> Found:
+    """Suppress by each box's best class, and report its best few."""
+    scores = scores[:, scores.shape[1] - options.num_classes :]
+    rows = _one_class(boxes, scores.max(axis=1), options.max_detections, options)
+    per_box = options.max_classes_per_detection
+    best = np.zeros((len(rows), per_box), np.intp)
+    values = np.zeros((len(rows), per_box), np.float32)
+    shown = min(per_box, options.num_classes)
+    for i, row in enumerate(rows):
+        best[i, :shown] = descending(scores[row])[:shown]
+        values[i, :shown] = scores[row, best[i, :shown]]
+    places = np.repeat(rows, per_box)
+    return places, best.reshape(-1), values.reshape(-1), len(rows)
+
+
+def _regular(boxes: Floats, scores: Floats, options: Options) -> Found:
+    """Suppress class by class, and keep the best over all classes."""
+    background = scores.shape[1] - options.num_classes
+    limit = min(options.detections_per_class, options.max_detections)
+    rows = np.empty(0, np.intp)
+    classes, values = np.empty(0, np.intp), np.empty(0, np.float32)
+    for class_ in range(options.num_classes):
+        column = scores[:, background + class_]
+        kept = _one_class(boxes, column, limit, options)
+        rows = np.concatenate([rows, kept])
+        classes = np.concatenate([classes, np.full(len(kept), class_)])
+        values = np.concatenate([values, column[kept]])
+        order = descending(values)[: options.max_detections]
+        rows, classes, values = rows[order], classes[order], values[order]
+    return rows, classes, values, len(rows)

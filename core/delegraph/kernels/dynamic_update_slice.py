@@ -1,0 +1,59 @@
+"""DYNAMIC_UPDATE_SLICE."""
+
+from __future__ import annotations
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.elements import forward
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
+from delegraph.kernels.registration import (
+    Eval,
+    InPlace,
+    Node,
+    OpContext,
+    input_tensor,
+    output_tensor,
+)
+from delegraph.schema.enums import TensorType
+
+
+@kernel("DYNAMIC_UPDATE_SLICE", versions=(1, 5), inplace=InPlace.INPUT_0)
+def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
+    """Return the eval of DYNAMIC_UPDATE_SLICE: input 0 with a block replaced by input 1.
+
+    Input 2 says where the block starts; it is moved so that the block lies inside.
+
+    Source:
+        tflite/kernels/dynamic_update_slice.cc.
+    """
+    x, update = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    starts, y = input_tensor(context, node, 2), output_tensor(context, node)
+    check_type(y, x)
+    check_type(update, x, "update")
+    if starts.type not in (TensorType.INT32, TensorType.INT64):
+        raise OperatorError(f"start indices are {starts.type.name}, expected INT32 or INT64")
+    rank = len(x.shape)
+    if len(update.shape) != rank or element_count(starts.shape) != rank:
+        raise OperatorError(
+            f"update {list(update.shape)} and {element_count(starts.shape)} start indices "
+            f"do not fit an operand of rank {rank}"
+        )
+    room = [size - part for size, part in zip(x.shape, update.shape, strict=True)]
+    if min(room, default=0) < 0:
+        raise OperatorError(f"update {list(update.shape)} is larger than {list(x.shape)}")
+
+    def plan() -> tuple[Shape, Eval]:
+        copy = forward(x, y)
+
+        def replace() -> None:
+            copy()
+            places = zip(integers(starts), room, update.shape, strict=True)
+            block = []
+            for start, last, size in places:
+                begin = max(0, min(start, last))
+                block.append(slice(begin, begin + size))
+            y.data[(*block, ...)] = update.data
+
+        return x.shape, replace
+
+    return size_output(context, y, plan)

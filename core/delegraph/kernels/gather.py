@@ -1,0 +1,155 @@
+"""GATHER and GATHER_ND."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.elements import on_elements
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    normalized_axis,
+    size_output,
+)
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+INDEX_TYPES = (TensorType.INT16, TensorType.INT32, TensorType.INT64)
+
+
+@kernel("GATHER", versions=(1, 7))
+def prepare_gather(context: OpContext, node: Node) -> Eval:
+    """Return the eval of GATHER: slices of input 0 along an axis, chosen by input 1.
+
+    With ``batch_dims = b`` the first *b* dimensions of both inputs are walked together.
+
+    Source:
+        tflite/kernels/gather.cc.
+    """
+    x, positions = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+    if positions.type not in INDEX_TYPES:
+        raise OperatorError(f"positions are {positions.type.name}, expected INT16, INT32 or INT64")
+    axis = normalized_axis(int(getattr(node.options, "axis", 0)), len(x.shape))
+    batch_dims = _batch_dims(int(getattr(node.options, "batch_dims", 0)), axis, x, positions)
+
+    def plan() -> tuple[Shape, Eval]:
+        shape = x.shape[:axis] + positions.shape[batch_dims:] + x.shape[axis + 1 :]
+        if batch_dims:
+            return shape, on_elements(x, y, _batched(x, positions, axis, batch_dims))
+        return shape, on_elements(x, y, _along(positions, axis))
+
+    return size_output(context, y, plan, fold=(x, positions))
+
+
+def _batch_dims(option: int, axis: int, x: Tensor, positions: Tensor) -> int:
+    count = option + len(positions.shape) if option < 0 else option
+    if not 0 <= count <= min(axis, len(positions.shape)):
+        raise OperatorError(
+            f"batch_dims {option} does not fit axis {axis} and positions {list(positions.shape)}"
+        )
+    if x.shape[:count] != positions.shape[:count]:
+        raise OperatorError(
+            f"the first {count} dimensions of {list(x.shape)} and {list(positions.shape)} differ"
+        )
+    return count
+
+
+def check_bounds(positions: NDArray[Any], size: int) -> None:
+    """Check that all *positions* lie in ``[0, size)``.
+
+    Raises:
+        OperatorError: one does not; negative positions do not count from the end.
+    """
+    if positions.size and not 0 <= (low := int(positions.min())) <= int(positions.max()) < size:
+        wrong = low if low < 0 else int(positions.max())
+        raise OperatorError(f"position {wrong} is outside [0, {size})")
+
+
+def _along(positions: Tensor, axis: int) -> Callable[[NDArray[Any], NDArray[Any]], object]:
+    def gather(source: NDArray[Any], target: NDArray[Any]) -> None:
+        check_bounds(positions.data, source.shape[axis])
+        if target.size:
+            np.take(source, positions.data, axis, target, "clip")  # "raise" would buffer the result
+
+    return gather
+
+
+def _batched(
+    x: Tensor, positions: Tensor, axis: int, batch_dims: int
+) -> Callable[[NDArray[Any], NDArray[Any]], object]:
+    batch, outer = element_count(x.shape[:batch_dims]), element_count(x.shape[batch_dims:axis])
+    size, inner = x.shape[axis], element_count(x.shape[axis + 1 :])
+    picked = element_count(positions.shape[batch_dims:])
+    b = np.arange(batch)[:, None, None]
+    o = np.arange(outer)[None, :, None]
+
+    def gather(source: NDArray[Any], target: NDArray[Any]) -> None:
+        check_bounds(positions.data, size)
+        p = positions.data.reshape(batch, 1, picked)
+        blocks = source.reshape(batch, outer, size, inner)[b, o, p]
+        target[...] = blocks.reshape(target.shape)
+
+    return gather
+
+
+@kernel("GATHER_ND", versions=(1, 5))
+def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
+    """Return the eval of GATHER_ND: the last dimension of input 1 holds index tuples.
+
+    Source:
+        tflite/kernels/gather_nd.cc.
+    """
+    x, indices = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+    if indices.type not in INDEX_TYPES:
+        raise OperatorError(f"indices are {indices.type.name}, expected INT16, INT32 or INT64")
+    if not x.shape or not indices.shape or indices.shape[-1] > len(x.shape):
+        raise OperatorError(
+            f"indices have shape {list(indices.shape)}, expected at least rank 1 and a last "
+            f"dimension of at most {len(x.shape)}, the rank of the input {list(x.shape)}"
+        )
+    depth = indices.shape[-1]
+
+    def plan() -> tuple[Shape, Eval]:
+        shape = indices.shape[:-1] + x.shape[depth:]
+        flat = (element_count(x.shape[:depth]), element_count(x.shape[depth:]))
+        count = element_count(indices.shape[:-1])
+
+        def gather(source: NDArray[Any], target: NDArray[Any]) -> None:
+            rows = row_numbers(indices.data, x.shape[:depth])
+            if target.size:
+                target = target.reshape(count, flat[1])
+                np.take(source.reshape(flat), rows, 0, target, "clip")
+
+        return shape, on_elements(x, y, gather)
+
+    return size_output(context, y, plan)
+
+
+def row_numbers(indices: NDArray[Any], shape: Shape) -> NDArray[np.int64]:
+    """Return the row-major number of each index tuple, ``[tuples], int64``.
+
+    Args:
+        indices: ``[..., len(shape)]``, integers.
+        shape: the dimensions that the tuples index.
+
+    Raises:
+        OperatorError: an index lies outside its dimension.
+    """
+    tuples = indices.reshape(element_count(indices.shape[:-1]), len(shape))
+    rows = np.zeros(len(tuples), np.int64)
+    for k, size in enumerate(shape):
+        check_bounds(tuples[:, k], size)
+        rows = rows * size + tuples[:, k]
+    return rows

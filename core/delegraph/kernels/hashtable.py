@@ -1,0 +1,95 @@
+"""HASHTABLE, HASHTABLE_IMPORT, HASHTABLE_FIND and HASHTABLE_SIZE: static look-up tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import check_type, element_count, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.resource_handle import write_handle
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+PAIRS = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64))
+"""Key and value types that tables may have."""
+
+
+@kernel("HASHTABLE")
+def prepare_hashtable(context: OpContext, node: Node) -> Eval:
+    """Return the eval of HASHTABLE, which writes the key of a table; it is made when first filled.
+
+    Source:
+        tflite/kernels/hashtable.cc.
+    """
+    key_type = TensorType(int(getattr(node.options, "key_dtype", 0)))
+    value_type = TensorType(int(getattr(node.options, "value_dtype", 0)))
+    if (key_type, value_type) not in PAIRS:
+        raise OperatorError(
+            f"a table of {key_type.name} to {value_type.name}, "
+            "expected INT64 to STRING or STRING to INT64"
+        )
+    name = ("hashtable", int(getattr(node.options, "table_id", 0)))
+    return write_handle(context, output_tensor(context, node), name)
+
+
+@kernel("HASHTABLE_IMPORT")
+def prepare_import(context: OpContext, node: Node) -> Eval:
+    """Return the eval of HASHTABLE_IMPORT: fills a table that is still empty.
+
+    Source:
+        tflite/kernels/hashtable_import.cc; resource/static_hashtable.cc.
+    """
+    handle, keys, values = (input_tensor(context, node, i) for i in range(3))
+    if keys.shape != values.shape:
+        raise OperatorError(f"{list(keys.shape)} keys and {list(values.shape)} values")
+
+    def fill() -> None:
+        table = _table(context, handle)
+        if not table:
+            pairs = zip(keys.data.reshape(-1).tolist(), values.data.reshape(-1), strict=True)
+            for key, value in pairs:
+                table.setdefault(key, value)
+
+    return fill
+
+
+@kernel("HASHTABLE_FIND")
+def prepare_find(context: OpContext, node: Node) -> Eval:
+    """Return the eval of HASHTABLE_FIND: each key's value, or input 2 for an unknown key.
+
+    Source:
+        tflite/kernels/hashtable_find.cc.
+    """
+    handle, keys, default = (input_tensor(context, node, i) for i in range(3))
+    y = output_tensor(context, node)
+    check_type(default, y, "default value")
+    if element_count(default.shape) != 1:
+        raise OperatorError(f"default has shape {list(default.shape)}, expected one element")
+
+    def find() -> None:
+        table, other = _table(context, handle), default.data.reshape(-1)[0]
+        target = y.data.reshape(-1)
+        for i, key in enumerate(keys.data.reshape(-1).tolist()):
+            target[i] = table.get(key, other)
+
+    return size_output(context, y, lambda: (keys.shape, find))
+
+
+@kernel("HASHTABLE_SIZE")
+def prepare_size(context: OpContext, node: Node) -> Eval:
+    """Return the eval of HASHTABLE_SIZE: how many keys a table has, ``[1], int64``.
+
+    Source:
+        tflite/kernels/hashtable_size.cc.
+    """
+    handle, y = input_tensor(context, node, 0), output_tensor(context, node)
+    return size_output(
+        context, y, lambda: ((1,), lambda: y.data.fill(len(_table(context, handle))))
+    )
+
+
+def _table(context: OpContext, handle: Tensor) -> dict[Any, Any]:
+    table: dict[Any, Any] = context.resources.setdefault(handle.data.reshape(-1)[0], {})
+    return table

@@ -1,0 +1,52 @@
+"""MATRIX_DIAG and MATRIX_SET_DIAG."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import check_type, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("MATRIX_DIAG")
+def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
+    """Return the eval of MATRIX_DIAG: square matrices with the given diagonals, zero elsewhere.
+
+    Source:
+        tflite/kernels/matrix_diag.cc.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    check_type(y, x)
+    if not x.shape:
+        raise OperatorError("input is a scalar, expected at least rank 1")
+    i = np.arange(x.shape[-1])
+
+    def fill() -> None:
+        y.data.fill(0)
+        y.data[..., i, i] = x.data
+
+    return size_output(context, y, lambda: ((*x.shape, x.shape[-1]), fill))
+
+
+@kernel("MATRIX_SET_DIAG")
+def prepare_matrix_set_diag(context: OpContext, node: Node) -> Eval:
+    """Return the eval of MATRIX_SET_DIAG: the input with its main diagonals replaced.
+
+    Source:
+        tflite/kernels/matrix_set_diag.cc.
+    """
+    x, diagonal = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+    check_type(diagonal, x, "diagonal")
+    if len(x.shape) < 2 or diagonal.shape != (*x.shape[:-2], min(x.shape[-2:])):
+        raise OperatorError(f"diagonal {list(diagonal.shape)} does not fit {list(x.shape)}")
+    i = np.arange(diagonal.shape[-1])
+
+    def fill() -> None:
+        np.copyto(y.data, x.data)
+        y.data[..., i, i] = diagonal.data
+
+    return size_output(context, y, lambda: (x.shape, fill))

@@ -1,0 +1,50 @@
+"""ONE_HOT."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    integers,
+    normalized_axis,
+    size_output,
+)
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("ONE_HOT")
+def prepare_one_hot(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ONE_HOT: the on value where the new axis' position is the index.
+
+    Inputs: indices, depth, on value, off value. An index outside ``[0, depth)`` gives off values.
+
+    Source:
+        tflite/kernels/one_hot.cc.
+    """
+    indices, depth_input, on, off = (input_tensor(context, node, i) for i in range(4))
+    y = output_tensor(context, node)
+    for tensor, what in ((on, "on value"), (off, "off value")):
+        check_type(tensor, y, what)
+        if element_count(tensor.shape) != 1:
+            raise OperatorError(f"{what} has shape {list(tensor.shape)}, expected one element")
+    rank = len(indices.shape)
+    axis = normalized_axis(int(getattr(node.options, "axis", -1)), rank + 1)
+
+    def plan() -> tuple[Shape, Eval]:
+        depth = integers(depth_input)[0]
+        if depth < 0:
+            raise OperatorError(f"depth is {depth}, expected at least 0")
+        classes = np.arange(depth).reshape((1,) * axis + (-1,) + (1,) * (rank - axis))
+
+        def encode() -> None:
+            hit = np.expand_dims(indices.data, axis) == classes
+            y.data[...] = np.where(hit, on.data.reshape(-1)[0], off.data.reshape(-1)[0])
+
+        return (*indices.shape[:axis], depth, *indices.shape[axis:]), encode
+
+    return size_output(context, y, plan, shape_inputs=(depth_input,))

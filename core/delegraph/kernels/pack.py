@@ -1,0 +1,93 @@
+"""PACK and UNPACK."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import (
+    Shape,
+    check_type,
+    normalized_axis,
+    size_output,
+    size_outputs,
+)
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("PACK", versions=(1, 4))
+def prepare_pack(context: OpContext, node: Node) -> Eval:
+    """Return the eval of PACK: inputs of one shape, stacked along a new axis.
+
+    Source:
+        tflite/kernels/pack.cc.
+    """
+    inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
+    y = output_tensor(context, node)
+    if not inputs:
+        raise OperatorError("no inputs, expected at least one")
+    first = inputs[0]
+    for i, x in enumerate(inputs):
+        check_type(x, y, f"input {i}")
+        if x.shape != first.shape:
+            raise OperatorError(f"input {i} is {list(x.shape)}, expected {list(first.shape)}")
+        if (x.scale, x.zero_point) != (y.scale, y.zero_point):
+            raise OperatorError(
+                f"input {i} has scale {x.scale} and zero point {x.zero_point}, expected the "
+                f"output's {y.scale} and {y.zero_point}"
+            )
+    axis = normalized_axis(int(getattr(node.options, "axis", 0)), len(first.shape) + 1)
+
+    def plan() -> tuple[Shape, Eval]:
+        shape = (*first.shape[:axis], len(inputs), *first.shape[axis:])
+        places = [(*(slice(None),) * axis, i) for i in range(len(inputs))]
+        moves = list(zip(inputs, places, strict=True))
+
+        def stack() -> None:
+            data = y.data
+            for x, place in moves:
+                data[place] = x.data
+
+        return shape, stack
+
+    return size_output(context, y, plan)
+
+
+@kernel("UNPACK", versions=(1, 4))
+def prepare_unpack(context: OpContext, node: Node) -> Eval:
+    """Return the eval of UNPACK: the slices of the input along an axis.
+
+    Source:
+        tflite/kernels/unpack.cc.
+    """
+    x = input_tensor(context, node, 0)
+    outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
+    axis = normalized_axis(int(getattr(node.options, "axis", 0)), len(x.shape))
+    if x.shape[axis] != len(outputs):
+        raise OperatorError(
+            f"dimension {axis} of {list(x.shape)} is not {len(outputs)}, the number of outputs"
+        )
+    for i, y in enumerate(outputs):
+        check_type(y, x, f"output {i}")
+        if (x.scale, x.zero_point) != (y.scale, y.zero_point):
+            raise OperatorError(
+                f"output {i} has scale {y.scale} and zero point {y.zero_point}, expected the "
+                f"input's {x.scale} and {x.zero_point}"
+            )
+
+    def plans() -> tuple[Sequence[Shape], Eval]:
+        shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+        lead = (slice(None),) * axis
+        moves = [(y, (*lead, i, ...)) for i, y in enumerate(outputs)]
+
+        def unstack() -> None:
+            data = x.data
+            for y, place in moves:
+                np.copyto(y.data, data[place])
+
+        return [shape] * len(outputs), unstack
+
+    return size_outputs(context, outputs, plans)

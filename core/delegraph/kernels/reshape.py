@@ -1,0 +1,149 @@
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, BITCAST: new shapes for the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.kernels.elements import forward
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    integers,
+    normalized_axis,
+    size_output,
+)
+from delegraph.kernels.registration import (
+    Eval,
+    InPlace,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+SAME_BYTES = InPlace.INPUT_0 | InPlace.DATA_UNMODIFIED
+
+
+@kernel("RESHAPE", inplace=SAME_BYTES)
+def prepare_reshape(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RESHAPE.
+
+    The shape comes from input 1 if that is an int32 vector, otherwise from the options.
+
+    Source:
+        tflite/kernels/reshape.cc, Prepare and GetOutputShape.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    shape_input = optional_input(context, node, 1)
+    if shape_input is not None and not _is_int32_vector(shape_input):
+        shape_input = None
+    shape_inputs = () if shape_input is None else (shape_input,)
+
+    def plan() -> tuple[Shape, Eval]:
+        wanted = _shape_option(node) if shape_input is None else integers(shape_input)
+        return stretched(wanted, element_count(x.shape)), forward(x, y)
+
+    return size_output(context, y, plan, shape_inputs=shape_inputs, fold=(x,))
+
+
+def _is_int32_vector(tensor: Tensor) -> bool:
+    return len(tensor.shape) == 1 and tensor.type is TensorType.INT32
+
+
+def _shape_option(node: Node) -> list[int]:
+    option = getattr(node.options, "new_shape", None)
+    shape = [] if option is None else [int(size) for size in option]
+    return [] if shape == [0] else shape  # old converters wrote [0] for a scalar
+
+
+def stretched(shape: Sequence[int], count: int) -> list[int]:
+    """Return *shape* with its -1, if any, replaced so that it holds *count* elements.
+
+    Raises:
+        OperatorError: two dimensions are -1, or no size fits.
+
+    >>> stretched([2, -1], 6)
+    [2, 3]
+    """
+    if list(shape).count(-1) > 1:
+        raise OperatorError(f"shape {list(shape)} has more than one -1")
+    rest = element_count([size for size in shape if size != -1])
+    free = count // rest if rest else 0
+    result = [free if size == -1 else int(size) for size in shape]
+    if element_count(result) != count or min(result, default=0) < 0:
+        raise OperatorError(f"{count} elements cannot take the shape {list(shape)}")
+    return result
+
+
+@kernel("SQUEEZE", versions=(1, 2), inplace=SAME_BYTES)
+def prepare_squeeze(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SQUEEZE, which drops dimensions of size 1.
+
+    Source:
+        tflite/kernels/squeeze.cc.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    check_type(y, x)
+    rank = len(x.shape)
+    option = getattr(node.options, "squeeze_dims", None)
+    axes = {normalized_axis(int(axis), rank) for axis in (() if option is None else option)}
+    for axis in sorted(axes):
+        if x.shape[axis] != 1:
+            raise OperatorError(f"dimension {axis} of {list(x.shape)} is to be dropped but not 1")
+
+    def plan() -> tuple[Shape, Eval]:
+        drop = axes or {axis for axis in range(rank) if x.shape[axis] == 1}
+        return [x.shape[axis] for axis in range(rank) if axis not in drop], forward(x, y)
+
+    return size_output(context, y, plan)
+
+
+@kernel("EXPAND_DIMS", inplace=SAME_BYTES)
+def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
+    """Return the eval of EXPAND_DIMS, which inserts a dimension of size 1.
+
+    Source:
+        tflite/kernels/expand_dims.cc.
+    """
+    x, axis_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+    if element_count(axis_input.shape) != 1:
+        raise OperatorError(f"axis has shape {list(axis_input.shape)}, expected one element")
+
+    def plan() -> tuple[Shape, Eval]:
+        axis = normalized_axis(integers(axis_input)[0], len(x.shape) + 1)
+        return (*x.shape[:axis], 1, *x.shape[axis:]), forward(x, y)
+
+    return size_output(context, y, plan, shape_inputs=(axis_input,), fold=(x,))
+
+
+@kernel("BITCAST", inplace=SAME_BYTES)
+def prepare_bitcast(context: OpContext, node: Node) -> Eval:
+    """Return the eval of BITCAST, which reads the same bytes as another type.
+
+    A narrower element type adds a last dimension, a wider one takes it away.
+
+    Source:
+        tflite/kernels/bitcast.cc, CalculateShape.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    before, after = NUMPY_DTYPES[x.type].itemsize, NUMPY_DTYPES[y.type].itemsize
+    shape: tuple[int, ...] = x.shape
+    if before > after:
+        shape = (*x.shape, before // after)
+    elif before < after:
+        if not x.shape or x.shape[-1] != after // before:
+            raise OperatorError(
+                f"last dimension of {list(x.shape)} is not {after // before}, "
+                f"which {x.type.name} to {y.type.name} needs"
+            )
+        shape = x.shape[:-1]
+    return size_output(context, y, lambda: (shape, forward(x, y)))

@@ -1,0 +1,109 @@
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_rank, check_type, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.resize_bilinear import resizer
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+BILINEAR_TYPES = (
+    TensorType.FLOAT32,
+    TensorType.UINT8,
+    TensorType.INT8,
+    TensorType.INT16,
+    TensorType.UINT16,
+)
+Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
+
+
+@kernel("RESIZE_BILINEAR", versions=(1, 4))
+def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RESIZE_BILINEAR: input ``[N, H, W, C]``, input 1 the new height and width.
+
+    Source:
+        tflite/kernels/resize_bilinear.cc.
+    """
+    x = input_tensor(context, node, 0)
+    if x.type not in BILINEAR_TYPES:
+        names = ", ".join(type_.name for type_ in BILINEAR_TYPES)
+        raise OperatorError(f"input is {x.type.name}, expected {names}")
+    return _prepare(context, node, resizer)
+
+
+@kernel("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4))
+def prepare_resize_nearest(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RESIZE_NEAREST_NEIGHBOR, with inputs as for RESIZE_BILINEAR.
+
+    Source:
+        tflite/kernels/resize_nearest_neighbor.cc; reference/resize_nearest_neighbor.h.
+    """
+    return _prepare(context, node, _nearest)
+
+
+def _prepare(context: OpContext, node: Node, planner: Planner) -> Eval:
+    x, size_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_rank(x, (4,))
+    check_type(y, x)
+    if size_input.shape != (2,) or size_input.type is not TensorType.INT32:
+        raise OperatorError(
+            f"size is {size_input.type.name}{list(size_input.shape)}, expected INT32[2]"
+        )
+    corners = bool(getattr(node.options, "align_corners", False))
+    centers = bool(getattr(node.options, "half_pixel_centers", False))
+    if corners and centers:
+        raise OperatorError("align_corners and half_pixel_centers are both set, expected one")
+
+    def plan() -> tuple[Shape, Eval]:
+        height, width = integers(size_input)
+        if min(height, width) < 1 or (min(x.shape[1:3]) < 1 and x.shape[0] * x.shape[3] > 0):
+            raise OperatorError(f"cannot resize {list(x.shape)} to {height} x {width}")
+        shape = (x.shape[0], height, width, x.shape[3])
+        context.resize_tensor(y, shape)  # refuses sizes beyond all bounds before tables are made
+        return shape, planner(x, y, (height, width), corners, centers)
+
+    return size_output(context, y, plan, shape_inputs=(size_input,))
+
+
+def _nearest(
+    x: Tensor, y: Tensor, size: tuple[int, int], align_corners: bool, half_pixel_centers: bool
+) -> Eval:
+    rows, columns = (
+        nearest_positions(old, new, align_corners, half_pixel_centers)
+        for old, new in zip(x.shape[1:3], size, strict=True)
+    )
+
+    def resize() -> None:
+        np.take(x.data.take(rows, 1), columns, 2, y.data, "clip")
+
+    return resize
+
+
+def nearest_positions(
+    old: int, new: int, align_corners: bool, half_pixel_centers: bool
+) -> NDArray[Any]:
+    """Return which of *old* positions each of *new* ones takes, ``[new], int64``.
+
+    >>> nearest_positions(2, 4, False, False).tolist()
+    [0, 0, 1, 1]
+    """
+    if align_corners and new > 1:
+        scale = np.float32(old - 1) / np.float32(new - 1)
+    else:
+        scale = np.float32(old) / np.float32(new)
+    offset = np.float32(0.5 if half_pixel_centers else 0.0)
+    place = (np.arange(new, dtype=np.float32) + offset) * scale
+    if align_corners:
+        place = place + np.float32(0.5)  # round half up; places are not negative
+    positions: NDArray[np.int64] = np.clip(np.floor(place).astype(np.int64), 0, old - 1)
+    return positions

@@ -1,0 +1,72 @@
+"""REVERSE_V2 and REVERSE_SEQUENCE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import (
+    Shape,
+    check_type,
+    integers,
+    normalized_axis,
+    size_output,
+)
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("REVERSE_V2", versions=(1, 3))
+def prepare_reverse(context: OpContext, node: Node) -> Eval:
+    """Return the eval of REVERSE_V2: the order along the axes of input 1 turned round.
+
+    Source:
+        tflite/kernels/reverse.cc.
+    """
+    x, axes_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+
+    def reverse() -> None:
+        axes = {normalized_axis(axis, len(x.shape)) for axis in integers(axes_input)}
+        steps = tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
+        np.copyto(y.data, x.data[(*steps, ...)])
+
+    return size_output(context, y, lambda: (x.shape, reverse))
+
+
+@kernel("REVERSE_SEQUENCE")
+def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
+    """Return the eval of REVERSE_SEQUENCE: of each batch entry the first elements reversed.
+
+    Source:
+        tflite/kernels/reverse_sequence.cc.
+    """
+    x, lengths_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+    rank = len(x.shape)
+    sequence = normalized_axis(int(getattr(node.options, "seq_dim", 0)), rank)
+    batch = normalized_axis(int(getattr(node.options, "batch_dim", 0)), rank)
+    if sequence == batch or lengths_input.shape != (x.shape[batch],):
+        raise OperatorError(
+            f"lengths {list(lengths_input.shape)}, sequence axis {sequence} and batch axis {batch} "
+            f"do not fit the input {list(x.shape)}"
+        )
+
+    def plan() -> tuple[Shape, Eval]:
+        size = x.shape[sequence]
+        positions = np.arange(size)
+
+        def reverse() -> None:
+            lengths = lengths_input.data[:, None]
+            if lengths.size and not 0 <= lengths.min() <= lengths.max() <= size:
+                raise OperatorError(f"lengths {integers(lengths_input)} are not in [0, {size}]")
+            order = np.where(positions < lengths, lengths - 1 - positions, positions)
+            source = np.moveaxis(x.data, (batch, sequence), (0, 1))
+            target = np.moveaxis(y.data, (batch, sequence), (0, 1))
+            target[...] = source[np.arange(len(order))[:, None], order]
+
+        return x.shape, reverse
+
+    return size_output(context, y, plan)

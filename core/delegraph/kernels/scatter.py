@@ -1,0 +1,50 @@
+"""SCATTER_ND."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.gather import row_numbers
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+
+
+@kernel("SCATTER_ND")
+def prepare_scatter_nd(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SCATTER_ND: updates added at index tuples into zeros of a given shape.
+
+    Source:
+        tflite/kernels/scatter_nd.cc.
+    """
+    indices, updates = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    shape_input, y = input_tensor(context, node, 2), output_tensor(context, node)
+    check_type(y, updates)
+
+    def plan() -> tuple[Shape, Eval]:
+        shape = integers(shape_input)
+        rows = element_count(indices.shape[:-1])
+        depth = _checked_depth(indices, updates, shape)
+        flat = (element_count(shape[:depth]), element_count(shape[depth:]))
+
+        def scatter() -> None:
+            places = row_numbers(indices.data, shape[:depth])
+            target = y.data.reshape(flat)
+            target.fill(0)
+            np.add.at(target, places, updates.data.reshape(rows, flat[1]))
+
+        return shape, scatter
+
+    return size_output(context, y, plan, shape_inputs=(shape_input,))
+
+
+def _checked_depth(indices: Tensor, updates: Tensor, shape: list[int]) -> int:
+    depth = indices.shape[-1] if indices.shape else 0
+    expected = (*indices.shape[:-1], *shape[depth:])
+    if not indices.shape or depth > len(shape) or min(shape, default=0) < 0:
+        raise OperatorError(f"indices {list(indices.shape)} do not fit the shape {shape}")
+    if updates.shape != expected:
+        raise OperatorError(f"updates are {list(updates.shape)}, expected {list(expected)}")
+    return depth

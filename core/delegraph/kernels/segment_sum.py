@@ -1,0 +1,40 @@
+"""SEGMENT_SUM."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_type, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("SEGMENT_SUM")
+def prepare_segment_sum(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SEGMENT_SUM: rows of input 0 with one segment id added up.
+
+    The ids, input 1, start at 0 or above, never fall and never rise by more than one.
+
+    Source:
+        tflite/kernels/segment_sum.cc.
+    """
+    x, ids_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+    if len(ids_input.shape) != 1 or not x.shape or ids_input.shape[0] != x.shape[0]:
+        raise OperatorError(f"{list(ids_input.shape)} segment ids for rows of {list(x.shape)}")
+
+    def plan() -> tuple[Shape, Eval]:
+        ids = integers(ids_input)
+        steps = [after - before for before, after in zip([-1, *ids[:-1]], ids, strict=True)]
+        if any(step not in (0, 1) for step in steps) or (ids and ids[0] != 0):
+            raise OperatorError(f"segment ids {ids} are not ascending without gaps from 0")
+
+        def add() -> None:
+            y.data.fill(0)
+            np.add.at(y.data, ids_input.data, x.data)
+
+        return (ids[-1] + 1 if ids else 0, *x.shape[1:]), add
+
+    return size_output(context, y, plan, shape_inputs=(ids_input,))

@@ -1,0 +1,39 @@
+"""SHAPE and RANK: a tensor's dimensions as values, known while preparing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import fold_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("SHAPE")
+def prepare_shape(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SHAPE: dimensions as int32 or int64, computed while preparing.
+
+    Source:
+        tflite/kernels/shape.cc.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    if y.type not in (TensorType.INT32, TensorType.INT64):
+        raise OperatorError(f"output is {y.type.name}, expected INT32 or INT64")
+    return fold_output(
+        context, y, lambda: ((len(x.shape),), lambda: np.copyto(y.data, np.array(x.shape, y.dtype)))
+    )
+
+
+@kernel("RANK")
+def prepare_rank(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RANK: the number of dimensions as an int32 scalar, known at prepare.
+
+    Source:
+        tflite/kernels/rank.cc.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    if y.type is not TensorType.INT32:
+        raise OperatorError(f"output is {y.type.name}, expected INT32")
+    return fold_output(context, y, lambda: ((), lambda: y.data.fill(len(x.shape))))

@@ -1,0 +1,50 @@
+"""SLICE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.elements import on_elements
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+
+
+@kernel("SLICE", versions=(1, 7))
+def prepare_slice(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SLICE: a block given by its first element and its size.
+
+    A size of -1 means up to the end. Begin and size are int32 or int64 vectors.
+
+    Source:
+        tflite/kernels/slice.cc, CalculateOutputShapeVector.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    begin, size = input_tensor(context, node, 1), input_tensor(context, node, 2)
+    check_type(y, x)
+    for what, tensor in (("begin", begin), ("size", size)):
+        if element_count(tensor.shape) != len(x.shape):
+            raise OperatorError(
+                f"{what} has {element_count(tensor.shape)} values, expected {len(x.shape)}"
+            )
+
+    def plan() -> tuple[Shape, Eval]:
+        block = _block(x, integers(begin), integers(size))
+        shape = [part.stop - part.start for part in block]
+        return shape, on_elements(x, y, lambda source, target: np.copyto(target, source[block]))
+
+    return size_output(context, y, plan, shape_inputs=(begin, size))
+
+
+def _block(x: Tensor, begins: list[int], sizes: list[int]) -> tuple[slice, ...]:
+    block = []
+    for dim, begin, size in zip(x.shape, begins, sizes, strict=True):
+        end = dim if size == -1 else begin + size
+        if not 0 <= begin <= end <= dim:
+            raise OperatorError(
+                f"begin {begins} and size {sizes} do not lie inside the shape {list(x.shape)}"
+            )
+        block.append(slice(begin, end))
+    return tuple(block)

@@ -1,0 +1,68 @@
+"""SPACE_TO_DEPTH and DEPTH_TO_SPACE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_rank, check_type, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+
+
+def _block_size(node: Node, x: Tensor, y: Tensor) -> int:
+    check_rank(x, (4,))
+    check_type(y, x)
+    size = int(getattr(node.options, "block_size", 0))
+    if size < 1:
+        raise OperatorError(f"block size is {size}, expected at least 1")
+    return size
+
+
+@kernel("SPACE_TO_DEPTH", versions=(1, 2))
+def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SPACE_TO_DEPTH: each block of pixels becomes the channels of one.
+
+    Source:
+        tflite/kernels/space_to_depth.cc.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    size = _block_size(node, x, y)
+    n, h, w, c = x.shape
+    if h % size or w % size:
+        raise OperatorError(f"{h} x {w} pixels are not whole blocks of {size}")
+    h, w = h // size, w // size
+
+    def plan() -> tuple[Shape, Eval]:
+        def move() -> None:
+            blocks = x.data.reshape(n, h, size, w, size, c).transpose(0, 1, 3, 2, 4, 5)
+            np.copyto(y.data.reshape(blocks.shape), blocks)  # [n, h, w, size, size, c]
+
+        return (n, h, w, c * size * size), move
+
+    return size_output(context, y, plan)
+
+
+@kernel("DEPTH_TO_SPACE", versions=(1, 2))
+def prepare_depth_to_space(context: OpContext, node: Node) -> Eval:
+    """Return the eval of DEPTH_TO_SPACE: the channels of each pixel become a block of pixels.
+
+    Source:
+        tflite/kernels/depth_to_space.cc.
+    """
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    size = _block_size(node, x, y)
+    n, h, w, depth = x.shape
+    c, rest = divmod(depth, size * size)
+    if rest:
+        raise OperatorError(f"{depth} channels are not a multiple of {size * size}")
+
+    def plan() -> tuple[Shape, Eval]:
+        def move() -> None:
+            pixels = x.data.reshape(n, h, w, size, size, c).transpose(0, 1, 3, 2, 4, 5)
+            np.copyto(y.data.reshape(pixels.shape), pixels)  # [n, h, size, w, size, c]
+
+        return (n, h * size, w * size, c), move
+
+    return size_output(context, y, plan)

@@ -1,0 +1,40 @@
+"""TILE."""
+
+from __future__ import annotations
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("TILE", versions=(1, 3))
+def prepare_tile(context: OpContext, node: Node) -> Eval:
+    """Return the eval of TILE, whose input 1 says how often each dimension is repeated.
+
+    Source:
+        tflite/kernels/tile.cc.
+    """
+    x, multiples = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+    if element_count(multiples.shape) != len(x.shape):
+        raise OperatorError(
+            f"{element_count(multiples.shape)} multiples for an input of rank {len(x.shape)}"
+        )
+
+    def plan() -> tuple[Shape, Eval]:
+        times = integers(multiples)
+        if min(times, default=0) < 0:
+            raise OperatorError(f"multiples {times} have a negative value, expected none")
+        shape = [size * count for size, count in zip(x.shape, times, strict=True)]
+        # [d0, d1] repeated m0, m1 times is [m0, d0, m1, d1], over which [1, d0, 1, d1] broadcasts.
+        target = [part for pair in zip(times, x.shape, strict=True) for part in pair]
+        source = [part for size in x.shape for part in (1, size)]
+
+        def tile() -> None:
+            y.data.reshape(target)[...] = x.data.reshape(source)
+
+        return shape, tile
+
+    return size_output(context, y, plan, shape_inputs=(multiples,))

@@ -1,0 +1,52 @@
+"""TOPK_V2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    integers,
+    size_outputs,
+)
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("TOPK_V2", versions=(1, 3))
+def prepare_topk(context: OpContext, node: Node) -> Eval:
+    """Return the eval of TOPK_V2: the k largest of the last dimension, and their positions.
+
+    Equal values come in the order of their positions.
+
+    Source:
+        tflite/kernels/topk_v2.cc.
+    """
+    x, k_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    values, positions = output_tensor(context, node, 0), output_tensor(context, node, 1)
+    check_type(values, x)
+    if element_count(k_input.shape) != 1 or not x.shape:
+        raise OperatorError(
+            f"k is {list(k_input.shape)}, expected one element; input {list(x.shape)}"
+        )
+
+    def plans() -> tuple[Sequence[Shape], Eval]:
+        k, size = integers(k_input)[0], x.shape[-1]
+        if not 0 <= k <= size:
+            raise OperatorError(f"k is {k}, expected 0 to {size}, the last dimension")
+
+        def select() -> None:
+            # Ascending and stable over the mirrored row, read backwards: descending and stable.
+            mirrored = np.argsort(x.data[..., ::-1], axis=-1, kind="stable")
+            order = size - 1 - mirrored[..., ::-1][..., :k]
+            values.data[...] = np.take_along_axis(x.data, order, axis=-1)
+            positions.data[...] = order
+
+        return ((*x.shape[:-1], k),) * 2, select
+
+    return size_outputs(context, (values, positions), plans, shape_inputs=(k_input,))

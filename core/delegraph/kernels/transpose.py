@@ -1,0 +1,33 @@
+"""TRANSPOSE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.elements import on_elements
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_type, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("TRANSPOSE", versions=(1, 7))
+def prepare_transpose(context: OpContext, node: Node) -> Eval:
+    """Return the eval of TRANSPOSE, whose input 1 is the permutation.
+
+    Source:
+        tflite/kernels/transpose.cc.
+    """
+    x, perm_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(y, x)
+
+    def plan() -> tuple[Shape, Eval]:
+        rank = len(x.shape)
+        perm = [axis + rank if axis < 0 else axis for axis in integers(perm_input)]
+        if sorted(perm) != list(range(rank)):
+            raise OperatorError(f"{integers(perm_input)} is no permutation of {rank} axes")
+        shape = [x.shape[axis] for axis in perm]
+        return shape, on_elements(x, y, lambda a, b: np.copyto(b, a.transpose(perm)))
+
+    return size_output(context, y, plan, shape_inputs=(perm_input,), fold=(x,))

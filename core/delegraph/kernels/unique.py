@@ -1,0 +1,37 @@
+"""UNIQUE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import check_type
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("UNIQUE")
+def prepare_unique(context: OpContext, node: Node) -> Eval:
+    """Return the eval of UNIQUE: distinct values in order of appearance, and each one's place.
+
+    Source:
+        tflite/kernels/unique.cc.
+    """
+    x = input_tensor(context, node, 0)
+    values, places = output_tensor(context, node, 0), output_tensor(context, node, 1)
+    check_type(values, x)
+    if len(x.shape) != 1:
+        raise OperatorError(f"input has shape {list(x.shape)}, expected rank 1")
+    context.set_dynamic(values)
+    context.resize_tensor(places, x.shape)
+
+    def find() -> None:
+        distinct, first, inverse = np.unique(x.data, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        context.resize_tensor(values, distinct.shape)
+        values.data[...] = distinct[order]
+        places.data[...] = rank[inverse.reshape(-1)]
+
+    return find

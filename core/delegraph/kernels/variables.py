@@ -1,0 +1,92 @@
+"""VAR_HANDLE, ASSIGN_VARIABLE and READ_VARIABLE: values that outlive an invoke.
+
+A handle is a RESOURCE tensor whose one element is the variable's key, ``(container, name)``. The
+variable itself is an array in ``context.resources`` under that key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import element_count
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.resource_handle import write_handle
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("VAR_HANDLE")
+def prepare_var_handle(context: OpContext, node: Node) -> Eval:
+    """Return the eval of VAR_HANDLE, which writes the key of a variable.
+
+    Source:
+        tflite/kernels/var_handle.cc.
+    """
+    container = getattr(node.options, "container", None) or ""
+    name = getattr(node.options, "shared_name", None) or ""
+    return write_handle(context, output_tensor(context, node), (container, name))
+
+
+@kernel("ASSIGN_VARIABLE")
+def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ASSIGN_VARIABLE: input 1 copied into the variable that input 0 names.
+
+    Source:
+        tflite/kernels/assign_variable.cc.
+    """
+    handle, value = _handle(context, node), input_tensor(context, node, 1)
+
+    def assign() -> None:
+        key = _key(handle)
+        stored = context.resources.get(key)
+        if stored is not None and (stored.shape, stored.dtype) == (value.shape, value.dtype):
+            np.copyto(stored, value.data)
+        else:
+            context.resources[key] = value.data.copy()
+
+    return assign
+
+
+@kernel("READ_VARIABLE")
+def prepare_read_variable(context: OpContext, node: Node) -> Eval:
+    """Return the eval of READ_VARIABLE.
+
+    An output declared without dimensions takes the variable's shape while invoking.
+
+    Source:
+        tflite/kernels/read_variable.cc.
+    """
+    handle, y = _handle(context, node), output_tensor(context, node)
+    if not y.shape:
+        context.set_dynamic(y)
+
+    def read() -> None:
+        stored = context.resources.get(_key(handle))
+        if stored is None:
+            raise OperatorError(f"variable {_key(handle)} is read before it is assigned")
+        if stored.dtype != y.dtype:
+            raise OperatorError(f"variable holds {stored.dtype}, expected {y.dtype}")
+        if y.is_dynamic:
+            context.resize_tensor(y, stored.shape)
+        elif y.data.size != stored.size:
+            raise OperatorError(f"variable is {list(stored.shape)}, expected {list(y.shape)}")
+        np.copyto(y.data, stored.reshape(y.data.shape))
+
+    return read
+
+
+def _handle(context: OpContext, node: Node) -> Tensor:
+    handle = input_tensor(context, node, 0)
+    if handle.type not in (TensorType.RESOURCE, TensorType.INT32):
+        raise OperatorError(f"handle is {handle.type.name}, expected RESOURCE or INT32")
+    if element_count(handle.shape) != 1:
+        raise OperatorError(f"handle has shape {list(handle.shape)}, expected one element")
+    return handle
+
+
+def _key(handle: Tensor) -> Any:
+    return handle.data.reshape(-1)[0]
