@@ -132,24 +132,32 @@ class _Gate:
     def activate(self, gate: Ints, cell_state: Ints) -> NDArray[np.int16]:
         """Return the activated gate, Q0.15, from its sum; both ``[B, n_cell]``."""
         if self._peephole is not None:
-            gate = _saturated(gate + self._peephole.product(cell_state))
+            gate = self._peephole.add(gate, cell_state)
         if self._norm is not None:
             gate = self._norm.normalize(gate)
         return _look_up(self._table, gate.astype(np.int16))
 
 
 class _Peephole:
-    """A gate's view of the cell state."""
+    """A gate's view of the cell state.
 
-    def __init__(self, weights: Tensor, scale: float) -> None:
-        self._weights = weights.data.astype(np.int32)
+    The official kernel takes the length of the output state for that of the cell state, so a
+    projection to fewer values leaves the last cells without peephole.
+    """
+
+    def __init__(self, weights: Tensor, scale: float, n_output: int) -> None:
+        self._weights = weights.data[:n_output].astype(np.int32)
         self._multiplier, self._shift = quantize_multiplier(scale)
 
-    def product(self, cell_state: Ints) -> Ints:
-        """Return ``weights * cell_state``, rescaled: ``[B, n_cell], int32``."""
-        return multiply_by_quantized_multiplier(
-            self._weights * cell_state, self._multiplier, self._shift
+    def add(self, gate: Ints, cell_state: Ints) -> Ints:
+        """Return the gate plus ``weights * cell_state``, rescaled: ``[B, n_cell], int32``."""
+        seen = len(self._weights)
+        product = multiply_by_quantized_multiplier(
+            self._weights * cell_state[:, :seen], self._multiplier, self._shift
         )
+        result = gate.copy()
+        result[:, :seen] = _saturated(gate[:, :seen] + product)
+        return result
 
 
 class _LayerNorm:
@@ -269,7 +277,7 @@ def _gates(tensors: LstmTensors, cell_log2: int, scales: Sequence[float]) -> lis
         with_peephole = [k for k in range(count) if k != count - 2]  # not the cell gate
         for k, weights in zip(with_peephole, tensors.peephole, strict=True):
             effective = np.float32(2.0**cell_log2 * weights.scale / scales[k])
-            peepholes[k] = _Peephole(weights, float(effective))
+            peepholes[k] = _Peephole(weights, float(effective), tensors.n_output)
     norms: list[_LayerNorm | None] = [None] * count
     if tensors.layer_norm:
         norms = [_LayerNorm(c, b) for c, b in zip(tensors.layer_norm, tensors.biases, strict=True)]
