@@ -166,11 +166,15 @@ class Subgraph:
             raise _node_error(node, registration, "allocate", error) from error
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero (its zero point counts as zero value, as in TFLite)."""
+        """Set every variable tensor to zero, INT8 ones to their zero point.
+
+        Source:
+            ResetVariableTensor, tflite/core/api/tensor_utils.cc.
+        """
         for index in self.variables:
-            data = self.tensors[index].data
-            if data is not None:
-                data[...] = 0
+            tensor = self.tensors[index]
+            if tensor.data is not None:
+                tensor.data[...] = tensor.zero_point if tensor.type == TensorType.INT8 else 0
 
     # -- invoke --------------------------------------------------------------------------------
 
