@@ -1,0 +1,1 @@
+"""Memory planners and arenas."""

@@ -1,0 +1,173 @@
+"""One buffer in which blocks share memory when they are not live at the same time.
+
+Source:
+    SimpleMemoryArena and ResizableAlignedBuffer, tflite/simple_memory_arena.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, StateError
+from delegraph.memory.occupancy import Occupancy
+
+BUFFER_ALIGNMENT = 64
+"""Bytes that the address of a buffer is a multiple of."""
+
+_MOST_BYTES = 2**62  # more has no address, and would overflow where offsets are int64
+
+
+class Allocation(NamedTuple):
+    """A block of an arena, with the tensor it is for and the nodes during which it is live.
+
+    Attributes:
+        tensor: tensor index.
+        first_node: plan position from which the block is in use.
+        last_node: plan position up to which it is in use, itself included.
+        offset: first byte.
+        size: bytes.
+    """
+
+    tensor: int
+    first_node: int
+    last_node: int
+    offset: int
+    size: int
+
+
+class SimpleMemoryArena:
+    """Plans blocks by offset; :meth:`commit` then makes a buffer that holds them.
+
+    A buffer never shrinks, and what it holds survives growth. Memory is not touched before a
+    tensor is written: a large plan costs address space only.
+
+    Args:
+        alignment: bytes that every offset is a multiple of; 1 to 64.
+
+    Attributes:
+        high_water_mark: bytes that the plan needs.
+
+    >>> arena = SimpleMemoryArena()
+    >>> a = arena.allocate(100, tensor=0, first_node=0, last_node=1)
+    >>> b = arena.allocate(100, tensor=1, first_node=1, last_node=2)
+    >>> c = arena.allocate(100, tensor=2, first_node=2, last_node=3)
+    >>> (a.offset, b.offset, c.offset), arena.high_water_mark
+    ((0, 128, 0), 228)
+    """
+
+    def __init__(self, alignment: int = BUFFER_ALIGNMENT) -> None:
+        if not 1 <= alignment <= BUFFER_ALIGNMENT:
+            raise ArgumentError(f"alignment is {alignment}, needs 1 to {BUFFER_ALIGNMENT}")
+        self._alignment = alignment
+        self._buffer = np.empty(0, np.uint8)
+        self._committed = False
+        self.high_water_mark = 0
+        self._activate([])
+
+    @property
+    def buffer_size(self) -> int:
+        """Bytes of the buffer; 0 without one."""
+        return len(self._buffer)
+
+    def allocate(self, size: int, tensor: int, first_node: int, last_node: int) -> Allocation:
+        """Return a block that overlaps no active block live during the same nodes.
+
+        Raises:
+            MemoryError: the block cannot have an address.
+        """
+        if size == 0:  # needs no place and is in nobody's way
+            return Allocation(tensor, first_node, last_node, 0, 0)
+        if self.high_water_mark + size > _MOST_BYTES:
+            raise MemoryError(f"tensor {tensor} of {size} bytes does not fit in any memory")
+        offset = self._occupancy.best_offset(size, first_node, last_node)
+        self.high_water_mark = max(self.high_water_mark, offset + size)
+        allocation = Allocation(tensor, first_node, last_node, offset, size)
+        self._active.append(allocation)
+        self._occupancy.add(first_node, last_node, offset, size)
+        return allocation
+
+    def commit(self) -> bool:
+        """Make the buffer large enough for the plan; return whether it moved.
+
+        Raises:
+            MemoryError: there is not that much memory; the old buffer stays.
+        """
+        self._committed = False
+        moved = self.high_water_mark > self.buffer_size
+        if moved:
+            buffer = aligned_buffer(self.high_water_mark)
+            buffer[: self.buffer_size] = self._buffer
+            self._buffer = buffer
+        self._committed = True
+        return moved
+
+    def resolve(self, allocation: Allocation) -> tuple[NDArray[np.uint8], int, int]:
+        """Return the buffer, ``[bytes], uint8``, and the block's offset and size in it.
+
+        Raises:
+            StateError: the plan has no buffer (yet).
+        """
+        if not self._committed or allocation.offset + allocation.size > self.buffer_size:
+            raise StateError(f"memory of tensor {allocation.tensor} is planned but not committed")
+        return self._buffer, allocation.offset, allocation.size
+
+    @property
+    def committed(self) -> bool:
+        """Whether the buffer holds the plan."""
+        return self._committed
+
+    def clear_plan(self) -> None:
+        """Forget all blocks and the high water mark; the buffer is kept for the next plan."""
+        self._committed = False
+        self.high_water_mark = 0
+        self._activate([])
+
+    def release_buffer(self) -> None:
+        """Give the memory back; the plan is kept, so :meth:`commit` restores it, uninitialised."""
+        self._committed = False
+        self._buffer = np.empty(0, np.uint8)
+
+    def reset_allocations(self) -> None:
+        """Forget all blocks, but not the high water mark."""
+        self._activate([])
+
+    def purge_before(self, node: int) -> None:
+        """Forget the blocks that no node from *node* on uses."""
+        self._keep(lambda allocation: allocation.last_node >= node)
+
+    def purge_after(self, node: int) -> None:
+        """Forget the blocks that come into use after *node*."""
+        self._keep(lambda allocation: allocation.first_node <= node)
+
+    def activate_at(self, allocations: Iterable[Allocation], node: int) -> None:
+        """Make those of *allocations* that are live during *node* the active blocks."""
+        self._activate([a for a in allocations if a.first_node <= node <= a.last_node])
+
+    def _keep(self, wanted: Callable[[Allocation], bool]) -> None:
+        kept = [allocation for allocation in self._active if wanted(allocation)]
+        if len(kept) < len(self._active):
+            self._activate(kept)
+
+    def _activate(self, allocations: list[Allocation]) -> None:
+        self._active = allocations
+        self._occupancy = Occupancy(self._alignment)
+        for block in allocations:
+            self._occupancy.add(block.first_node, block.last_node, block.offset, block.size)
+
+
+def aligned_buffer(size: int, alignment: int = BUFFER_ALIGNMENT) -> NDArray[np.uint8]:
+    """Return ``[size], uint8``, uninitialised, at an address that is a multiple of *alignment*.
+
+    Raises:
+        MemoryError: there is not that much memory.
+    """
+    try:
+        memory = np.empty(size + alignment - 1, np.uint8)
+    except ValueError as error:  # beyond the address space
+        raise MemoryError(f"a buffer of {size} bytes has no address") from error
+    start = -memory.ctypes.data % alignment
+    return memory[start : start + size]

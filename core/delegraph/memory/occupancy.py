@@ -1,0 +1,154 @@
+"""Finds the place for a block of memory among those that are in use at the same time.
+
+TFLite scans all blocks for each new one. Here blocks are found by the nodes during which they
+live, which makes planning a chain of n nodes take O(n log n); for the crowds that remain, where
+thousands of blocks are live at once, NumPy does the scan, and is spared it when no gap can exist.
+The places are the same.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+import numpy as np
+
+NEVER = 2**31 - 1
+"""As the last node of a block: it lives to the end, whatever nodes there are."""
+
+_FEW = 64  # blocks that plain Python scans faster than NumPy
+
+
+def align(offset: int, alignment: int) -> int:
+    """Return the first multiple of *alignment* at or after *offset*."""
+    return -(-offset // alignment) * alignment
+
+
+class Occupancy:
+    """The blocks of an arena: bytes ``[offset, offset + size)`` during nodes ``[first, last]``.
+
+    Blocks that are live at the same node do not overlap, and all offsets are aligned.
+    """
+
+    def __init__(self, alignment: int) -> None:
+        self._alignment = alignment
+        # (first, last, offset, end) of each block, ascending, by the bit length of last - first:
+        # blocks of one list that live during a node begin close to it.
+        self._by_span: dict[int, list[tuple[int, int, int, int]]] = {}
+        self._crowd: _Crowd | None = None
+
+    def add(self, first: int, last: int, offset: int, size: int) -> None:
+        """Take bytes ``[offset, offset + size)`` during nodes ``[first, last]``; ``size > 0``."""
+        block = (first, last, offset, offset + size)
+        insort(self._by_span.setdefault((last - first).bit_length(), []), block)
+        if self._crowd is not None:
+            self._crowd.add(*block)
+
+    def best_offset(self, size: int, first: int, last: int) -> int:
+        """Return where a block of *size* bytes goes that lives during nodes ``[first, last]``.
+
+        That is the gap it fills best, else the end. A gap's quality is its distance from where the
+        block would start, but what the next gaps must beat is the distance from the end of the
+        block before, padding included.
+
+        Source:
+            SimpleMemoryArena::Allocate, tflite/simple_memory_arena.cc.
+        """
+        if self._crowd is not None:
+            offset = self._crowd.offset_if_solid(size, first, last)
+            if offset is not None:
+                return offset
+        neighbours = self._neighbours(first, last)
+        if len(neighbours) <= _FEW:
+            return self._scan(neighbours, size)
+        if self._crowd is None:
+            self._crowd = _Crowd(self._alignment)
+            for blocks in self._by_span.values():
+                for block in blocks:
+                    self._crowd.add(*block)
+        return self._crowd.best_offset(size, first, last)
+
+    def _neighbours(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Return (offset, end) of the blocks that are live during ``[first, last]``, by offset."""
+        found = []
+        for bits, blocks in self._by_span.items():
+            start = bisect_left(blocks, (first - (1 << bits) + 1,))
+            stop = bisect_left(blocks, (last + 1,), start)
+            found += [(block[2], block[3]) for block in blocks[start:stop] if block[1] >= first]
+        found.sort()
+        return found
+
+    def _scan(self, neighbours: list[tuple[int, int]], size: int) -> int:
+        best = best_gap = None
+        end = 0
+        for offset, block_end in neighbours:
+            start = align(end, self._alignment)
+            if start + size <= offset and (best_gap is None or offset - start < best_gap):
+                best, best_gap = start, offset - end
+            end = max(end, block_end)
+        return align(end, self._alignment) if best is None else best
+
+
+class _Crowd:
+    """The same blocks, for graphs in which very many are live at once.
+
+    Attributes:
+        _columns: first, last, offset, end of each block, ``[4, capacity], int64``, by offset.
+        _used: bytes in use at each node, padding included, ``[nodes], int64``.
+        _top: end of the highest block at each node, padding included, ``[nodes], int64``.
+            The last entry of both stands for every later node.
+    """
+
+    def __init__(self, alignment: int) -> None:
+        self._alignment = alignment
+        self._columns = np.zeros((4, 256), np.int64)
+        self._count = 0
+        self._used = np.zeros(256, np.int64)
+        self._top = np.zeros(256, np.int64)
+
+    def add(self, first: int, last: int, offset: int, end: int) -> None:
+        """Take bytes ``[offset, end)`` during nodes ``[first, last]``."""
+        count, columns = self._count, self._columns
+        if count == columns.shape[1]:
+            columns = self._columns = np.concatenate((columns, np.zeros_like(columns)), axis=1)
+        place = int(columns[2, :count].searchsorted(offset, "right"))
+        columns[:, place + 1 : count + 1] = columns[:, place:count]
+        columns[:, place] = first, last, offset, end
+        self._count = count + 1
+        nodes = self._nodes(first, last)
+        padded_end = align(end, self._alignment)
+        self._used[nodes] += padded_end - offset
+        np.maximum(self._top[nodes], padded_end, out=self._top[nodes])
+
+    def offset_if_solid(self, size: int, first: int, last: int) -> int | None:
+        """Return the end of the blocks if no gap among them can hold *size* bytes, else None.
+
+        A gap is free at every node of ``[first, last]``, so no gap is larger than what is free at
+        the fullest of them.
+        """
+        nodes = self._nodes(first, last)
+        top = int(self._top[nodes].max())
+        free = top - int(self._used[nodes].max())
+        return top if free < align(size, self._alignment) else None
+
+    def best_offset(self, size: int, first: int, last: int) -> int:
+        """Return what :meth:`Occupancy.best_offset` does."""
+        columns = self._columns[:, : self._count]
+        offsets, ends = columns[2:, (columns[1] >= first) & (columns[0] <= last)]
+        np.maximum.accumulate(ends, out=ends)
+        ends = np.concatenate(([0], ends))
+        starts = -(-ends // self._alignment) * self._alignment
+        best, best_gap = int(starts[-1]), None
+        for i in np.flatnonzero(starts[:-1] + size <= offsets).tolist():
+            if best_gap is None or offsets[i] - starts[i] < best_gap:
+                best, best_gap = int(starts[i]), int(offsets[i] - ends[i])
+        return best
+
+    def _nodes(self, first: int, last: int) -> slice:
+        """Return where nodes ``[first, last]`` are on the time axis, which grows as needed."""
+        latest = first if last >= NEVER else last
+        missing = latest + 2 - len(self._used)
+        if missing > 0:
+            growth = max(missing, len(self._used))
+            self._used = np.pad(self._used, (0, growth), mode="edge")
+            self._top = np.pad(self._top, (0, growth), mode="edge")
+        return slice(first, min(last + 1, len(self._used)))
