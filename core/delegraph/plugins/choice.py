@@ -52,9 +52,9 @@ class PluginChoice:
     def refusal(self, name: str, distribution: str) -> tuple[PluginState, str] | None:
         """Return the state and the reason of a plugin that may not be used, else None."""
         names = self.names_of(name, distribution)
-        if names & _canonical(self.disable):
+        if names & self.canonical(self.disable):
             return PluginState.DISABLED, f"disabled by {self.disable_source}"
-        if self.allow is not None and not names & _canonical(self.allow):
+        if self.allow is not None and not names & self.canonical(self.allow):
             shown = ",".join(sorted(self.allow))
             return PluginState.NOT_ALLOWED, f"{self.allow_source} allows only {shown!r}"
         return None
@@ -62,16 +62,16 @@ class PluginChoice:
     @staticmethod
     def names_of(name: str, distribution: str) -> frozenset[str]:
         """Return the spellings by which lists may refer to a plugin."""
-        return _canonical((name, f"{distribution}:{name}"))
+        return PluginChoice.canonical((name, f"{distribution}:{name}"))
+
+    @staticmethod
+    def canonical(names: Iterable[str]) -> frozenset[str]:
+        """Return *names* with the distribution, where given, spelled as package indexes do."""
+        split = (name.rpartition(":") for name in names)
+        return frozenset(
+            f"{canonicalize_name(dist)}:{name}" if dist else name for dist, _, name in split
+        )
 
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _canonical(names: Iterable[str]) -> frozenset[str]:
-    """Return *names* with the distribution, where given, spelled as package indexes do."""
-    split = (name.rpartition(":") for name in names)
-    return frozenset(
-        f"{canonicalize_name(dist)}:{name}" if dist else name for dist, _, name in split
-    )

@@ -1,0 +1,1 @@
+"""Measuring, comparing and explaining, as functions that return records; ``cli`` prints them."""

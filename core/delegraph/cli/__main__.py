@@ -1,0 +1,8 @@
+"""``python -m delegraph.cli`` is the ``delegraph`` command."""
+
+import sys
+
+from delegraph.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""What the exit codes of the command line mean, and which errors lead to which."""
+
+from __future__ import annotations
+
+from delegraph.errors import ArgumentError, DelegateError, DelegraphError, PluginError
+
+OK = 0
+CHECK_FAILED = 1
+USAGE = 2
+PLUGIN_TROUBLE = 3
+INTERRUPTED = 130
+
+EPILOG = """\b
+Exit codes:
+  0  all is well
+  1  a check failed: the model cannot be used, or a node failed
+  2  usage: a wrong argument, or a file that is not there
+  3  plugin trouble: a delegate is missing, broken, misused or failed
+"""
+
+
+def exit_code_of(error: Exception) -> int | None:
+    """Return the exit code for an error raised on purpose, None for any other."""
+    if isinstance(error, PluginError | DelegateError):
+        return PLUGIN_TROUBLE
+    if isinstance(error, ArgumentError):
+        return USAGE
+    return CHECK_FAILED if isinstance(error, DelegraphError) else None

@@ -1,0 +1,120 @@
+"""How the subcommands print: plain tables, JSON, numbers, progress."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PATIENCE = 2.0
+"""Seconds before progress is shown."""
+
+PIPE_WIDTH = 160
+"""Columns when standard output is no terminal and COLUMNS does not say."""
+
+
+def console() -> Console:
+    """Return where output goes: coloured on a terminal only, names never taken for markup."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
+    return Console(width=width, markup=False, emoji=False, highlight=False)
+
+
+def print_table(
+    out: Console,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    right: Sequence[str] = (),
+    indent: int = 2,
+) -> None:
+    """Print rows under bold headings, without lines; nothing at all when there are no rows.
+
+    Args:
+        out: where to.
+        columns: headings.
+        rows: cells, made text by ``str``.
+        right: headings of the columns that are aligned to the right.
+        indent: blanks in front.
+    """
+    from rich.padding import Padding
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    if table.row_count:
+        out.print(Padding(table, (0, 0, 0, indent), expand=False))
+
+
+def heading(out: Console, text: str) -> None:
+    """Print a heading after an empty line."""
+    out.print()
+    out.print(text, style="bold")
+
+
+def print_json(value: object) -> None:
+    """Print *value* as JSON; NaN and infinities, which JSON lacks, become null."""
+    print(json.dumps(_finite(value), indent=2, ensure_ascii=False))
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Show that *what* is going on, once it has taken :data:`PATIENCE`, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(what)
+    timer = threading.Timer(PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people.
+
+    >>> size(999), size(4_300_000)
+    ('999 B', '4.3 MB')
+    """
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "node"), plural(2, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,157 @@
+"""Who runs what, in execution order, and why delegates left the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from delegraph.delegation.delegate import NO_REASON, Rejection
+from delegraph.delegation.placement import NodePlacement, Placement
+from delegraph.runtime.interpreter import Interpreter
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stretch of the execution plan that one party runs.
+
+    Attributes:
+        subgraph: index of the subgraph.
+        delegate: the delegate that runs it; None for Delegraph's kernels.
+        partition: position in ``Placement.partitions``; None for Delegraph's kernels.
+        nodes: nodes of the original graph, in execution order.
+        ops: operator names of these nodes.
+    """
+
+    subgraph: int
+    delegate: str | None
+    partition: int | None
+    nodes: tuple[int, ...]
+    ops: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Nodes of one operator that a delegate left for one reason.
+
+    Attributes:
+        delegate: the delegate that left them.
+        op: operator name.
+        constraint: stable id of the reason.
+        reason: the reason in words.
+        subgraph: index of the subgraph.
+        nodes: indices of the nodes.
+        runs_on: the delegate that runs them in the end; None for Delegraph's kernels.
+    """
+
+    delegate: str
+    op: str
+    constraint: str
+    reason: str
+    subgraph: int
+    nodes: tuple[int, ...]
+    runs_on: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A placement, its stages in execution order, and the refusals, most nodes first."""
+
+    placement: Placement
+    stages: tuple[Stage, ...]
+    refusals: tuple[Refusal, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the placement's JSON with the stages added."""
+        stages = [
+            {
+                "subgraph": stage.subgraph,
+                "delegate": stage.delegate,
+                "partition": stage.partition,
+                "nodes": list(stage.nodes),
+                "ops": list(stage.ops),
+            }
+            for stage in self.stages
+        ]
+        return {**self.placement.to_json(), "stages": stages}
+
+
+def explain(interpreter: Interpreter) -> Explanation:
+    """Return who runs what in an interpreter that has its delegates; it need not be allocated."""
+    placement = interpreter.placement
+    return Explanation(
+        placement, tuple(_stages(interpreter, placement)), tuple(_refusals(placement))
+    )
+
+
+def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:
+    partitions = {(p.subgraph, p.node_index): p for p in placement.partitions}
+    for subgraph in interpreter.session.subgraphs:
+        number, operators = subgraph.spec.index, subgraph.spec.operators
+
+        def owner(node: int, number: int = number) -> int | None:
+            return node if (number, node) in partitions else None
+
+        for delegate_node, run in groupby(subgraph.plan.execution_plan, key=owner):
+            found = None if delegate_node is None else partitions[number, delegate_node]
+            nodes = tuple(run) if found is None else found.nodes
+            yield Stage(
+                number,
+                None if found is None else found.delegate,
+                None if found is None else found.index,
+                nodes,
+                tuple(operators[i].name for i in nodes),
+            )
+
+
+def _refusals(placement: Placement) -> list[Refusal]:
+    """Return the refusals, grouped; a delegate that left a node silently gave no reason."""
+    groups: dict[tuple[str, str, str, str, int, str | None], list[int]] = {}
+    for node in placement.nodes:
+        for delegate, rejection in _answers(node, placement.delegates):
+            reason = str(replace(rejection, tensor=None))
+            key = (delegate, node.op, rejection.constraint, reason, node.subgraph, node.delegate)
+            groups.setdefault(key, []).append(node.index)
+    refusals = [
+        Refusal(delegate, op, constraint, reason, subgraph, tuple(nodes), runs_on)
+        for (delegate, op, constraint, reason, subgraph, runs_on), nodes in groups.items()
+    ]
+    order = list(placement.delegates)
+    return sorted(
+        refusals, key=lambda r: (order.index(r.delegate), r.subgraph, -len(r.nodes), r.nodes)
+    )
+
+
+def _answers(node: NodePlacement, delegates: Iterable[str]) -> Iterator[tuple[str, Rejection]]:
+    for delegate in dict.fromkeys(delegates):
+        rejection = node.rejections.get(delegate)
+        if rejection is not None:
+            yield delegate, rejection
+        elif node.delegate is None:
+            yield delegate, NO_REASON
+
+
+def operator_counts(ops: Iterable[str]) -> str:
+    """Return operator names with their numbers, most frequent first.
+
+    >>> operator_counts(["ADD", "CONV_2D", "CONV_2D"])
+    'CONV_2D x2, ADD'
+    """
+    counts = sorted(Counter(ops).items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(op if count == 1 else f"{op} x{count}" for op, count in counts)
+
+
+def index_ranges(indices: Iterable[int]) -> str:
+    """Return indices in brief, in ascending order.
+
+    >>> index_ranges([5, 0, 1, 2])
+    '0-2, 5'
+    """
+    parts = []
+    ordered = sorted(indices)
+    for _, run in groupby(enumerate(ordered), key=lambda item: item[1] - item[0]):
+        found = [index for _, index in run]
+        parts.append(str(found[0]) if len(found) == 1 else f"{found[0]}-{found[-1]}")
+    return ", ".join(parts)

@@ -1,0 +1,144 @@
+"""Values for a model's inputs: random, zeros, numbers, ``.npy`` files and pictures."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.pictures import PICTURE_SUFFIXES, picture_as_input
+
+Details = Mapping[str, Any]
+"""An entry of ``Interpreter.get_input_details()``."""
+
+_NUMBERS = re.compile(r"\s*[-+.\d][^,/\\]*(,\s*[-+.\d][^,/\\]*)*")
+
+
+def input_values(text: str, details: Details, rng: np.random.Generator) -> NDArray[Any]:
+    """Return the values that *text* stands for, in the input's dtype.
+
+    Args:
+        text: ``random``, ``zeros``, a ``.npy`` file, a picture, or numbers as stored in the tensor
+            (one for every element, or all of them in order: ``1,2,3``).
+        details: which input, as ``get_input_details`` describes it.
+        rng: where random values come from.
+
+    Returns:
+        An array of the input's shape, or one that the input's open dimensions allow.
+
+    Raises:
+        ArgumentError: no such file, or values that this input cannot take.
+    """
+    if text == "random":
+        return random_values(details, rng)
+    if text == "zeros":
+        return np.zeros_like(random_values(details, rng))
+    suffix = Path(text).suffix.lower()
+    if suffix == ".npy":
+        return _fitted(_load_npy(text, details), details, text)
+    if suffix in PICTURE_SUFFIXES:
+        return picture_as_input(text, details)
+    if _NUMBERS.fullmatch(text):
+        return _numbers(text, details)
+    raise ArgumentError(
+        f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, a .npy file or a "
+        f"picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
+    )
+
+
+def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
+    """Return random values for an input; open dimensions are 1.
+
+    Floats are uniform in [-1, 1), 8- and 16-bit integers take their whole range, wider integers
+    are 0 or 1 (they often are positions or ids, of which small ones exist), strings are empty.
+    """
+    shape = details["shape"].tolist()
+    dtype: np.dtype[Any] = np.dtype(details["dtype"])
+    if dtype.kind in "SOU":
+        return np.full(shape, b"", object)
+    values: NDArray[Any]
+    if dtype.kind in "iu" and dtype.itemsize <= 2:
+        limits = np.iinfo(dtype)  # type: ignore[type-var]  # an integer type, as just checked
+        values = rng.integers(limits.min, limits.max, shape, np.int64, endpoint=True)
+    elif dtype.kind in "biu":
+        values = rng.integers(0, 2, shape)
+    elif dtype.kind == "c":
+        values = rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)
+    else:
+        values = rng.uniform(-1, 1, shape)
+    return np.asarray(values).astype(dtype)
+
+
+def input_name(details: Details) -> str:
+    """Return how messages call an input: ``input 'x' (float32 [1, 4])``."""
+    dtype = np.dtype(details["dtype"])
+    kind = "string" if dtype.kind == "S" else dtype.name
+    shape = details["shape_signature"].tolist() or details["shape"].tolist()
+    return f"input {details['name']!r} ({kind} {shape})"
+
+
+def _load_npy(path: str, details: Details) -> NDArray[Any]:
+    try:
+        loaded: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"{input_name(details)}: {path!r} cannot be read: {error}") from error
+    return loaded
+
+
+def _fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
+    """Return *values* in the input's dtype and rank; leading dimensions of 1 may be left out."""
+    dtype = np.dtype(details["dtype"])
+    if dtype.kind == "S":
+        values = values.astype(object)
+    elif values.dtype != dtype:
+        if values.dtype.kind != dtype.kind or (
+            dtype.kind != "f" and not np.array_equal(values, values.astype(dtype))
+        ):
+            raise ArgumentError(
+                f"{input_name(details)}: {source!r} holds {values.dtype.name}, expected "
+                f"{dtype.name}{_quantize_hint(values, details)}"
+            )
+        values = values.astype(dtype)
+    declared = details["shape_signature"].tolist() or details["shape"].tolist()
+    missing = len(declared) - values.ndim
+    shape = (1,) * missing + values.shape
+    fits = len(shape) == len(declared) and all(
+        want in (-1, have) for want, have in zip(declared, shape, strict=True)
+    )
+    if not fits:
+        raise ArgumentError(
+            f"{input_name(details)}: {source!r} has shape {list(values.shape)}, expected {declared}"
+        )
+    return values.reshape(shape)
+
+
+def _quantize_hint(values: NDArray[Any], details: Details) -> str:
+    scale, zero_point = details["quantization"]
+    if values.dtype.kind != "f" or not scale:
+        return ""
+    return f"; quantise it first: round(x / {scale:.8g}) + {zero_point}"
+
+
+def _numbers(text: str, details: Details) -> NDArray[Any]:
+    shape, dtype = details["shape"].tolist(), np.dtype(details["dtype"])
+    try:
+        values = np.array([float(part) for part in text.split(",")])
+        typed = values.astype(dtype)
+    except (ValueError, OverflowError) as error:
+        raise ArgumentError(f"{input_name(details)}: {text!r} holds no numbers: {error}") from error
+    if dtype.kind in "iub" and not np.array_equal(typed, values):
+        raise ArgumentError(f"{input_name(details)}: {text!r} does not fit {dtype.name}")
+    if len(typed) == 1:
+        return np.full(shape, typed[0], dtype)
+    if len(typed) != math.prod(shape):
+        raise ArgumentError(
+            f"{input_name(details)}: {len(typed)} numbers are given, expected 1 or "
+            f"{math.prod(shape)}"
+        )
+    return typed.reshape(shape)

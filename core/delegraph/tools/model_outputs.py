@@ -1,0 +1,116 @@
+"""What a model's outputs say: best classes, or the values in brief."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FIRST = 8
+"""Values that a summary shows."""
+
+MIN_CLASSES = 10
+"""Scores that make an output look like a classifier's when no labels are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One class: its index, its score as a real number, and its label (None without labels)."""
+
+    index: int
+    score: float
+    label: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSummary:
+    """One output in brief.
+
+    Attributes:
+        name: the tensor's name.
+        index: the tensor's index.
+        dtype: as stored.
+        shape: dimensions.
+        top: best classes, best first; empty for outputs that are no scores of classes.
+        minimum: smallest stored value; None for empty outputs and those without an order.
+        maximum: largest stored value.
+        first: the first stored values, at most :data:`FIRST`.
+    """
+
+    name: str
+    index: int
+    dtype: str
+    shape: tuple[int, ...]
+    top: tuple[Score, ...]
+    minimum: float | None
+    maximum: float | None
+    first: tuple[Any, ...]
+
+
+def summarize(
+    values: NDArray[Any], details: Mapping[str, Any], labels: Sequence[str] = (), top: int = 5
+) -> OutputSummary:
+    """Return an output in brief.
+
+    Args:
+        values: what ``get_tensor`` returned.
+        details: the output's entry of ``get_output_details``.
+        labels: class names by index.
+        top: classes to keep.
+    """
+    values = np.asarray(values)
+    ordered = values.size > 0 and values.dtype.kind not in "OSUc"
+    return OutputSummary(
+        details["name"],
+        int(details["index"]),
+        "string" if values.dtype.kind in "OSU" else values.dtype.name,
+        values.shape,
+        best_classes(values, details, labels, top) if holds_scores(values, labels) else (),
+        float(values.min()) if ordered else None,
+        float(values.max()) if ordered else None,
+        tuple(_plain(value) for value in values.reshape(-1)[:FIRST].tolist()),
+    )
+
+
+def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
+    """Return whether an output looks like the scores of classes.
+
+    It does when all its dimensions but the last are 1 and the last has at least
+    :data:`MIN_CLASSES` classes, or as many as there are labels (one more for a background class).
+    """
+    if values.ndim == 0 or values.shape[-1] != values.size or values.dtype.kind not in "fiu":
+        return False
+    if labels:
+        return values.size in (len(labels), len(labels) + 1)
+    return values.size >= MIN_CLASSES and (values.dtype.kind == "f" or values.dtype.itemsize <= 2)
+
+
+def best_classes(
+    values: NDArray[Any], details: Mapping[str, Any], labels: Sequence[str], top: int
+) -> tuple[Score, ...]:
+    """Return the *top* classes with the highest scores, dequantised; ties go to the lower index.
+
+    Where there is one class more than labels, class 0 is the background.
+    """
+    scores = dequantized(values.reshape(-1), details)
+    if len(scores) == len(labels) + 1:
+        labels = ("background", *labels)
+    best = np.argsort(-scores, kind="stable")[:top].tolist()
+    return tuple(Score(i, float(scores[i]), labels[i] if i < len(labels) else None) for i in best)
+
+
+def dequantized(values: NDArray[Any], details: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Return stored values as real numbers: ``scale * (q - zero_point)`` where there is a scale."""
+    scale, zero_point = details["quantization"]
+    real = values.astype(np.float64)
+    return real if scale == 0.0 else (real - zero_point) * scale
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value) if isinstance(value, complex) else value

@@ -1,0 +1,179 @@
+"""What a model file holds, as one record: interface, operators, sizes, metadata."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from delegraph.graph.model import Model, SubgraphSpec, TensorSpec
+from delegraph.kernels import ops  # noqa: F401 - fills the op table
+from delegraph.kernels.op_table import OP_TABLE
+from delegraph.plugins.known_packages import package_for
+from delegraph.plugins.plugin import PluginState
+from delegraph.plugins.plugin_set import installed
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSummary:
+    """An input or output of a subgraph.
+
+    Attributes:
+        name: may be empty.
+        index: tensor index.
+        type: element type as the schema calls it.
+        shape: declared dimensions, -1 where open.
+        scale: per-tensor scale; None without quantization.
+        zero_point: per-tensor zero point.
+        channels: number of scales when per channel, else None.
+    """
+
+    name: str
+    index: int
+    type: str
+    shape: tuple[int, ...]
+    scale: float | None = None
+    zero_point: int | None = None
+    channels: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCount:
+    """An operator of one version and how often it occurs.
+
+    Attributes:
+        op: schema name, or the custom code.
+        version: operator version.
+        count: in all subgraphs.
+        custom: whether it is a custom operator.
+        package: distribution that runs a custom operator; None for builtin ones, and when no
+            package is known.
+        installed: whether it can run here: builtin, or ``package`` is installed.
+    """
+
+    op: str
+    version: int
+    count: int
+    custom: bool = False
+    package: str | None = None
+    installed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphSummary:
+    """One subgraph: its interface, and the numbers of its tensors and operators."""
+
+    index: int
+    name: str
+    inputs: tuple[TensorSummary, ...]
+    outputs: tuple[TensorSummary, ...]
+    tensors: int
+    operators: int
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureSummary:
+    """A signature: input and output names to tensor indices."""
+
+    key: str
+    subgraph: int
+    inputs: dict[str, int]
+    outputs: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """A whole model in brief.
+
+    Attributes:
+        version: schema version.
+        description: who made it, as the file says.
+        bytes: size of the file.
+        constant_bytes: bytes of constant tensors, each buffer counted once.
+        constants: number of constant tensors.
+        subgraphs: all of them.
+        signatures: all of them, by key.
+        operators: all operators of all subgraphs, most frequent first.
+        metadata: names of the metadata entries, each with its size in bytes.
+    """
+
+    version: int
+    description: str
+    bytes: int
+    constant_bytes: int
+    constants: int
+    subgraphs: tuple[SubgraphSummary, ...]
+    signatures: tuple[SignatureSummary, ...]
+    operators: tuple[OperatorCount, ...]
+    metadata: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as dictionaries and lists."""
+        return asdict(self)
+
+
+def summarize_model(model: Model) -> ModelSummary:
+    """Return what a model holds."""
+    constants = [t for s in model.subgraphs for t in s.tensors if t.data is not None]
+    buffers = {(t.buffer, t.external_buffer): len(t.data) for t in constants if t.data is not None}
+    return ModelSummary(
+        model.version,
+        model.description,
+        len(model.content),
+        sum(buffers.values()),
+        len(constants),
+        tuple(map(_subgraph, model.subgraphs)),
+        tuple(
+            SignatureSummary(s.key, s.subgraph_index, dict(s.inputs), dict(s.outputs))
+            for s in sorted(model.signatures, key=lambda s: s.key)
+        ),
+        count_operators(model),
+        {name: len(value) for name, value in sorted(model.metadata.items())},
+    )
+
+
+def count_operators(model: Model) -> tuple[OperatorCount, ...]:
+    """Return how often each operator occurs, most frequent first, then by name."""
+    counts = Counter(
+        (operator.name, operator.version, operator.is_custom)
+        for subgraph in model.subgraphs
+        for operator in subgraph.operators
+    )
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(
+        OperatorCount(op, version, count, custom, *(_provider(op) if custom else ()))
+        for (op, version, custom), count in ordered
+    )
+
+
+def _provider(custom_name: str) -> tuple[str | None, bool]:
+    """Return the distribution that runs a custom operator, and whether it is installed."""
+    if custom_name in OP_TABLE:
+        return "delegraph", True
+    plugins = installed()
+    providers = plugins.custom_op_providers().get(custom_name)
+    if providers:
+        return providers[0].distribution, True
+    package = package_for(custom_name)
+    usable = {p.distribution for p in plugins.plugins if p.state is PluginState.OK}
+    return package, package in usable
+
+
+def _subgraph(subgraph: SubgraphSpec) -> SubgraphSummary:
+    return SubgraphSummary(
+        subgraph.index,
+        subgraph.name,
+        tuple(_tensor(subgraph.tensors[i]) for i in subgraph.inputs if i >= 0),
+        tuple(_tensor(subgraph.tensors[i]) for i in subgraph.outputs if i >= 0),
+        len(subgraph.tensors),
+        len(subgraph.operators),
+    )
+
+
+def _tensor(tensor: TensorSpec) -> TensorSummary:
+    quantization = tensor.quantization
+    where = (tensor.name, tensor.index, tensor.type.name, tensor.shape_signature)
+    if quantization is None or not len(quantization.scales):
+        return TensorSummary(*where)
+    channels = len(quantization.scales) if len(quantization.scales) > 1 else None
+    return TensorSummary(*where, quantization.scale, quantization.zero_point, channels)

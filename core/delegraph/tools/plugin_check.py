@@ -1,0 +1,128 @@
+"""Looks for everything that is wrong with the installed plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby
+
+from delegraph.errors import PluginError
+from delegraph.plugins.choice import PluginChoice
+from delegraph.plugins.options import describe_options
+from delegraph.plugins.plugin import Plugin, PluginState, one_line
+from delegraph.plugins.plugin_set import Offer, PluginSet
+
+
+class Level(Enum):
+    """How bad a finding is: something cannot be used, or only deserves a look."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with a plugin, and what to do about it (may be empty)."""
+
+    level: Level
+    subject: str
+    text: str
+    remedy: str = ""
+
+
+def check_plugins(plugins: PluginSet) -> tuple[Finding, ...]:
+    """Return all findings, errors first. Imports the heavy module of every delegate."""
+    findings = [
+        *_unusable(plugins),
+        *_conflicts(plugins),
+        *(finding for offer in plugins.offers() for finding in _offer(offer)),
+        *_custom_ops(plugins),
+        *(finding for plugin in plugins.plugins for finding in _looks(plugin)),
+        *_unmatched(plugins),
+    ]
+    return tuple(sorted(findings, key=lambda finding: finding.level is not Level.ERROR))
+
+
+def _unusable(plugins: PluginSet) -> Iterator[Finding]:
+    for plugin in plugins.plugins:
+        if plugin.is_faulty:
+            text = f"{plugin.state.value}: {plugin.error}"
+            yield Finding(Level.ERROR, str(plugin), text, plugin.remedy)
+
+
+def _conflicts(plugins: PluginSet) -> Iterator[Finding]:
+    for name, group in groupby(plugins.offers(), key=lambda offer: offer.spec.name):
+        offers = list(group)
+        if len(offers) > 1:
+            who = ", ".join(str(offer.plugin) for offer in offers)
+            choices = " or ".join(sorted({repr(offer.address) for offer in offers}))
+            yield Finding(
+                Level.WARNING, f"delegate {name!r}", f"provided by {who}", f"write {choices}"
+            )
+    for name, providers in plugins.custom_op_providers().items():
+        if len(providers) > 1:
+            who = ", ".join(map(str, providers))
+            yield Finding(
+                Level.WARNING,
+                f"custom operator {name!r}",
+                f"provided by {who}; the first is used",
+                "leave the others out with DELEGRAPH_DISABLE_PLUGINS",
+            )
+
+
+def _offer(offer: Offer) -> Iterator[Finding]:
+    """Import one delegate and look at its options; nothing is made."""
+    subject = f"delegate {offer.spec.name!r} of {offer.plugin}"
+    try:
+        factory = offer.spec.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
+        yield Finding(Level.ERROR, subject, f"load() failed: {one_line(error)}")
+        return
+    if not callable(factory):
+        text = f"load() returned a {type(factory).__name__}, expected something to call"
+        yield Finding(Level.ERROR, subject, text)
+    try:
+        options = describe_options(offer.spec)
+    except PluginError as error:
+        yield Finding(Level.ERROR, subject, str(error))
+        return
+    for option in options:
+        if not option.help:
+            text = f"option {option.name!r} has no description"
+            remedy = "field(default=..., metadata={'help': '...'})"
+            yield Finding(Level.WARNING, subject, text, remedy)
+
+
+def _custom_ops(plugins: PluginSet) -> Iterator[Finding]:
+    for name, spec in plugins.custom_ops().items():
+        try:
+            spec.load()
+        except PluginError as error:
+            yield Finding(Level.ERROR, f"custom operator {name!r}", str(error))
+
+
+def _looks(plugin: Plugin) -> Iterator[Finding]:
+    if plugin.state is PluginState.OK and not plugin.delegates and not plugin.custom_ops:
+        text = "offers neither delegates nor custom operators"
+        remedy = f"implement a hook in {plugin.module}, marked with delegraph.hookimpl"
+        yield Finding(Level.WARNING, str(plugin), text, remedy)
+    for warning in plugin.warnings:
+        yield Finding(Level.WARNING, str(plugin), f"warns when imported: {warning}")
+
+
+def _unmatched(plugins: PluginSet) -> Iterator[Finding]:
+    """Look for names in the allow and disable lists that no installed plugin has."""
+    known: frozenset[str] = frozenset()
+    for plugin in plugins.plugins:
+        known |= PluginChoice.names_of(plugin.name, plugin.distribution)
+    choice = plugins.choice
+    for source, names in (
+        (choice.allow_source, choice.allow or ()),
+        (choice.disable_source, choice.disable),
+    ):
+        for name in sorted(names):
+            if not PluginChoice.canonical((name,)) & known:
+                yield Finding(Level.WARNING, source, f"names {name!r}, which is not installed")
