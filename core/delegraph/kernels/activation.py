@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.channelwise import by_pattern, repeated
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import TensorType
@@ -92,3 +93,25 @@ def _quantize(value: float, output: Tensor) -> int:
             f"activation bound {value} is out of range at output scale {output.scale}"
         )
     return output.zero_point + int(np.copysign(np.floor(np.abs(ratio) + np.float32(0.5)), ratio))
+
+
+class BiasClamp:
+    """Adds a bias and clamps, in place, float results with channels last.
+
+    Args:
+        bias: ``[O], float32``.
+        low: lower bound.
+        high: upper bound.
+    """
+
+    def __init__(self, bias: NDArray[np.float32], low: float, high: float) -> None:
+        self._bias = repeated(bias)
+        self._range = low, high
+
+    def __call__(self, y: NDArray[Any]) -> None:
+        """Update *y*, ``[..., O], float32``, contiguous."""
+        by_pattern(self._compute, len(self._bias), y.reshape(-1))
+
+    def _compute(self, y: NDArray[Any]) -> None:
+        y += self._bias[: y.shape[-1]]
+        clamp(y, *self._range)

@@ -7,6 +7,7 @@ from delegraph.kernels import (  # noqa: F401 - registers kernels
     composite,
     concatenation,
     control_flow,
+    conv,
     detection_postprocess,
     dynamic_update_slice,
     gather,

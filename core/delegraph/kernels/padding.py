@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import Padding
@@ -82,6 +83,29 @@ def window(padding: int, input_size: int, kernel: int, stride: int, dilation: in
     output = _output_size(padding, input_size, span, stride)
     before = max((output - 1) * stride + span - input_size, 0) // 2
     return Window(input_size, kernel, stride, dilation, output, before)
+
+
+def windows_2d(
+    options: Any, shape: tuple[int, ...], kernel: tuple[int, ...], *, dilated: bool = False
+) -> tuple[Window, Window]:
+    """Return the windows along height and width that a node's *options* ask for.
+
+    Args:
+        options: with ``padding``, ``stride_h``, ``stride_w`` and, if *dilated*,
+            ``dilation_h_factor`` and ``dilation_w_factor``.
+        shape: of the input, ``[N, H, W, C]``.
+        kernel: height and width of the window.
+        dilated: whether the operator has dilation.
+
+    Raises:
+        OperatorError: as :func:`window`.
+    """
+    dilation_h = options.dilation_h_factor if dilated else 1
+    dilation_w = options.dilation_w_factor if dilated else 1
+    return (
+        window(options.padding, shape[1], kernel[0], options.stride_h, dilation_h),
+        window(options.padding, shape[2], kernel[1], options.stride_w, dilation_w),
+    )
 
 
 def _output_size(padding: int, input_size: int, span: int, stride: int) -> int:

@@ -1,0 +1,202 @@
+"""CONV_2D: a matrix product of input windows and filters.
+
+Source:
+    Prepare, EvalFloat, EvalQuantized, EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8,
+    EvalHybrid and EvalHybridPerChannel, tflite/kernels/conv.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.activation import BiasClamp, float_activation_range
+from delegraph.kernels.convolution_scale import affine_quantization, check_symmetric, scaling_of
+from delegraph.kernels.exact_matmul import multiply_groups, split_groups
+from delegraph.kernels.hybrid import HybridProduct, quantize_asymmetric, quantize_symmetric
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.padding import Window, windows_2d
+from delegraph.kernels.patches import Patches
+from delegraph.kernels.quantized_product import QuantizedProduct
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import once_if_constant
+from delegraph.schema.enums import TensorType
+
+_BIAS_TYPES = {
+    TensorType.FLOAT32: (TensorType.FLOAT32,),
+    TensorType.UINT8: (TensorType.INT32,),
+    TensorType.INT8: (TensorType.INT32,),
+    TensorType.INT16: (TensorType.INT32, TensorType.INT64),
+}
+_FILTER_TYPES = {
+    TensorType.FLOAT32: (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT4),
+    TensorType.UINT8: (TensorType.UINT8,),
+    TensorType.INT8: (TensorType.INT8, TensorType.INT4),
+    TensorType.INT16: (TensorType.INT8, TensorType.INT4),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Conv:
+    """A checked node."""
+
+    x: Tensor  # [N, H, W, C]
+    weight: Tensor  # [O, KH, KW, C / groups]
+    bias: Tensor  # [O]
+    y: Tensor  # [N, OH, OW, O]
+    windows: tuple[Window, Window]
+    groups: int
+    activation: int
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[0]
+
+    def patches(self, context: OpContext, image: np.dtype[Any], matrix: np.dtype[Any]) -> Patches:
+        return Patches(
+            context, self.windows, self.x.shape[3], self.groups, image, matrix, self.outputs
+        )
+
+    def images(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Yield each image, ``[H, W, C]``, with its result, ``[OH * OW, O]``."""
+        rows = self.windows[0].output * self.windows[1].output
+        return zip(self.x.data, self.y.data.reshape(-1, rows, self.outputs), strict=True)
+
+
+@kernel("CONV_2D", versions=(1, 8))
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of a CONV_2D node.
+
+    Float, quantized (uint8; int8 and int16 activations with per-channel weights of 8 or 4 bits) and
+    hybrid (float activations, integer weights), with groups, strides, dilation and a fused clamp.
+
+    Raises:
+        OperatorError: types, shapes or quantization that the official kernel refuses as well.
+    """
+    conv = _check(context, node)
+    n, o = conv.x.shape[0], conv.outputs
+    context.resize_tensor(conv.y, (n, *(w.output for w in conv.windows), o))
+    if conv.x.type != TensorType.FLOAT32:
+        return _quantized(context, conv)
+    if conv.weight.type != TensorType.FLOAT32:
+        return _hybrid(context, conv)
+    return _float(context, conv)
+
+
+def _check(context: OpContext, node: Node) -> _Conv:
+    if len(node.inputs) != 3:
+        raise OperatorError(f"{len(node.inputs)} inputs, expected input, filter and bias")
+    x, weight, bias = (input_tensor(context, node, i) for i in range(3))
+    y = output_tensor(context, node)
+    if len(x.shape) != 4 or len(weight.shape) != 4:
+        raise OperatorError(
+            f"input is {list(x.shape)} and filter {list(weight.shape)}, expected 4 dimensions each"
+        )
+    if x.type not in _FILTER_TYPES:
+        raise OperatorError(f"input is {x.type.name}, expected FLOAT32, UINT8, INT8 or INT16")
+    if y.type != x.type:
+        raise OperatorError(f"output is {y.type.name}, expected {x.type.name} as the input")
+    if weight.type not in _FILTER_TYPES[x.type]:
+        raise OperatorError(f"filter is {weight.type.name} with {x.type.name} input")
+    _check_bias(x, weight, bias)
+    if x.type in (TensorType.INT8, TensorType.INT16):
+        check_symmetric(weight)
+    if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
+        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
+    options = node.options
+    windows = windows_2d(options, x.shape, weight.shape[1:3], dilated=True)
+    return _Conv(x, weight, bias, y, windows, _groups(x, weight), options.fused_activation_function)
+
+
+def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
+    if bias.type not in _BIAS_TYPES[x.type]:
+        raise OperatorError(f"bias is {bias.type.name} with {x.type.name} input")
+    if bias.zero_point:
+        raise OperatorError(f"bias zero point is {bias.zero_point}, expected 0")
+    if int(np.prod(bias.shape)) != weight.shape[0]:
+        raise OperatorError(
+            f"bias is {list(bias.shape)}, expected one value for each of {weight.shape[0]} filters"
+        )
+
+
+def _groups(x: Tensor, weight: Tensor) -> int:
+    channels, per_group = x.shape[3], weight.shape[3]
+    if per_group < 1 or channels % per_group:
+        raise OperatorError(
+            f"input has {channels} channels, expected a multiple of the filter's {per_group}"
+        )
+    groups = channels // per_group
+    if groups < 1 or weight.shape[0] % groups:
+        raise OperatorError(f"{weight.shape[0]} filters do not divide into {groups} groups")
+    return groups
+
+
+def _float(context: OpContext, conv: _Conv) -> Eval:
+    patches = conv.patches(context, conv.x.dtype, conv.x.dtype)
+    clamp_range = float_activation_range(conv.activation)
+    matrices = once_if_constant(
+        lambda: split_groups(conv.weight.data.reshape(conv.outputs, -1).T, conv.groups),
+        conv.weight,
+    )
+    add_bias = once_if_constant(
+        lambda: BiasClamp(conv.bias.data.reshape(-1), *clamp_range), conv.bias
+    )
+
+    def evaluate() -> None:
+        weights, finish = matrices(), add_bias()
+        for image, result in conv.images():
+            for tile, parts in patches.tiles(image):
+                multiply_groups(parts, weights, result[tile])
+                finish(result[tile])
+
+    return evaluate
+
+
+def _quantized(context: OpContext, conv: _Conv) -> Eval:
+    # Groups take the reference kernel, which rounds differently.
+    scaling = scaling_of(conv.x, conv.weight, conv.bias, conv.y, halves_away=conv.groups > 1)
+    product = QuantizedProduct(
+        context, conv.x, conv.weight, conv.bias, conv.y, scaling, conv.activation, conv.groups
+    )
+    patches = conv.patches(context, conv.x.dtype, product.dtype)
+    sums = context.scratch((patches.tile_rows, conv.outputs), product.dtype)
+    zero_point = conv.x.zero_point
+
+    def evaluate() -> None:
+        matrices, requantize = product.current()
+        for image, result in conv.images():
+            for tile, parts in patches.tiles(image, zero_point):
+                acc = sums.data[: tile.stop - tile.start]
+                multiply_groups(parts, matrices, acc)
+                requantize(acc, result[tile])
+
+    return evaluate
+
+
+def _hybrid(context: OpContext, conv: _Conv) -> Eval:
+    scales = affine_quantization(conv.weight, "the filter").scales.astype(np.float32)
+    is_per_channel = bool(np.any(scales != scales[0])) or conv.groups > 1
+    quantize = quantize_asymmetric if is_per_channel else quantize_symmetric
+    scales = np.broadcast_to(scales if is_per_channel else scales[:1], (conv.outputs,))
+    product = HybridProduct(conv.weight, conv.bias, scales, conv.activation, conv.groups)
+    patches = conv.patches(context, conv.x.dtype, product.dtype)
+    quantized = context.scratch(conv.x.shape[1:], np.float32)
+    sums = context.scratch((patches.tile_rows, conv.outputs), product.dtype)
+
+    def evaluate() -> None:
+        current = product.current()
+        for image, result in conv.images():
+            scale, zero_point = quantize(image, quantized.data)
+            finish = current.at(scale, zero_point)
+            for tile, parts in patches.tiles(quantized.data, zero_point):
+                acc = sums.data[: tile.stop - tile.start]
+                multiply_groups(parts, current.matrices, acc)
+                finish(acc, result[tile])
+
+    return evaluate

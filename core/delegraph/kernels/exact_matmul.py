@@ -1,0 +1,90 @@
+"""Integer matrix products by floating-point BLAS, without losing a bit.
+
+Sums of integers are exact in a float type as long as no partial sum leaves its mantissa: 2**24 in
+float32, 2**53 in float64. The weights are known, so the largest sum that any input could make is
+known too, and nearly always fits float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LARGEST = {np.dtype(np.uint8): 255, np.dtype(np.int8): 128, np.dtype(np.int16): 32768}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerWeights:
+    """Weights ready for exact products.
+
+    Attributes:
+        matrices: one ``[K, O / groups]`` for each group, float32 or float64.
+        sums: what one unit added to every input value adds to each output, ``[O], int64``.
+        bound: no product is larger in magnitude, whatever the input.
+    """
+
+    matrices: tuple[NDArray[Any], ...]
+    sums: NDArray[np.int64]
+    bound: float
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The float type that inputs and accumulators need."""
+        return self.matrices[0].dtype
+
+
+def multiply_groups(
+    parts: Sequence[NDArray[Any]], matrices: Sequence[NDArray[Any]], out: NDArray[Any]
+) -> None:
+    """Store each group's product in its columns of *out*.
+
+    Args:
+        parts: the input of each group, ``[M, K]``.
+        matrices: the weights of each group, ``[K, O / groups]``, of the same dtype.
+        out: ``[M, O]``, of the same dtype.
+    """
+    if len(parts) == 1:
+        np.matmul(parts[0], matrices[0], out=out)
+        return
+    columns = np.split(out, len(parts), axis=1)
+    for part, matrix, column in zip(parts, matrices, columns, strict=True):
+        np.matmul(part, matrix, out=column)
+
+
+def integer_weights(
+    weight: NDArray[Any], input_dtype: np.dtype[Any], groups: int = 1, *, is_fixed: bool = True
+) -> IntegerWeights:
+    """Return *weight* ready for exact products with integers of *input_dtype*.
+
+    Args:
+        weight: ``[O, K]``, integers with the zero point already removed.
+        input_dtype: uint8, int8 or int16.
+        groups: parts that the outputs are divided into.
+        is_fixed: False for weights that change, which always get float64 and no useful bound.
+    """
+    columns = np.ascontiguousarray(weight.reshape(len(weight), -1).T)  # [K, O]
+    sums = columns.sum(axis=0, dtype=np.int64)
+    bound = np.inf
+    if is_fixed:
+        totals = np.abs(columns).sum(axis=0, dtype=np.int64)
+        bound = float(totals.max(initial=0)) * _LARGEST[np.dtype(input_dtype)]
+    matrix = columns.astype(exact_float(bound))
+    return IntegerWeights(split_groups(matrix, groups), sums, bound)
+
+
+def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
+    """Return ``[K, O]`` as one ``[K, O / groups]`` for each group."""
+    return tuple(np.split(matrix, groups, axis=1))
+
+
+def exact_float(bound: float) -> np.dtype[Any]:
+    """Return the smallest float type in which integers up to *bound* add up exactly.
+
+    >>> exact_float(2.0**24)
+    dtype('float32')
+    """
+    return np.dtype(np.float32 if bound <= 2**24 else np.float64)

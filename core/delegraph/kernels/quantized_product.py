@@ -1,0 +1,60 @@
+"""Weights, bias and output scale of a quantized matrix product, kept ready between invokes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.kernels.activation import quantized_activation_range
+from delegraph.kernels.exact_matmul import IntegerWeights, integer_weights
+from delegraph.kernels.registration import OpContext
+from delegraph.kernels.requantize import Requantize, Scaling
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import bias_or_zeros, centred_integers, once_if_constant
+
+
+class QuantizedProduct:
+    """What it takes to turn ``x @ weight`` of one node into quantized outputs.
+
+    Constant weights are transformed once, when the node is prepared; others at each invoke.
+
+    Args:
+        context: for working memory.
+        x: input; its zero point is folded into the bias.
+        weight: ``[O, ...]``, integers.
+        bias: ``[O]`` or None.
+        y: output.
+        scaling: of the accumulators.
+        activation: fused activation.
+        groups: parts that the outputs are divided into.
+
+    Attributes:
+        dtype: the float type that input matrices and accumulators must have.
+    """
+
+    def __init__(
+        self,
+        context: OpContext,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        y: Tensor,
+        scaling: Scaling,
+        activation: int,
+        groups: int = 1,
+    ) -> None:
+        low, high = quantized_activation_range(activation, y)
+        channels = weight.shape[0]
+        is_fixed = all(t is None or t.is_constant_or_persistent for t in (weight, bias))
+
+        def plan() -> tuple[tuple[NDArray[np.floating], ...], Requantize]:
+            integers = centred_integers(weight).reshape(channels, -1)
+            weights: IntegerWeights = integer_weights(integers, x.dtype, groups, is_fixed=is_fixed)
+            offset = bias_or_zeros(bias, channels, np.int64) - x.zero_point * weights.sums
+            requantize = Requantize(
+                context, scaling, offset, weights.bound, y.zero_point, low, high, y.dtype
+            )
+            return weights.matrices, requantize
+
+        self.current = once_if_constant(plan, weight, bias)
+        self.dtype = self.current()[0][0].dtype if is_fixed else np.dtype(np.float64)
