@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, Operator, Signature, SubgraphSpec, TensorSpec
-from delegraph.graph.tensor_loader import TensorLoader, file_slice
+from delegraph.graph.tensor_loader import TensorLoader
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
@@ -72,7 +72,7 @@ def _model(record: tables.Model, content: NDArray[np.uint8]) -> Model:
     if record.buffers is None:
         raise MalformedModelError("No buffers in the model.")
     subgraphs = tuple(
-        _subgraph(index, subgraph, record.buffers, codes, content)
+        _subgraph(index, subgraph, record.buffers, codes)
         for index, subgraph in enumerate(record.subgraphs)
     )
     return Model(
@@ -80,7 +80,7 @@ def _model(record: tables.Model, content: NDArray[np.uint8]) -> Model:
         description=record.description or "",
         subgraphs=subgraphs,
         signatures=_signatures(record, subgraphs),
-        metadata=_metadata(record, content),
+        metadata=_metadata(record),
         content=content,
     )
 
@@ -114,16 +114,15 @@ def _subgraph(
     record: tables.SubGraph,
     buffers: Sequence[tables.Buffer],
     codes: Sequence[_OperatorType],
-    content: NDArray[np.uint8],
 ) -> SubgraphSpec:
     if record.tensors is None:
         raise MalformedModelError(f"Did not get tensors in subgraph {index}.")
-    tensors: tuple[TensorSpec, ...] = TensorLoader(index, record.tensors, buffers, content).load()
+    tensors: tuple[TensorSpec, ...] = TensorLoader(index, record.tensors, buffers).load()
     inputs, outputs = record.inputs or (), record.outputs or ()
     require_tensors(inputs, len(tensors), f"subgraph {index} inputs")
     require_tensors(outputs, len(tensors), f"subgraph {index} outputs")
     operators = tuple(
-        _operator(index, i, operator, codes, len(tensors), content)
+        _operator(index, i, operator, codes, len(tensors))
         for i, operator in enumerate(record.operators or ())
     )
     return SubgraphSpec(index, record.name or "", tensors, operators, inputs, outputs)
@@ -135,7 +134,6 @@ def _operator(
     record: tables.Operator,
     codes: Sequence[_OperatorType],
     num_tensors: int,
-    content: NDArray[np.uint8],
 ) -> Operator:
     if record.opcode_index >= len(codes):
         raise MalformedModelError(
@@ -155,17 +153,8 @@ def _operator(
         options = None  # as the official runtime does with options of another operator
     return Operator(
         index, name, builtin, version, inputs, outputs, intermediates, options,
-        _custom_options(f"subgraph {subgraph} operator {index} ({name})", record, content),
+        record.custom_options,
     )  # fmt: skip
-
-
-def _custom_options(
-    where: str, record: tables.Operator, content: NDArray[np.uint8]
-) -> NDArray[np.uint8] | None:
-    if record.custom_options is not None:
-        return record.custom_options
-    offset, size = record.large_custom_options_offset, record.large_custom_options_size
-    return file_slice(content, offset, size, f"{where}: custom options") if offset > 1 else None
 
 
 def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:
@@ -213,7 +202,7 @@ def _named_tensors(
     return dict(sorted(named.items()))
 
 
-def _metadata(record: tables.Model, content: NDArray[np.uint8]) -> dict[str, NDArray[np.uint8]]:
+def _metadata(record: tables.Model) -> dict[str, NDArray[np.uint8]]:
     """Return the entries that have a name and bytes; the last one of a name counts.
 
     Source:

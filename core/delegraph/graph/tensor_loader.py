@@ -24,20 +24,6 @@ _MAX_BYTES = 2**63 - 1
 """Largest tensor whose size can be computed at all; more is an overflow to the official runtime."""
 
 
-def file_slice(content: NDArray[np.uint8], offset: int, size: int, where: str) -> NDArray[np.uint8]:
-    """Return *size* bytes of the file from *offset*, a view.
-
-    Raises:
-        MalformedModelError: they are not inside the file.
-    """
-    if offset + size > len(content):
-        raise MalformedModelError(
-            f"{where}: bytes {offset} to {offset + size} are out of range, the file has "
-            f"{len(content)}"
-        )
-    return content[offset : offset + size]
-
-
 class TensorLoader:
     """Turns the tensor records of one subgraph into specs."""
 
@@ -46,12 +32,10 @@ class TensorLoader:
         subgraph: int,
         records: Sequence[tables.Tensor],
         buffers: Sequence[tables.Buffer],
-        content: NDArray[np.uint8],
     ) -> None:
         self._subgraph = subgraph
         self._records = records
         self._buffers = buffers
-        self._content = content
 
     def load(self) -> tuple[TensorSpec, ...]:
         """Return the specs, in file order.
@@ -96,11 +80,7 @@ class TensorLoader:
                 f"specifies out of range buffer {record.buffer} "
                 f"(only {len(self._buffers)} buffers)",
             )
-        buffer = self._buffers[record.buffer]
-        data = buffer.data
-        if data is None and buffer.offset > 1:
-            where = f"subgraph {self._subgraph} tensor {index} buffer {record.buffer}"
-            data = file_slice(self._content, buffer.offset, buffer.size, where)
+        data = self._buffers[record.buffer].data
         if data is not None and (record.is_variable or record.external_buffer):
             raise self._fault(index, "is a variable tensor with buffer or external buffer")
         return data

@@ -9,6 +9,8 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -253,3 +255,33 @@ class Model(Table):
         8, ExternalBufferGroup, default=None
     )
     external_buffers: tuple[ExternalBuffer, ...] | None = children(9, ExternalBuffer, default=None)
+
+
+def operator_code(
+    builtin: BuiltinOperator, *, version: int = 1, custom_code: str | None = None
+) -> OperatorCode:
+    """Return an operator code that readers of any age understand.
+
+    >>> operator_code(BuiltinOperator.GELU)
+    OperatorCode(deprecated_builtin_code=127, builtin_code=<BuiltinOperator.GELU: 150>)
+    """
+    placeholder = BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES
+    return OperatorCode(
+        deprecated_builtin_code=int(min(builtin, placeholder)),
+        custom_code=custom_code,
+        version=version,
+        builtin_code=builtin,
+    )
+
+
+def with_operators(model: Model, change: Callable[[Operator], Operator]) -> Model:
+    """Return *model* with every operator replaced by what *change* makes of it."""
+    if model.subgraphs is None:
+        return model
+    subgraphs = (
+        subgraph
+        if subgraph.operators is None
+        else subgraph.replace(operators=tuple(map(change, subgraph.operators)))
+        for subgraph in model.subgraphs
+    )
+    return model.replace(subgraphs=tuple(subgraphs))

@@ -1,0 +1,201 @@
+"""Records to flatbuffer bytes.
+
+Source:
+    tflite/converter/schema/schema.fbs by way of :mod:`delegraph.schema.tables`; the placing of
+    large constants follows the comments on ``Buffer.offset`` there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from flatbuffers import number_types
+from numpy.typing import NDArray
+
+from delegraph.schema.reader import FILE_IDENTIFIER
+from delegraph.schema.table import (
+    UINT8,
+    ArrayVector,
+    Child,
+    ChildVector,
+    Field,
+    Scalar,
+    ScalarVector,
+    String,
+    Table,
+    Union,
+)
+from delegraph.schema.tables import Buffer, Model, Operator, with_operators
+
+INLINE_LIMIT = 2_000_000_000
+"""Bytes of constants up to which a file is one flatbuffer; 32-bit offsets end a little later."""
+
+_ALIGNMENT = 16
+"""Bytes; where constants outside of the flatbuffer start, as inside."""
+
+_FLAGS = {
+    "?": number_types.BoolFlags,
+    "b": number_types.Int8Flags,
+    "B": number_types.Uint8Flags,
+    "i": number_types.Int32Flags,
+    "I": number_types.Uint32Flags,
+    "q": number_types.Int64Flags,
+    "l": number_types.Int64Flags,
+    "Q": number_types.Uint64Flags,
+    "L": number_types.Uint64Flags,
+    "f": number_types.Float32Flags,
+}
+"""How the builder stores each ``dtype.char``."""
+
+
+def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
+    """Return *model* as the bytes of a ``.tflite`` file.
+
+    Fields that have their default are left out. Constants and custom options are put behind the
+    flatbuffer, and found by offset and size, when together they exceed *inline_limit* bytes;
+    those that metadata names stay inside, where the official runtime looks for them.
+
+    Raises:
+        TypeError: a number does not fit its field, or a value has the wrong type.
+    """
+    if sum(map(len, _large(model))) <= inline_limit:
+        return _flatbuffer(model)
+    # An offset takes 8 bytes whatever it is, so a first try tells how long the flatbuffer gets.
+    base = _aligned(len(_flatbuffer(_Outside(model, _ALIGNMENT).model)))
+    outside = _Outside(model, base)
+    return b"".join(_padded([_flatbuffer(outside.model), *outside.blobs]))
+
+
+def _large(model: Model) -> Iterator[NDArray[np.uint8]]:
+    for buffer in model.buffers or ():
+        if buffer.data is not None:
+            yield buffer.data
+    for subgraph in model.subgraphs or ():
+        for operator in subgraph.operators or ():
+            if operator.custom_options is not None:
+                yield operator.custom_options
+
+
+class _Outside:
+    """A model whose large parts follow the flatbuffer, from byte *base* on.
+
+    Attributes:
+        model: refers to them by offset and size.
+        blobs: the parts, each of which starts at the next multiple of 16.
+    """
+
+    def __init__(self, model: Model, base: int) -> None:
+        self._end = base
+        self.blobs: list[NDArray[np.uint8]] = []
+        named = {entry.buffer for entry in model.metadata or ()}
+        if model.buffers is not None:
+            buffers = (
+                buffer if index in named else self._buffer(buffer)
+                for index, buffer in enumerate(model.buffers)
+            )
+            model = model.replace(buffers=tuple(buffers))
+        self.model = with_operators(model, self._operator)
+
+    def _buffer(self, buffer: Buffer) -> Buffer:
+        if buffer.data is None or not len(buffer.data):
+            return buffer
+        return Buffer(offset=self._append(buffer.data), size=len(buffer.data))
+
+    def _operator(self, operator: Operator) -> Operator:
+        options = operator.custom_options
+        if options is None or not len(options):
+            return operator
+        return operator.replace(
+            custom_options=None,
+            large_custom_options_offset=self._append(options),
+            large_custom_options_size=len(options),
+        )
+
+    def _append(self, blob: NDArray[np.uint8]) -> int:
+        offset = self._end
+        self.blobs.append(blob)
+        self._end = _aligned(offset + len(blob))
+        return offset
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _padded(parts: Sequence[Any]) -> Iterator[Any]:
+    for part in parts:
+        yield part
+        yield bytes(_aligned(len(part)) - len(part))
+
+
+def _flatbuffer(model: Model) -> bytes:
+    constants = sum(len(blob) + 64 for blob in _large(model))
+    builder = flatbuffers.Builder(constants + 4096)  # growing would copy what is there
+    builder.Finish(_Writer(builder).table(model), FILE_IDENTIFIER)
+    with memoryview(builder.Bytes) as content:
+        return bytes(content[builder.Head() :])
+
+
+class _Writer:
+    """Writes tables bottom-up, as the builder wants them; each method returns an offset."""
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+
+    def table(self, record: Table) -> int:
+        """Write *record* after everything it refers to."""
+        builder, values = self._builder, list(zip(record.FIELDS, record, strict=True))
+        references = [
+            (field, value, self._reference(field, value))
+            for field, value in values
+            if not isinstance(field.kind, Scalar) and not _is_default(field, value)
+        ]
+        builder.StartObject(max((field.id for field in record.FIELDS), default=-1) + 1)
+        for field, value, offset in references:
+            builder.PrependUOffsetTRelativeSlot(field.id, offset, 0)
+            if isinstance(field.kind, Union):
+                tag = field.kind.tag(value)
+                builder.PrependSlot(number_types.Uint8Flags, field.id - 1, tag, 0)
+        for field, value in values:
+            if isinstance(field.kind, Scalar):
+                flags = _FLAGS[field.kind.dtype.char]
+                builder.PrependSlot(flags, field.id, flags.py_type(value), field.default)
+        return int(builder.EndObject())
+
+    def _reference(self, field: Field, value: Any) -> int:
+        match field.kind:
+            case String():
+                return int(self._builder.CreateString(value))
+            case ScalarVector(dtype):
+                return self._array(np.array(value, dtype), dtype.itemsize)
+            case ArrayVector(dtype, align):
+                if np.asarray(value).dtype != dtype:
+                    raise TypeError(f"{field.name} holds {dtype}, not {np.asarray(value).dtype}")
+                return self._array(value, align)
+            case Child() | Union():
+                return self.table(value)
+            case ChildVector():
+                return self._children([self.table(record) for record in value])
+        raise TypeError(f"{field.name}: no way to write {field.kind!r}")
+
+    def _array(self, values: NDArray[Any], align: int) -> int:
+        builder = self._builder
+        builder.StartVector(values.itemsize, len(values), align)
+        end = builder.head
+        builder.head = end - values.nbytes
+        with memoryview(builder.Bytes) as content:  # a slice of the bytearray would copy twice
+            content[builder.head : end] = np.ascontiguousarray(values).view(UINT8).data
+        return int(builder.EndVector())
+
+    def _children(self, offsets: list[int]) -> int:
+        self._builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            self._builder.PrependUOffsetTRelative(offset)
+        return int(self._builder.EndVector())
+
+
+def _is_default(field: Field, value: Any) -> bool:
+    return value is None or (isinstance(value, tuple) and value == field.default == ())
