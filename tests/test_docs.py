@@ -16,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+import delegraph.cli.exit_codes
 import delegraph.errors
 from delegraph.plugins import PluginState, hookspecs
 
@@ -95,7 +96,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
     [pytest.param(*c, id=f"{page_name(p)}: {c[0]}") for p in PAGES for c in commands(p)],
 )
 def test_command_prints_what_the_page_shows(command: str, output: str) -> None:
-    """Compare outputs; ``...`` on a page stands for anything, runs of blanks count as one."""
+    """Compare outputs without their blanks; ``...`` on a page stands for anything."""
     run = subprocess.run(
         [sys.executable, "-m", "delegraph.cli", *shlex.split(command)[1:]],
         cwd=ROOT,
@@ -107,8 +108,8 @@ def test_command_prints_what_the_page_shows(command: str, output: str) -> None:
     )
     printed = run.stdout + run.stderr
     if output.strip():
-        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        assert doctest.OutputChecker().check_output(output, printed, flags), printed
+        expected, got = ("".join(text.split()) for text in (output, printed))
+        assert doctest.OutputChecker().check_output(expected, got, doctest.ELLIPSIS), printed
     else:
         assert run.returncode == 0, printed
 
@@ -193,6 +194,16 @@ def test_hooks_page_explains_every_hook_and_plugin_state() -> None:
         assert f"## `{hook}() -> " in page
     for state in PluginState:
         assert f"| `{state.value}` |" in page
+
+
+def test_command_line_page_explains_every_command_and_exit_code() -> None:
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    for command in delegraph.cli.COMMANDS:
+        assert f"## `delegraph {command}" in page
+    codes = re.findall(r"^  (\d)  (.*)$", delegraph.cli.exit_codes.EPILOG, re.MULTILINE)
+    assert [code for code, _ in codes] == ["0", "1", "2", "3"]
+    for code, meaning in codes:
+        assert f"| {code} | {meaning} |" in page
 
 
 def load_script(path: Path) -> ModuleType:

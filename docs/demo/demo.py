@@ -33,11 +33,10 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from delegraph import Interpreter
+from delegraph import Interpreter, Placement
 from delegraph.delegation import (
     GraphInfo,
     NodeInfo,
-    Placement,
     partition_graph_into_independent_node_subsets,
 )
 from delegraph.errors import DelegraphError
@@ -163,8 +162,9 @@ def show_digits(console: Console, delegates: list[str]) -> None:
         for image in images:  # the trials take turns, so that a busy machine is unfair to none
             for trial in trials:
                 trial.classify(image)
-        draw_digits(console, images, labels, trials[0])
-        console.print(results_table(trials, labels))
+        if trials:
+            draw_digits(console, images, labels, trials[0])
+            console.print(results_table(trials, labels))
         for failure in failures:
             console.print(f"  [red]{escape(failure)}[/]")
         for delegate in delegates:
