@@ -116,7 +116,10 @@ def _scale(tensor: TensorSummary) -> str:
         return ""
     if tensor.channels is not None:
         return f"{tensor.channels} scales, one a channel"
-    return f"{tensor.scale:.8g} * (q - {tensor.zero_point})"
+    if not tensor.zero_point:
+        return f"{tensor.scale:.8g} * q"
+    sign = "-" if tensor.zero_point > 0 else "+"
+    return f"{tensor.scale:.8g} * (q {sign} {abs(tensor.zero_point)})"
 
 
 def _names(tensors: dict[str, int]) -> str:

@@ -54,8 +54,16 @@ def print_table(
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
-    if table.row_count:
-        out.print(Padding(table, (0, 0, 0, indent), expand=False))
+    if not table.row_count:
+        return
+    shown = Padding(table, (0, 0, 0, indent), expand=False)
+    if out.is_terminal:
+        out.print(shown)
+        return
+    with out.capture() as capture:
+        out.print(shown)
+    for line in capture.get().splitlines():
+        print(line.rstrip())  # rich fills lines up with blanks
 
 
 def heading(out: Console, text: str) -> None:

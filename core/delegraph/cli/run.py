@@ -151,15 +151,13 @@ def _texts(
         if signature.subgraph_index == 0:
             names.update(signature.inputs)
     names.update({entry["name"]: entry["index"] for entry in details})
+    known = ", ".join(repr(entry["name"]) for entry in details)
     texts: dict[int, str] = {}
     for text in given:
         name, value = _split(text, names)
         if name is None:
-            if len(details) != 1:
-                raise click.UsageError(
-                    f"--input {text!r} names none of the inputs: "
-                    + ", ".join(repr(entry["name"]) for entry in details)
-                )
+            if len(details) != 1 or ("=" in text and not Path(text).exists()):
+                raise click.UsageError(f"--input {text!r} names none of the inputs: {known}")
             name = "0"
         if names[name] in texts:
             raise click.UsageError(f"input {name!r} is given twice")
