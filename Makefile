@@ -30,6 +30,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy docs/demo/demo.py docs/demo/make_sines.py docs/generate_operators.py
 	$(BIN)/lint-imports --no-logo
 
 clean:

@@ -12,7 +12,6 @@ beside this file made the models.
 
 from __future__ import annotations
 
-import os
 import shutil
 import statistics
 import sys
@@ -287,8 +286,8 @@ def quantize(values: NDArray[np.float32], details: dict[str, Any]) -> NDArray[An
     if scale == 0:
         return values
     limits = np.iinfo(details["dtype"])
-    stored = np.rint(values / scale) + zero_point
-    return stored.clip(limits.min, limits.max).astype(details["dtype"])
+    stored = np.clip(np.rint(values / scale) + zero_point, limits.min, limits.max)
+    return stored.astype(limits.dtype)
 
 
 def dequantize(values: NDArray[Any], details: dict[str, Any]) -> NDArray[np.float32]:
@@ -319,11 +318,7 @@ def plain_table(*headings: str) -> Table:
 
 def show_what_next(console: Console) -> None:
     """Print what to type for a model of one's own."""
-    command = Path(sys.prefix) / "bin" / "delegraph"
-    if (on_path := shutil.which("delegraph")) and Path(on_path).samefile(command):
-        command = Path("delegraph")
-    else:
-        command = Path(os.path.relpath(command))
+    command = how_to_call_delegraph()
     console.rule("[bold]Now with your own model[/]", align="left")
     for line, meaning in (
         ("run your.tflite --delegate add_sub", "run it and print the outputs"),
@@ -333,6 +328,15 @@ def show_what_next(console: Console) -> None:
     ):
         console.print(f"  [bold]{command} {line:<40}[/] # {meaning}", soft_wrap=True)
     console.print("  Write your own delegate: docs/first-delegate.md")
+
+
+def how_to_call_delegraph() -> Path:
+    """Return the command as one types it here: by name when that is found, else by its place."""
+    command = Path(sys.executable).parent / "delegraph"
+    on_path = shutil.which("delegraph")
+    if on_path is not None and Path(on_path) == command:
+        return Path("delegraph")
+    return command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
 
 
 if __name__ == "__main__":
