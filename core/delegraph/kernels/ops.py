@@ -2,12 +2,14 @@
 
 from delegraph.kernels import (  # noqa: F401 - registers kernels
     arithmetic,
+    bidirectional_sequence_lstm,
     comparison,
     complex_numbers,
     composite,
     concatenation,
     control_flow,
     conv,
+    depthwise_conv,
     detection_postprocess,
     dynamic_update_slice,
     gather,
@@ -21,6 +23,7 @@ from delegraph.kernels import (  # noqa: F401 - registers kernels
     reshape,
     resize,
     reverse,
+    rnn,
     scatter,
     segment_sum,
     shape,

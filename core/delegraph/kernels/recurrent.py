@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor
+from delegraph.kernels.checks import option
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 
 Array = NDArray[Any]
@@ -77,6 +78,69 @@ def sequence_eval(directions: Sequence[Direction], time_major: bool) -> Eval:
             direction.run(time_major)
 
     return run
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a bidirectional layer has once for each direction.
+
+    Attributes:
+        cell: returns the cell; called at each invoke.
+        states: variable tensors; the first is the output state.
+        n_output: length of the output state.
+    """
+
+    cell: Callable[[], Cell]
+    states: tuple[Tensor, ...]
+    n_output: int
+
+
+def bidirectional_eval(
+    context: OpContext,
+    node: Node,
+    x: Tensor,
+    aux_input: Tensor | None,
+    forward: Pass,
+    backward: Pass,
+    *,
+    has_aux_weights: bool,
+) -> Eval:
+    """Size a bidirectional layer's outputs and return its eval.
+
+    Layers are stacked in one of two ways. With cross links, both passes see both inputs. Without,
+    there are no weights for the second input, and it takes the first one's place backwards.
+
+    Args:
+        context: the subgraph's.
+        node: its options say whether outputs are merged and time is the first axis.
+        x: the first input.
+        aux_input: the second input, or None.
+        forward: the pass from the first time step to the last.
+        backward: the other one.
+        has_aux_weights: whether the cells have weights for the second input.
+
+    Raises:
+        OperatorError: the inputs differ in batch or time.
+    """
+    if aux_input is not None:
+        require_shape(aux_input, (*x.shape[:2], *aux_input.shape[2:]))
+    x_backward, aux = (x, aux_input) if has_aux_weights or aux_input is None else (aux_input, None)
+    time_major = bool(option(node, "time_major", False))
+    y = output_tensor(context, node, 0)
+    if option(node, "merge_outputs", False):
+        context.resize_tensor(y, (*x.shape[:2], forward.n_output + backward.n_output))
+        y_backward, offset = y, forward.n_output
+    else:
+        y_backward, offset = output_tensor(context, node, 1), 0
+        context.resize_tensor(y, (*x.shape[:2], forward.n_output))
+        context.resize_tensor(y_backward, (*x.shape[:2], backward.n_output))
+    return sequence_eval(
+        (
+            Direction(forward.cell, x, aux, forward.states, y),
+            Direction(backward.cell, x_backward, aux, backward.states, y_backward, offset, True),
+        ),
+        time_major,
+    )
 
 
 def bound_cell(make: Callable[[], Cell], weights: Iterable[Tensor]) -> Callable[[], Cell]:
