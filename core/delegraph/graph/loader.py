@@ -13,6 +13,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -121,40 +122,53 @@ def _subgraph(
     inputs, outputs = record.inputs or (), record.outputs or ()
     require_tensors(inputs, len(tensors), f"subgraph {index} inputs")
     require_tensors(outputs, len(tensors), f"subgraph {index} outputs")
+    _require_operators(record.operators or (), len(codes), len(tensors), index)
     operators = tuple(
-        _operator(index, i, operator, codes, len(tensors))
-        for i, operator in enumerate(record.operators or ())
+        _operator(i, operator, codes) for i, operator in enumerate(record.operators or ())
     )
     return SubgraphSpec(index, record.name or "", tensors, operators, inputs, outputs)
 
 
-def _operator(
-    subgraph: int,
-    index: int,
-    record: tables.Operator,
-    codes: Sequence[_OperatorType],
-    num_tensors: int,
-) -> Operator:
-    if record.opcode_index >= len(codes):
+def _require_operators(
+    records: Sequence[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
+) -> None:
+    """Raise an error unless the operator codes and tensors of all operators exist."""
+    lists = ((r.inputs or (), r.outputs or (), r.intermediates or ()) for r in records)
+    indices = np.fromiter(chain.from_iterable(chain.from_iterable(lists)), np.int64)
+    opcodes = np.fromiter((r.opcode_index for r in records), np.int64, len(records))
+    if (opcodes >= num_codes).any():
+        index = int(np.argmax(opcodes >= num_codes))
         raise MalformedModelError(
             f"subgraph {subgraph} operator {index}: Missing registration for opcode_index "
-            f"{record.opcode_index}; the model has {len(codes)} operator codes"
+            f"{opcodes[index]}; the model has {num_codes} operator codes"
         )
-    name, builtin, version, options_table = codes[record.opcode_index]
-    inputs, outputs = record.inputs or (), record.outputs or ()
-    intermediates = record.intermediates or ()
-    for indices in (inputs, outputs, intermediates):
-        if indices and (min(indices) < -1 or max(indices) >= num_tensors):
-            require_tensors(indices, num_tensors, f"subgraph {subgraph} operator {index} ({name})")
-    options = record.builtin_options
+    if len(indices) and (indices.min() < -1 or indices.max() >= num_tensors):
+        for i, r in enumerate(records):
+            where = f"subgraph {subgraph} operator {i}"
+            for tensors in (r.inputs or (), r.outputs or (), r.intermediates or ()):
+                require_tensors(tensors, num_tensors, where)
+
+
+def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType]) -> Operator:
+    opcode, inputs, outputs, options, custom_options, _, _, intermediates, _, _, options_2, _ = (
+        record
+    )
+    name, builtin, version, options_table = codes[opcode]
     if options is None:
-        options = record.builtin_options_2
+        options = options_2
     if type(options) is not options_table:
         options = None  # as the official runtime does with options of another operator
     return Operator(
-        index, name, builtin, version, inputs, outputs, intermediates, options,
-        record.custom_options,
-    )  # fmt: skip
+        index,
+        name,
+        builtin,
+        version,
+        inputs or (),
+        outputs or (),
+        intermediates or (),
+        options,
+        custom_options,
+    )
 
 
 def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:

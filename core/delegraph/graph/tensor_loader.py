@@ -36,6 +36,7 @@ class TensorLoader:
         self._subgraph = subgraph
         self._records = records
         self._buffers = buffers
+        self._known_sizes: dict[tuple[TensorType, tuple[int, ...]], int] = {}
 
     def load(self) -> tuple[TensorSpec, ...]:
         """Return the specs, in file order.
@@ -46,71 +47,77 @@ class TensorLoader:
         return tuple(self._spec(index, record) for index, record in enumerate(self._records))
 
     def _spec(self, index: int, record: tables.Tensor) -> TensorSpec:
-        shape = record.shape or ()
-        signature = record.shape_signature
-        quantization, sparsity = record.quantization, None
-        data = self._data(index, record) if record.buffer else None
-        self._check_size(index, record, data)
-        if data is not None and record.sparsity is not None:
-            sparsity = self._sparsity(index, record.sparsity)
+        (shape, kind, buffer, name, quantization, is_variable, sparsity, signature, has_rank,
+         _, external_buffer) = record  # fmt: skip
+        shape = shape or ()
+        required = self._required_bytes(index, kind, shape)
+        data = self._constant(index, record, required) if buffer else None
         return TensorSpec(
             index,
-            record.name or "",
-            record.type,
+            name or "",
+            kind,
             shape,
             signature or shape,
             data,
-            record.is_variable,
+            is_variable,
             None if quantization is None else self._quantization(index, quantization, shape),
-            sparsity,
-            record.has_rank,
-            record.buffer,
-            record.external_buffer,
+            None if data is None or sparsity is None else self._sparsity(index, sparsity),
+            has_rank,
+            buffer,
+            external_buffer,
         )
 
     def _fault(self, index: int, what: str) -> MalformedModelError:
         name = self._records[index].name or ""
         return MalformedModelError(f"subgraph {self._subgraph} tensor {index} ({name!r}): {what}")
 
-    def _data(self, index: int, record: tables.Tensor) -> NDArray[np.uint8] | None:
-        """Return the bytes of a constant; None when its buffer has none."""
-        if record.buffer >= len(self._buffers):
+    def _constant(
+        self, index: int, record: tables.Tensor, required: int
+    ) -> NDArray[np.uint8] | None:
+        """Return the bytes of a constant, at least *required*; None when its buffer has none."""
+        data = self._buffer(index, record.buffer)
+        if data is None:
+            return None
+        if record.is_variable or record.external_buffer:
+            raise self._fault(index, "is a variable tensor with buffer or external buffer")
+        if len(data) < required and record.sparsity is None:
             raise self._fault(
                 index,
-                f"specifies out of range buffer {record.buffer} "
-                f"(only {len(self._buffers)} buffers)",
+                f"is invalidly specified in schema: its constant has {len(data)} bytes, shape "
+                f"{record.shape} of {record.type.name} takes {required}",
             )
-        data = self._buffers[record.buffer].data
-        if data is not None and (record.is_variable or record.external_buffer):
-            raise self._fault(index, "is a variable tensor with buffer or external buffer")
         return data
 
-    def _check_size(
-        self, index: int, record: tables.Tensor, data: NDArray[np.uint8] | None
-    ) -> None:
-        """Raise an error unless the size is known and the constant has enough bytes."""
-        if record.type in OBJECT_TYPES:
-            if record.is_variable and record.type == TensorType.STRING:
-                raise self._fault(index, "String variable tensor isn't supported.")
-            return
-        if record.type not in NUMPY_DTYPES:
-            raise self._fault(index, f"Unsupported data type {record.type:d} in tensor")
-        shape = record.shape or ()
+    def _buffer(self, index: int, buffer: int) -> NDArray[np.uint8] | None:
+        if buffer >= len(self._buffers):
+            count = len(self._buffers)
+            raise self._fault(
+                index, f"specifies out of range buffer {buffer} (only {count} buffers)"
+            )
+        return self._buffers[buffer].data
+
+    def _required_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
+        """Return the bytes of a dense tensor; most tensors of a model share a few shapes."""
+        required = self._known_sizes.get((kind, shape))
+        if required is None:
+            required = self._known_sizes[kind, shape] = self._dense_bytes(index, kind, shape)
+        return required
+
+    def _dense_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
+        if kind in OBJECT_TYPES:
+            return 0
+        if kind not in NUMPY_DTYPES:
+            raise self._fault(index, f"Unsupported data type {kind:d} in tensor")
         if shape and min(shape) < 0:
             raise self._fault(
                 index, f"BytesRequired number of elements overflowed, the shape is {shape}"
             )
-        required = byte_size(record.type, shape)
+        required = byte_size(kind, shape)
         if required > _MAX_BYTES:
             raise self._fault(
                 index, f"BytesRequired number of bytes overflowed, the shape is {shape}"
             )
-        if data is not None and record.sparsity is None and len(data) < required:
-            raise self._fault(
-                index,
-                f"is invalidly specified in schema: its constant has {len(data)} bytes, shape "
-                f"{shape} of {record.type.name} takes {required}",
-            )
+        return required
 
     def _quantization(
         self, index: int, record: tables.QuantizationParameters, shape: tuple[int, ...]
@@ -161,7 +168,7 @@ class TensorLoader:
             raise self._fault(index, f"blockwise scales tensor {record.scales} is out of range")
         source = self._records[record.scales]
         dtype = NUMPY_DTYPES.get(source.type)
-        data = self._data(record.scales, source) if source.buffer else None
+        data = self._buffer(record.scales, source.buffer) if source.buffer else None
         if data is None or dtype is None or dtype.kind != "f" or record.block_size <= 0:
             raise self._fault(
                 index,

@@ -55,8 +55,10 @@ class Flatbuffer:
         Raises:
             MalformedModelError: one of them is not inside the file.
         """
-        fits = (positions >= 0) & (positions <= self.size - dtype.itemsize)
-        self.require(fits, positions, where, "lies outside of the file")
+        last = self.size - dtype.itemsize
+        if len(positions) and (positions.min() < 0 or positions.max() > last):
+            fits = (positions >= 0) & (positions <= last)
+            self.require(fits, positions, where, "lies outside of the file")
         return self._at_every_byte(dtype)[positions]
 
     def follow(self, slots: Positions, where: str) -> Positions:
@@ -75,25 +77,6 @@ class Flatbuffer:
         fits = lengths * itemsize <= self.size - starts
         self.require(fits, heads, where, "has more items than the file can hold")
         return starts, lengths
-
-    def vtables(self, tables: Positions, where: str) -> tuple[Positions, NDArray[np.int64]]:
-        """Return position and size in bytes of each table's vtable."""
-        vtables = tables - self.values(INT32, tables, where)
-        sizes = self.values(UINT16, vtables, f"vtable of {where}").astype(np.int64)
-        fits = (sizes >= 4) & (sizes % 2 == 0) & (vtables + sizes <= self.size)
-        self.require(fits, tables, where, "has a damaged vtable")
-        return vtables, sizes
-
-    def fields(
-        self, tables: Positions, vtables: Positions, sizes: NDArray[np.int64], field_id: int
-    ) -> Positions:
-        """Return the position of a field in each table, 0 where the table lacks it."""
-        entry = 4 + 2 * field_id
-        known = sizes > entry
-        if not known.any():
-            return np.zeros_like(tables)
-        offsets = self._at_every_byte(UINT16)[np.where(known, vtables + entry, 0)]
-        return np.where(known & (offsets > 0), tables + offsets, 0)
 
     def count_tables(self, count: int, where: str) -> None:
         """Take *count* tables from what the file may hold."""
@@ -128,6 +111,44 @@ class Flatbuffer:
         """Return a view whose item ``i`` is the primitive that starts at byte ``i``."""
         count = max(0, self.size - dtype.itemsize + 1)
         return np.ndarray((count,), dtype, self.content.data, 0, (1,))
+
+
+class Rows:
+    """Tables of one type, and where their fields are.
+
+    Tables that hold the same fields share a vtable, so there are few to look at.
+
+    Attributes:
+        positions: of the tables.
+    """
+
+    def __init__(self, file: Flatbuffer, positions: Positions, where: str) -> None:
+        """Find the vtables.
+
+        Raises:
+            MalformedModelError: a vtable is damaged or not inside the file.
+        """
+        self.positions = positions
+        self._file = file
+        vtables = positions - file.values(INT32, positions, where)
+        self._vtables, self._vtable_of_row = np.unique(vtables, return_inverse=True)
+        where = f"vtable of {where}"
+        self._sizes = file.values(UINT16, self._vtables, where).astype(np.int64)
+        fits = (self._sizes >= 4) & (self._sizes % 2 == 0)
+        fits &= self._vtables + self._sizes <= file.size
+        file.require(fits, self._vtables, where, "is damaged")
+
+    def field(self, field_id: int, where: str) -> Positions:
+        """Return the position of a field in each table, 0 where the table lacks it."""
+        entry = 4 + 2 * field_id
+        known = self._sizes > entry
+        offsets = np.zeros(len(self._vtables), np.int64)
+        offsets[known] = self._file.values(UINT16, self._vtables[known] + entry, where)
+        if not offsets.any():
+            return np.zeros_like(self.positions)
+        of_row = offsets[self._vtable_of_row]
+        found = self.positions + of_row
+        return found if offsets.all() else np.where(of_row > 0, found, 0)
 
 
 def _malformed(fault: str) -> MalformedModelError:

@@ -14,14 +14,14 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, repeat, starmap
+from itertools import chain, pairwise, repeat, starmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
-from delegraph.schema.flatbuffer import NOT_A_FLATBUFFER, Flatbuffer, Positions
+from delegraph.schema.flatbuffer import NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
 from delegraph.schema.table import (
     UINT8,
     ArrayVector,
@@ -140,15 +140,15 @@ class _Reader:
 
     def _block(self, table: type[Table], positions: Positions) -> Iterable[Table]:
         name = table.__name__
-        vtables, sizes = self._file.vtables(positions, name)
+        rows = Rows(self._file, positions, name)
         if not table.FIELDS:
             return repeat(table(), len(positions))
         columns = []
         for field in table.FIELDS:
-            at = self._file.fields(positions, vtables, sizes, field.id)
             where = f"{name}.{field.name}"
+            at = rows.field(field.id, where)
             if isinstance(field.kind, Union):
-                tags_at = self._file.fields(positions, vtables, sizes, field.id - 1)
+                tags_at = rows.field(field.id - 1, where)
                 columns.append(self._unions(field.kind, tags_at, at, where))
             else:
                 columns.append(self._column(field, at, where))
@@ -248,8 +248,8 @@ def _split(items: list[Any], ends: list[int]) -> list[tuple[Any, ...]]:
     >>> _split([1, 2, 3], [2, 2, 3])
     [(1, 2), (), (3,)]
     """
-    starts = [0, *ends]
-    return [tuple(items[start:end]) for start, end in zip(starts, ends, strict=False)]
+    together = tuple(items)  # its slices are tuples
+    return [together[start:end] for start, end in pairwise((0, *ends))]
 
 
 def _members(numbers: list[Any], enum: Any) -> list[Any]:
