@@ -68,10 +68,7 @@ def integer_weights(
     """
     columns = np.ascontiguousarray(weight.reshape(len(weight), -1).T)  # [K, O]
     sums = columns.sum(axis=0, dtype=np.int64)
-    bound = np.inf
-    if is_fixed:
-        totals = np.abs(columns).sum(axis=0, dtype=np.int64)
-        bound = float(totals.max(initial=0)) * _LARGEST[np.dtype(input_dtype)]
+    bound = column_bound(columns, input_dtype) if is_fixed else np.inf
     matrix = columns.astype(exact_float(bound))
     return IntegerWeights(split_groups(matrix, groups), sums, bound)
 
@@ -79,6 +76,17 @@ def integer_weights(
 def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
     """Return ``[K, O]`` as one ``[K, O / groups]`` for each group."""
     return tuple(np.split(matrix, groups, axis=1))
+
+
+def column_bound(weight: NDArray[Any], input_dtype: np.dtype[Any]) -> float:
+    """Return what no product with integers of *input_dtype* exceeds in magnitude.
+
+    Args:
+        weight: ``[..., O]``, centred integers, summed over all axes but the last.
+        input_dtype: uint8, int8 or int16.
+    """
+    totals = np.abs(weight.reshape(-1, weight.shape[-1])).sum(axis=0, dtype=np.int64)
+    return float(totals.max(initial=0)) * _LARGEST[np.dtype(input_dtype)]
 
 
 def exact_float(bound: float) -> np.dtype[Any]:

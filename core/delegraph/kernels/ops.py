@@ -33,6 +33,7 @@ from delegraph.kernels import (  # noqa: F401 - registers kernels
     sparse,
     split,
     strided_slice,
+    svdf,
     tile,
     topk,
     transpose,

@@ -23,11 +23,12 @@ def stored_integers(weight: Tensor) -> NDArray[Any]:
     return data
 
 
-def centred_integers(weight: Tensor) -> NDArray[np.int16]:
-    """Return stored integers minus the zero point, in the weight's shape: int16 (or int32)."""
+def centred_integers(weight: Tensor) -> NDArray[Any]:
+    """Return stored integers minus the zero point, in its shape: int16 or int32."""
     integers = stored_integers(weight)
     wide = np.int32 if weight.type == TensorType.INT16 else np.int16
-    return np.subtract(integers, weight.zero_point, dtype=wide)
+    centred: NDArray[Any] = np.subtract(integers, weight.zero_point, dtype=wide)
+    return centred
 
 
 def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Callable[[], T]:

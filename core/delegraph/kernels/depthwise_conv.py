@@ -1,0 +1,218 @@
+"""DEPTHWISE_CONV_2D: every channel has filters of its own.
+
+Source:
+    Prepare, EvalFloat, EvalQuantized, EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8 and
+    EvalHybridPerChannel, tflite/kernels/depthwise_conv.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.activation import (
+    BiasClamp,
+    float_activation_range,
+    quantized_activation_range,
+)
+from delegraph.kernels.checks import require_type
+from delegraph.kernels.convolution_scale import affine_quantization, is_in_scalar_tail, scaling_of
+from delegraph.kernels.depthwise_taps import DepthwiseTaps
+from delegraph.kernels.exact_matmul import column_bound, exact_float
+from delegraph.kernels.hybrid import HybridWeights, quantize_asymmetric
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.padding import Window, windows_2d
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.kernels.requantize import Requantize
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import (
+    bias_or_zeros,
+    centred_integers,
+    once_if_constant,
+    stored_integers,
+)
+from delegraph.schema.enums import TensorType
+
+_FILTER_TYPES = {
+    TensorType.FLOAT32: (TensorType.FLOAT32, TensorType.INT8),
+    TensorType.UINT8: (TensorType.UINT8,),
+    TensorType.INT8: (TensorType.INT8, TensorType.INT4),
+    TensorType.INT16: (TensorType.INT8,),
+}
+_BIAS_TYPES = {
+    TensorType.FLOAT32: (TensorType.FLOAT32,),
+    TensorType.UINT8: (TensorType.INT32,),
+    TensorType.INT8: (TensorType.INT32,),
+    TensorType.INT16: (TensorType.INT64,),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Depthwise:
+    """A checked node."""
+
+    x: Tensor  # [N, H, W, C]
+    weight: Tensor  # [1, KH, KW, O]
+    bias: Tensor | None  # [O]
+    y: Tensor  # [N, OH, OW, O]
+    windows: tuple[Window, Window]
+    activation: int
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[3]
+
+    @property
+    def is_fixed(self) -> bool:
+        return all(t is None or t.is_constant_or_persistent for t in (self.weight, self.bias))
+
+    def taps(self, context: OpContext, dtype: np.dtype[Any]) -> DepthwiseTaps:
+        channels = self.x.shape[3]
+        return DepthwiseTaps(context, self.windows, channels, self.outputs // channels, dtype)
+
+    def images(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Yield each image, ``[H, W, C]``, with its result, ``[OH, OW * O]``."""
+        down, across = self.windows
+        shape = (-1, down.output, across.output * self.outputs)
+        return zip(self.x.data, self.y.data.reshape(shape), strict=True)
+
+
+@kernel("DEPTHWISE_CONV_2D", versions=(1, 7))
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of a DEPTHWISE_CONV_2D node.
+
+    Float, quantized (uint8; int8 and int16 activations with per-channel weights) and hybrid (float
+    activations, int8 weights), with strides, dilation, depth multiplier and a fused clamp.
+
+    Raises:
+        OperatorError: types, shapes or quantization that the official kernel refuses as well.
+    """
+    conv = _check(context, node)
+    sizes = (window.output for window in conv.windows)
+    context.resize_tensor(conv.y, (conv.x.shape[0], *sizes, conv.outputs))
+    if conv.x.type != TensorType.FLOAT32:
+        return _quantized(context, conv)
+    if conv.weight.type != TensorType.FLOAT32:
+        return _hybrid(context, conv)
+    return _float(context, conv)
+
+
+def _check(context: OpContext, node: Node) -> _Depthwise:
+    if len(node.inputs) not in (2, 3):
+        raise OperatorError(f"{len(node.inputs)} inputs, expected input, filter and maybe bias")
+    x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    bias, y = optional_input(context, node, 2), output_tensor(context, node)
+    if len(x.shape) != 4 or len(weight.shape) != 4 or weight.shape[0] != 1:
+        raise OperatorError(
+            f"input is {list(x.shape)} and filter {list(weight.shape)}, "
+            "expected [N, H, W, C] and [1, H, W, O]"
+        )
+    require_type(x, tuple(_FILTER_TYPES))
+    require_type(y, (x.type,))
+    require_type(weight, _FILTER_TYPES[x.type])
+    if x.shape[3] == 0 or weight.shape[3] % x.shape[3]:
+        raise OperatorError(
+            f"filter has {weight.shape[3]} outputs, expected a multiple of {x.shape[3]} channels"
+        )
+    if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
+        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
+    if bias is not None:
+        _check_bias(x, weight, bias)
+    windows = windows_2d(node.options, x.shape, weight.shape[1:3], dilated=True)
+    return _Depthwise(x, weight, bias, y, windows, node.options.fused_activation_function)
+
+
+def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
+    require_type(bias, _BIAS_TYPES[x.type])
+    if bias.zero_point:
+        raise OperatorError(f"bias zero point is {bias.zero_point}, expected 0")
+    if bias.shape != weight.shape[3:]:
+        raise OperatorError(f"bias is {list(bias.shape)}, expected [{weight.shape[3]}]")
+
+
+def _float(context: OpContext, conv: _Depthwise) -> Eval:
+    taps = conv.taps(context, conv.x.dtype)
+    clamp_range = float_activation_range(conv.activation)
+    weights = once_if_constant(lambda: taps.arrange(conv.weight.data[0]), conv.weight)
+    add_bias = once_if_constant(
+        lambda: BiasClamp(bias_or_zeros(conv.bias, conv.outputs, np.float32), *clamp_range),
+        conv.bias,
+    )
+
+    def evaluate() -> None:
+        current, finish = weights(), add_bias()
+        for image, result in conv.images():
+            for rows, sums in taps.tiles(image, current):
+                np.copyto(result[rows], sums)
+                finish(result[rows])
+
+    return evaluate
+
+
+def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
+    x, y = conv.x, conv.y
+    away = is_in_scalar_tail(conv.outputs) if x.type == TensorType.INT8 else True
+    scaling = scaling_of(x, conv.weight, conv.bias, y, halves_away=away)
+    low, high = quantized_activation_range(conv.activation, y)
+    bound = column_bound(centred_integers(conv.weight), x.dtype) if conv.is_fixed else np.inf
+    taps = conv.taps(context, exact_float(bound))
+
+    def plan() -> tuple[list[NDArray[Any]], Requantize]:
+        weight = centred_integers(conv.weight)[0]
+        sums = weight.sum(axis=(0, 1), dtype=np.int64)
+        offset = bias_or_zeros(conv.bias, conv.outputs, np.int64) - x.zero_point * sums
+        requantize = Requantize(context, scaling, offset, bound, y.zero_point, low, high, y.dtype)
+        return taps.arrange(weight.astype(exact_float(bound))), requantize
+
+    planned = once_if_constant(plan, conv.weight, conv.bias)
+
+    def evaluate() -> None:
+        weights, requantize = planned()
+        for image, result in conv.images():
+            for rows, sums in taps.tiles(image, weights, x.zero_point):
+                requantize(sums.reshape(-1, conv.outputs), result[rows].reshape(-1, conv.outputs))
+
+    return evaluate
+
+
+def _hybrid(context: OpContext, conv: _Depthwise) -> Eval:
+    quantization = affine_quantization(conv.weight, "the filter")
+    if len(quantization.scales) != conv.weight.shape[quantization.quantized_dimension]:
+        raise OperatorError(
+            f"filter has {len(quantization.scales)} scales, expected one for each output channel"
+        )
+    scales = np.broadcast_to(quantization.scales.astype(np.float32), (conv.outputs,))
+    clamp_range = float_activation_range(conv.activation)
+    taps = conv.taps(context, conv.x.dtype)
+    quantized = context.scratch(conv.x.shape[1:], np.float32)
+
+    def plan() -> HybridWeights:
+        weight = stored_integers(conv.weight)[0]
+        bias = bias_or_zeros(conv.bias, conv.outputs, np.float32)
+        arranged = tuple(taps.arrange(weight.astype(np.float32)))
+        sums = weight.sum(axis=(0, 1), dtype=np.int64)
+        return HybridWeights(arranged, sums, scales, bias, *clamp_range)
+
+    planned = once_if_constant(plan, conv.weight, conv.bias)
+
+    def evaluate() -> None:
+        weights = planned()
+        for image, result in conv.images():
+            scale, zero_point = quantize_asymmetric(image, quantized.data)
+            finish = weights.at(scale, zero_point)
+            for rows, sums in taps.tiles(quantized.data, list(weights.matrices), zero_point):
+                finish(sums, result[rows])
+
+    return evaluate
