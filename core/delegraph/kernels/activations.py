@@ -1,0 +1,343 @@
+"""RELU and its kin, LEAKY_RELU, ELU, HARD_SWISH, GELU, LOGISTIC and TANH."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels import sigmoid_int16
+from delegraph.kernels.activation import clamp
+from delegraph.kernels.checks import option, require_scales, require_zero_points
+from delegraph.kernels.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+)
+from delegraph.kernels.lookup_table import Integers, UnaryFunction, in_double, lookup, unary_lookup
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.quantized_arithmetic import power_of_two
+from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.unary import run_transform, run_ufunc, unary_operands
+from delegraph.schema.enums import TensorType
+
+_FLOAT_AND_8_BIT = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
+_FLOAT_AND_QUANTIZED = _FLOAT_AND_8_BIT | {TensorType.INT16}
+_FLOAT_AND_INT8 = {TensorType.FLOAT32, TensorType.INT8}
+
+
+@kernel("RELU", versions=(1, 3))
+def prepare_relu(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RELU: max(x, 0), on float32, uint8, int8 and int16.
+
+    Source:
+        ReluEval, tflite/kernels/activations.cc.
+    """
+    return _relu(context, node, 0.0, np.inf, _FLOAT_AND_QUANTIZED)
+
+
+@kernel("RELU6", versions=(1, 3))
+def prepare_relu6(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RELU6: x clamped to [0, 6]; types as RELU."""
+    return _relu(context, node, 0.0, 6.0, _FLOAT_AND_QUANTIZED)
+
+
+@kernel("RELU_N1_TO_1")
+def prepare_relu_n1_to_1(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RELU_N1_TO_1: x clamped to [-1, 1], on float32, uint8 and int8."""
+    return _relu(context, node, -1.0, 1.0, _FLOAT_AND_8_BIT)
+
+
+@kernel("RELU_0_TO_1")
+def prepare_relu_0_to_1(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RELU_0_TO_1: x clamped to [0, 1], on float32, uint8 and int8."""
+    return _relu(context, node, 0.0, 1.0, _FLOAT_AND_8_BIT)
+
+
+def _relu(
+    context: OpContext, node: Node, low: float, high: float, allowed: set[TensorType]
+) -> Eval:
+    x, y = unary_operands(context, node, allowed)
+    if x.type is not TensorType.FLOAT32:
+        if x.type is TensorType.INT16:
+            require_zero_points(0, x, y)
+        return unary_lookup(x, y, _quantized_relu(x, y, low, high))
+    lower, upper = np.float32(low), np.float32(high)
+
+    def run_above() -> None:
+        np.maximum(x.data, lower, y.data)
+
+    def run_between() -> None:
+        x.data.clip(lower, upper, y.data)
+
+    return run_above if high == np.inf else run_between
+
+
+def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunction:
+    """Return quantized clamping. Source: QuantizedReluX, tflite/kernels/activations.cc."""
+    multiplier, shift = quantize_multiplier(_float32_ratio(x, y))
+    limits = np.iinfo(y.dtype)
+    lower = max(limits.min, y.zero_point + _quantize(low, y))
+    upper = limits.max if high == np.inf else min(limits.max, y.zero_point + _quantize(high, y))
+
+    def function(q: Integers) -> Integers:
+        result = multiply_by_quantized_multiplier(q - x.zero_point, multiplier, shift)
+        return np.clip(result.astype(np.int64) + y.zero_point, lower, upper)
+
+    return function
+
+
+def _quantize(value: float, y: Tensor) -> int:
+    return int(np.round(np.float32(value) / np.float32(y.scale) + np.copysign(1e-9, value)))
+
+
+@kernel("LEAKY_RELU", versions=(1, 2))
+def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LEAKY_RELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
+
+    Source:
+        LeakyReluEval, tflite/kernels/activations.cc.
+    """
+    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
+    alpha = np.float32(option(node, "alpha", 0.0))
+    if x.type is not TensorType.FLOAT32:
+        if x.type is TensorType.INT16:
+            require_zero_points(0, x, y)
+        return unary_lookup(x, y, _quantized_leaky_relu(x, y, alpha))
+    larger = np.maximum if alpha <= 1 else np.minimum  # of x and alpha * x
+
+    def run() -> None:
+        out = y.data
+        np.multiply(x.data, alpha, out)
+        larger(x.data, out, out)
+
+    return run
+
+
+def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: np.float32) -> UnaryFunction:
+    """Return quantized LEAKY_RELU.
+
+    Source:
+        QuantizeLeakyRelu, tflite/kernels/internal/reference/leaky_relu.h.
+    """
+    identity = quantize_multiplier(_float32_ratio(x, y))
+    slope = np.float32(x.scale) * alpha / np.float32(y.scale)
+    sloped = quantize_multiplier(float(abs(slope)))
+    limits = np.iinfo(y.dtype)
+
+    def function(q: Integers) -> Integers:
+        value = q - x.zero_point
+        above = multiply_by_quantized_multiplier(value, *identity).astype(np.int64)
+        below = multiply_by_quantized_multiplier(value, *sloped).astype(np.int64)
+        result = np.where(value >= 0, above, -below if slope < 0 else below)
+        return (result + y.zero_point).clip(limits.min, limits.max)
+
+    return function
+
+
+def _float32_ratio(x: Tensor, y: Tensor) -> float:
+    """Return the scale of *x* over that of *y*, rounded to float32 as the C code does."""
+    require_scales(x, y)
+    return float(np.float32(x.scale) / np.float32(y.scale))
+
+
+@kernel("ELU")
+def prepare_elu(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ELU: x, or exp(x) - 1 below 0, on float32 and int8.
+
+    Source:
+        EluEval, tflite/kernels/activations.cc.
+    """
+    x, y = unary_operands(context, node, _FLOAT_AND_INT8)
+    if x.type is TensorType.INT8:
+        return run_transform(lambda v: np.where(v < 0, in_double(np.expm1)(v), v), x, y)
+
+    def run() -> None:
+        out = y.data
+        np.minimum(x.data, np.float32(0), out)
+        np.expm1(out, out)
+        np.maximum(x.data, out, out)  # exp(x) - 1 >= x everywhere
+
+    return run
+
+
+@kernel("HARD_SWISH")
+def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
+    """Return the eval of HARD_SWISH: x * min(max(x + 3, 0), 6) / 6; float32, uint8 and int8.
+
+    Source:
+        HardSwishEval, tflite/kernels/activations.cc.
+    """
+    x, y = unary_operands(context, node, _FLOAT_AND_8_BIT)
+    if x.type is not TensorType.FLOAT32:
+        return unary_lookup(x, y, _quantized_hard_swish(x, y))
+
+    def run() -> None:
+        out = y.data
+        np.add(x.data, np.float32(3), out)
+        clamp(out, 0, 6)
+        np.multiply(out, x.data, out)
+        np.multiply(out, np.float32(1 / 6), out)
+
+    return run
+
+
+def _quantized_hard_swish(x: Tensor, y: Tensor) -> UnaryFunction:
+    """Return quantized HARD_SWISH, in 16-bit fixed point.
+
+    Raises:
+        OperatorError: the output's scale is too small for the input's.
+
+    Source:
+        HardSwish, tflite/kernels/internal/reference/hard_swish.h.
+    """
+    require_scales(x, y)
+    hires = np.float32(1 / 128) * np.float32(x.scale)
+    multiplier, exponent = _int16_multiplier(float(hires / np.float32(y.scale)))
+    if exponent > 0:
+        raise OperatorError(
+            f"output scale {y.scale} is below 1/128 of input scale {x.scale}, expected more"
+        )
+    relu_multiplier, relu_exponent = _int16_multiplier(float(hires / np.float32(3 / 32768)))
+    limits = np.iinfo(y.dtype)
+
+    def function(q: Integers) -> Integers:
+        value = (q - x.zero_point) << 7
+        preshift = _high_mul(value, multiplier)
+        relu = value
+        if relu_exponent > 0:
+            relu = _saturate(relu << (relu_exponent - 1))
+        relu = _high_mul(relu, relu_multiplier)
+        if relu_exponent > 0:
+            relu = _saturate(relu << 1)
+        elif relu_exponent < 0:
+            relu = rounding_divide_by_pot(relu, -relu_exponent)
+        relu = (relu + (1 << 15)) >> 1
+        product = np.trunc(relu * preshift / (1 << 15)).astype(np.int64)
+        result = rounding_divide_by_pot(product, -exponent) + y.zero_point
+        return result.clip(limits.min, limits.max)
+
+    return function
+
+
+def _int16_multiplier(real: float) -> tuple[int, int]:
+    """Return a Q15 mantissa and a left shift. Source: DownScaleInt32ToInt16Multiplier, common.h."""
+    mantissa, shift = quantize_multiplier(real)
+    return min((mantissa + (1 << 15)) >> 16, 32767), shift
+
+
+def _high_mul(x: Integers, y: int) -> Integers:
+    """Return int16 ``x * y / 2**15``, rounded to nearest."""
+    return _saturate((x * y + (1 << 14)) >> 15)
+
+
+def _saturate(x: Integers) -> Integers:
+    return x.clip(-32768, 32767)
+
+
+@kernel("GELU", versions=(1, 3))
+def prepare_gelu(context: OpContext, node: Node) -> Eval:
+    """Return the eval of GELU, exact or by tanh, on float32, uint8, int8 and int16.
+
+    Source:
+        GeluEval, tflite/kernels/activations.cc; GeluTransform, internal/reference/gelu.h.
+    """
+    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
+    approximate = bool(option(node, "approximate", False))
+    if x.type is not TensorType.FLOAT32:
+        return run_transform(_gelu_by_tanh if approximate else _gelu, x, y)
+    if approximate:
+        return run_ufunc(lambda v, out: np.copyto(out, _gelu_by_tanh(v)), x, y)
+
+    def run() -> None:
+        y.data[...] = 0.5 * x.data * _erfc(x.data * _MINUS_SQRT_HALF)
+
+    return run
+
+
+def _gelu(x: NDArray[Any]) -> NDArray[Any]:
+    erfc = [math.erfc(v) for v in (x * _MINUS_SQRT_HALF).tolist()]
+    return np.asarray(np.float32(0.5) * x * np.array(erfc, x.dtype))
+
+
+def _gelu_by_tanh(x: NDArray[Any]) -> NDArray[Any]:
+    inner = _SQRT_2_OVER_PI * (x + np.float32(0.044715) * x * x * x)
+    return np.asarray(np.float32(0.5) * x * (_ONE + in_double(np.tanh)(inner)))
+
+
+_ONE = np.float32(1)
+_MINUS_SQRT_HALF = np.float32(-math.sqrt(0.5))
+_SQRT_2_OVER_PI = np.float32(math.sqrt(2 / math.pi))
+_ERFC = (
+    -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806,
+    0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277,
+)  # fmt: skip
+
+
+def _erfc(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the complementary error function with a relative error below 1.2e-7, in float64.
+
+    Source:
+        Press et al., Numerical Recipes, section 6.2: a Chebyshev fit in 1 / (1 + |x| / 2).
+    """
+    z = np.abs(x.astype(np.float64))
+    t = 1 / (1 + 0.5 * z)
+    value = t * np.exp(np.polynomial.polynomial.polyval(t, _ERFC) - z * z)
+    return np.asarray(np.where(x >= 0, value, 2 - value))
+
+
+@kernel("LOGISTIC", versions=(1, 3))
+def prepare_logistic(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LOGISTIC: 1 / (1 + exp(-x)), on float32, uint8, int8 and int16.
+
+    Raises:
+        OperatorError: the output's scale is not 1/256 (int16: 1/32768 and zero points of 0).
+
+    Source:
+        SigmoidEval, tflite/kernels/activations.cc.
+    """
+    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
+    if x.type is TensorType.FLOAT32:
+        return run_ufunc(_logistic, x, y)
+    if x.type is TensorType.INT16:
+        _check_int16(x, y)
+        return lookup(x, y, sigmoid_int16.logistic_table(x.scale))
+    if y.scale != 1 / 256:
+        raise OperatorError(f"output scale is {y.scale}, expected 1/256")
+    return run_transform(lambda v: _ONE / (_ONE + in_double(np.exp)(-v)), x, y)
+
+
+def _logistic(x: NDArray[Any], y: NDArray[Any]) -> None:
+    np.negative(x, y)
+    np.exp(y, y)
+    np.add(y, _ONE, y)
+    np.divide(_ONE, y, y)
+
+
+@kernel("TANH", versions=(1, 3))
+def prepare_tanh(context: OpContext, node: Node) -> Eval:
+    """Return the eval of TANH on float32, uint8, int8 and int16.
+
+    Raises:
+        OperatorError: an int16 output's scale is not 1/32768, or a zero point is not 0.
+
+    Source:
+        TanhEval, tflite/kernels/activations.cc.
+    """
+    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
+    if x.type is TensorType.FLOAT32:
+        return run_ufunc(np.tanh, x, y)
+    if x.type is TensorType.INT16:
+        _check_int16(x, y)
+        return lookup(x, y, sigmoid_int16.tanh_table(x.scale))
+    return run_transform(in_double(np.tanh), x, y)
+
+
+def _check_int16(x: Tensor, y: Tensor) -> None:
+    require_zero_points(0, x, y)
+    if power_of_two(y.scale) != -15:
+        raise OperatorError(f"output scale is {y.scale}, expected 1/32768")

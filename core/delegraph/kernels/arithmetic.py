@@ -1,0 +1,167 @@
+"""ADD, SUB, MUL and DIV: the choice between plain and quantized arithmetic, and the plain part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels import quantized_arithmetic as quantized
+from delegraph.kernels.activation import float_activation_range
+from delegraph.kernels.broadcast import broadcast_operands
+from delegraph.kernels.checks import option, require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import are_known, fold_output
+from delegraph.kernels.quantized_add import quantized_add
+from delegraph.kernels.registration import Eval, InPlace, Node, OpContext
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import ActivationFunctionType, TensorType
+
+_EITHER_INPUT = InPlace.INPUT_0 | InPlace.INPUT_1
+_PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
+_EIGHT_BIT = {TensorType.UINT8, TensorType.INT8}
+_QUANTIZED = _EIGHT_BIT | {TensorType.INT16}
+
+
+@kernel("ADD", versions=(1, 6), inplace=_EITHER_INPUT)
+def prepare_add(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ADD: ``y = activation(a + b)``, broadcast.
+
+    float32, int32, int64, int16 without scales; quantized uint8, int8 and int16.
+
+    Source:
+        tflite/kernels/add.cc. Infinite float results stay infinite here; the official kernel clamps
+        them to the largest finite number even without an activation.
+    """
+    a, b, y = _operands(context, node, _PLAIN | _QUANTIZED)
+    if a.type in _PLAIN or (a.type is TensorType.INT16 and a.quantization is None):
+        return _plain(np.add, a, b, y, _activation(node))
+    return quantized_add(context, node, a, b, y)
+
+
+@kernel("SUB", versions=(1, 5), inplace=_EITHER_INPUT)
+def prepare_sub(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SUB: ``y = activation(a - b)``, broadcast.
+
+    float32, int32, int64; quantized uint8, int8 and int16.
+
+    Source:
+        tflite/kernels/sub.cc; infinities as in ADD.
+    """
+    a, b, y = _operands(context, node, _PLAIN | _QUANTIZED)
+    if a.type in _PLAIN:
+        return _plain(np.subtract, a, b, y, _activation(node))
+    return quantized.sub(context, node, a, b, y)
+
+
+@kernel("MUL", versions=(1, 8), inplace=_EITHER_INPUT)
+def prepare_mul(context: OpContext, node: Node) -> Eval:
+    """Return the eval of MUL: ``y = activation(a * b)``, broadcast.
+
+    float32, int32, int64, uint32, complex64, int16 without scales; quantized uint8, int8 and int16;
+    int16 times int16 into uint8 or int8. The product of two constants is computed at once and is a
+    constant for the nodes that follow.
+
+    Source:
+        tflite/kernels/mul.cc; infinities as in ADD.
+    """
+    a, b, y = broadcast_operands(context, node)
+    run = _mul(context, node, a, b, y)
+    return fold_output(context, y, lambda: (y.shape, run)) if are_known((a, b)) else run
+
+
+def _mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    plain = {*_PLAIN, TensorType.UINT32, TensorType.COMPLEX64}
+    if y.type in plain or (y.type is TensorType.INT16 and y.quantization is None):
+        require_same_type(a, y)
+        if y.type is TensorType.COMPLEX64 and _activation(node):
+            raise OperatorError("a fused activation on COMPLEX64, expected none")
+        return _plain(np.multiply, a, b, y, _activation(node))
+    require_type(y, _QUANTIZED)
+    if a.type is TensorType.INT16 and y.type in _EIGHT_BIT:
+        return quantized.mul_int16_to_8_bit(node, a, b, y)
+    require_same_type(a, y)
+    return quantized.mul(context, node, a, b, y)
+
+
+@kernel("DIV", versions=(1, 2), inplace=_EITHER_INPUT)
+def prepare_div(context: OpContext, node: Node) -> Eval:
+    """Return the eval of DIV: ``y = activation(a / b)``, broadcast.
+
+    float32; int32, truncated towards zero; quantized uint8, int8 and int16.
+
+    Source:
+        tflite/kernels/div.cc; infinities as in ADD.
+    """
+    a, b, y = _operands(context, node, {TensorType.FLOAT32, TensorType.INT32} | _QUANTIZED)
+    if a.type is TensorType.FLOAT32:
+        return _plain(np.divide, a, b, y, _activation(node))
+    if a.type is TensorType.INT32:
+        return _integer_division(a, b, y, _activation(node))
+    return quantized.div(context, node, a, b, y)
+
+
+def _operands(
+    context: OpContext, node: Node, allowed: set[TensorType]
+) -> tuple[Tensor, Tensor, Tensor]:
+    a, b, y = broadcast_operands(context, node)
+    require_type(a, allowed)
+    require_same_type(a, y)
+    return a, b, y
+
+
+def _activation(node: Node) -> int:
+    return int(option(node, "fused_activation_function", ActivationFunctionType.NONE))
+
+
+def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
+    """Return the eval of one NumPy operation and a clamp; integers wrap round."""
+    low, high = float_activation_range(activation)
+
+    def run() -> None:
+        operation(a.data, b.data, y.data)
+
+    def run_at_least() -> None:
+        out = y.data
+        operation(a.data, b.data, out)
+        np.maximum(out, lower, out)
+
+    def run_between() -> None:
+        out = y.data
+        operation(a.data, b.data, out)
+        out.clip(lower, upper, out)
+
+    if low == -np.inf:
+        return run
+    lower = y.dtype.type(low)
+    if high == np.inf:
+        return run_at_least
+    upper = y.dtype.type(high)
+    return run_between
+
+
+def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
+    """Return the eval of int32 DIV, which refuses divisors of zero."""
+    low, high = float_activation_range(activation)
+    limits = np.iinfo(y.dtype)
+    lower, upper = int(max(low, limits.min)), int(min(high, limits.max))
+
+    def run() -> None:
+        require_nonzero(b, 0)
+        # Through double, which holds every quotient of int32 closely enough to truncate it rightly.
+        quotient = np.trunc(np.divide(a.data, b.data, dtype=np.float64))
+        y.data[...] = quotient.clip(lower, upper)
+
+    return run
+
+
+def require_nonzero(divisor: Tensor, zero_point: int) -> None:
+    """Check while invoking that no element of *divisor* stands for zero.
+
+    Raises:
+        OperatorError: one does.
+    """
+    if (divisor.data == zero_point).any():
+        raise OperatorError(f"division by zero: tensor {divisor.name!r} holds {zero_point}")

@@ -1,0 +1,124 @@
+"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER and GREATER_EQUAL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.kernels.broadcast import broadcast_operands
+from delegraph.kernels.checks import require_type
+from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.kernels.lookup_table import BinaryFunction, Integers
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.quantized_arithmetic import run_integers
+from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+Comparison = Callable[..., Any]
+
+_ORDERED = {
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.UINT8,
+    TensorType.INT8,
+}
+_EQUATABLE = _ORDERED | {TensorType.BOOL, TensorType.STRING}
+
+
+@kernel("EQUAL", versions=(1, 5))
+def prepare_equal(context: OpContext, node: Node) -> Eval:
+    """Return the eval of EQUAL: ``y = a == b``, broadcast. Source: tflite/kernels/comparisons.cc.
+
+    bool, strings, floats, integers; 8-bit ones and int16 with scales by the value they stand for.
+    """
+    return _prepare(context, node, np.equal, _EQUATABLE, int16_by_value=True)
+
+
+@kernel("NOT_EQUAL", versions=(1, 4))
+def prepare_not_equal(context: OpContext, node: Node) -> Eval:
+    """Return the eval of NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
+    return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
+
+
+@kernel("LESS", versions=(1, 3))
+def prepare_less(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LESS: ``y = a < b``, broadcast. Source: tflite/kernels/comparisons.cc.
+
+    Floats, integers; 8-bit ones by the value they stand for, int16 as stored.
+    """
+    return _prepare(context, node, np.less, _ORDERED)
+
+
+@kernel("LESS_EQUAL", versions=(1, 2))
+def prepare_less_equal(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
+    return _prepare(context, node, np.less_equal, _ORDERED)
+
+
+@kernel("GREATER", versions=(1, 2))
+def prepare_greater(context: OpContext, node: Node) -> Eval:
+    """Return the eval of GREATER: ``y = a > b``, broadcast; types as LESS."""
+    return _prepare(context, node, np.greater, _ORDERED)
+
+
+@kernel("GREATER_EQUAL", versions=(1, 3))
+def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
+    """Return the eval of GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
+    return _prepare(context, node, np.greater_equal, _ORDERED)
+
+
+def _prepare(
+    context: OpContext,
+    node: Node,
+    comparison: Comparison,
+    allowed: set[TensorType],
+    *,
+    int16_by_value: bool = False,
+) -> Eval:
+    a, b, y = broadcast_operands(context, node)
+    require_type(a, allowed)
+    require_type(y, {TensorType.BOOL})
+    by_value = a.dtype.itemsize == 1 and a.type is not TensorType.BOOL
+    if a.type is TensorType.INT16 and int16_by_value:
+        by_value = a.quantization is not None
+    if by_value:
+        return run_integers(context, a, b, y, _scaled(a, b, comparison))
+    if a.type is TensorType.STRING:
+        return _strings(a, b, y, comparison)
+
+    def run() -> None:
+        comparison(a.data, b.data, y.data)
+
+    return run
+
+
+def _strings(a: Tensor, b: Tensor, y: Tensor, comparison: Comparison) -> Eval:
+    def run() -> None:
+        y.data[...] = comparison(a.data, b.data).astype(np.bool_)
+
+    return run
+
+
+def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
+    """Return the comparison of the values that stored integers stand for, in fixed point.
+
+    Source:
+        ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h.
+    """
+    a_scaling, b_scaling = quantize_multiplier(a.scale), quantize_multiplier(b.scale)
+    a_zero, b_zero = a.zero_point, b.zero_point
+
+    def function(qa: Integers, qb: Integers) -> NDArray[Any]:
+        scaled_a = multiply_by_quantized_multiplier((qa - a_zero) << 8, *a_scaling)
+        scaled_b = multiply_by_quantized_multiplier((qb - b_zero) << 8, *b_scaling)
+        result: NDArray[Any] = comparison(scaled_a, scaled_b)
+        return result
+
+    return function

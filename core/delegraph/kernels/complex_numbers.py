@@ -1,0 +1,55 @@
+"""COMPLEX_ABS, REAL and IMAG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_PARTS = {
+    TensorType.COMPLEX64: TensorType.FLOAT32,
+    TensorType.COMPLEX128: TensorType.FLOAT64,
+}
+
+
+@kernel("COMPLEX_ABS")
+def prepare_complex_abs(context: OpContext, node: Node) -> Eval:
+    """Return the eval of COMPLEX_ABS: complex64 to float32, complex128 to float64.
+
+    Source:
+        tflite/kernels/complex_support.cc.
+    """
+    return _prepare(context, node, np.abs)
+
+
+@kernel("REAL")
+def prepare_real(context: OpContext, node: Node) -> Eval:
+    """Return the eval of REAL, the real parts. Source: tflite/kernels/complex_support.cc."""
+    return _prepare(context, node, lambda x, y: np.copyto(y, x.real))
+
+
+@kernel("IMAG")
+def prepare_imag(context: OpContext, node: Node) -> Eval:
+    """Return the eval of IMAG, the imaginary parts. Source: tflite/kernels/complex_support.cc."""
+    return _prepare(context, node, lambda x, y: np.copyto(y, x.imag))
+
+
+def _prepare(context: OpContext, node: Node, function: Callable[..., Any]) -> Eval:
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, _PARTS)
+    if y.type is not _PARTS[x.type]:
+        raise OperatorError(f"output has type {y.type.name}, expected {_PARTS[x.type].name}")
+    context.resize_tensor(y, x.shape)
+
+    def run() -> None:
+        function(x.data, y.data)
+
+    return run

@@ -1,0 +1,89 @@
+"""LOG_SOFTMAX."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_scales
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.kernels.softmax import exponentials
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.unary import unary_operands
+from delegraph.schema.enums import TensorType
+
+_ZERO_POINTS = {TensorType.UINT8: 255, TensorType.INT8: 127}
+
+
+@kernel("LOG_SOFTMAX", versions=(1, 2))
+def prepare_log_softmax(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LOG_SOFTMAX over the last axis, on float32, uint8 and int8.
+
+    Raises:
+        OperatorError: a scalar, or a quantized output of other parameters than 16/256 and the
+            type's largest value.
+
+    Source:
+        LogSoftmaxPrepare and LogSoftmaxEval, tflite/kernels/activations.cc.
+    """
+    x, y = unary_operands(context, node, {TensorType.FLOAT32, *_ZERO_POINTS})
+    if not x.shape:
+        raise OperatorError("input is a scalar, expected at least one dimension")
+    if x.type is TensorType.FLOAT32:
+        return _float(context, x, y)
+    expected = _ZERO_POINTS[y.type]
+    if y.scale != 16 / 256 or y.zero_point != expected:
+        raise OperatorError(
+            f"output has scale {y.scale} and zero point {y.zero_point}, "
+            f"expected 1/16 and {expected}"
+        )
+    return _eight_bit(context, x, y)
+
+
+def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
+    row = context.scratch((*x.shape[:-1], 1), np.float32)
+    exps = context.scratch(x.shape, np.float32)
+
+    def run() -> None:
+        out, r, e = y.data, row.data, exps.data
+        np.maximum.reduce(x.data, -1, out=r, keepdims=True)
+        np.subtract(x.data, r, out)
+        np.exp(out, e)
+        np.add.reduce(e, -1, out=r, keepdims=True)
+        np.log(r, r)
+        np.subtract(out, r, out)
+
+    return run
+
+
+def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
+    """Return the eval of 8-bit LOG_SOFTMAX.
+
+    Source:
+        LogSoftmax<T>, tflite/kernels/internal/optimized/optimized_ops.h.
+    """
+    require_scales(x)
+    table = exponentials(x.scale, 1.0)
+    difference, row_max = (
+        context.scratch(x.shape, x.dtype),
+        context.scratch((*x.shape[:-1], 1), x.dtype),
+    )
+    exps = context.scratch(x.shape, np.float32)
+    input_scale, output_scale = np.float32(x.scale), np.float32(y.scale)
+    ratio, zero_point = input_scale / output_scale, np.float32(y.zero_point)
+    limits = np.iinfo(y.dtype)
+
+    def run() -> None:
+        e, d = exps.data, difference.data
+        np.maximum.reduce(x.data, -1, out=row_max.data, keepdims=True)
+        np.subtract(x.data, row_max.data, d)
+        table.take(d, None, e, "wrap")
+        total = np.add.accumulate(e, -1)[..., -1:]  # in the order of the official loop
+        log_total = np.log(total.astype(np.float64)).astype(np.float32)
+        offset = (input_scale * row_max.data.astype(np.float32) + log_total) / output_scale
+        np.multiply(x.data, ratio, e)
+        np.subtract(e, offset, e)
+        y.data[...] = (np.rint(e, e) + zero_point).clip(limits.min, limits.max)
+
+    return run

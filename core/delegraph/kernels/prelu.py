@@ -1,0 +1,60 @@
+"""PRELU."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.broadcast import broadcast_operands
+from delegraph.kernels.checks import require_same_type, require_scales, require_type
+from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("PRELU")
+def prepare_prelu(context: OpContext, node: Node) -> Eval:
+    """Return the eval of PRELU: x, or alpha * x below 0; float32, uint8 and int8.
+
+    Raises:
+        OperatorError: alpha is larger than x in a dimension.
+
+    Source:
+        PreluEval, tflite/kernels/activations.cc.
+    """
+    x, alpha, y = broadcast_operands(context, node)
+    require_type(x, {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8})
+    require_same_type(x, y)
+    if y.shape != x.shape:
+        raise OperatorError(f"alpha of shape {alpha.shape} does not broadcast to {x.shape}")
+    if x.type is not TensorType.FLOAT32:
+        return binary_lookup(context, x, alpha, y, _quantized(x, alpha, y))
+    mask = context.scratch(x.shape, np.bool_)
+
+    def run() -> None:
+        np.multiply(x.data, alpha.data, y.data)
+        np.greater_equal(x.data, np.float32(0), mask.data)
+        np.copyto(y.data, x.data, where=mask.data)
+
+    return run
+
+
+def _quantized(x: Tensor, alpha: Tensor, y: Tensor) -> BinaryFunction:
+    """Return quantized PRELU. Source: Prelu, tflite/kernels/internal/reference/prelu.h."""
+    require_scales(x, alpha, y)
+    ratio = np.float32(x.scale) / np.float32(y.scale)
+    sloped = np.float32(x.scale) * np.float32(alpha.scale) / np.float32(y.scale)
+    identity, slope = quantize_multiplier(float(ratio)), quantize_multiplier(float(sloped))
+    limits = np.iinfo(y.dtype)
+
+    def function(q: Integers, a: Integers) -> Integers:
+        value = q - x.zero_point
+        above = multiply_by_quantized_multiplier(value, *identity)
+        below = multiply_by_quantized_multiplier(value * (a - alpha.zero_point), *slope)
+        result = np.where(value >= 0, above, below).astype(np.int64)
+        return (result + y.zero_point).clip(limits.min, limits.max)
+
+    return function

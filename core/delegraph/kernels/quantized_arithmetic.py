@@ -1,0 +1,263 @@
+"""Quantized SUB, MUL and DIV in the fixed-point arithmetic of the official kernels.
+
+Each operator is a function from stored integers to stored integers. 8-bit operands go through a
+table of that function, int16 operands through the function itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels import gemmlowp
+from delegraph.kernels.activation import quantized_activation_range
+from delegraph.kernels.checks import option, require_scales, require_zero_points
+from delegraph.kernels.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
+from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+Rescale = Callable[[Integers, int, int, int], Integers]
+"""Brings a summand to the common scale; see :func:`rescale`."""
+
+_BLOCK = 1 << 15  # int16 elements handled at a time, so that their int64 products stay in cache
+
+
+def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of quantized SUB.
+
+    Source:
+        SubElementwise and Sub16, tflite/kernels/internal/reference/sub.h.
+    """
+    function = power_of_two_sum(node, a, b, y, -1) or scaled_sum(node, a, b, y, -1, rescale)
+    return run_integers(context, a, b, y, function)
+
+
+def scaled_sum(
+    node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int, rescaled: Rescale
+) -> BinaryFunction:
+    """Return ``a + sign * b`` for any scales.
+
+    Both operands are brought to a common scale by *rescaled*, added, and rescaled to the output's.
+
+    Raises:
+        OperatorError: a scale is missing, or the fused activation cannot be quantized.
+    """
+    require_scales(a, b, y)
+    left_shift = 15 if a.type is TensorType.INT16 else 20
+    low, high = quantized_activation_range(_activation(node), y)
+    twice = 2 * max(a.scale, b.scale)
+    a_scaling, b_scaling = (
+        quantize_multiplier(a.scale / twice),
+        quantize_multiplier(b.scale / twice),
+    )
+    multiplier, shift = quantize_multiplier(twice / ((1 << left_shift) * y.scale))
+    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        total = rescaled(qa - a_zero, left_shift, *a_scaling)
+        total = total + sign * rescaled(qb - b_zero, left_shift, *b_scaling)
+        result = multiply_by_quantized_multiplier(total, multiplier, shift)
+        return (result.astype(np.int64) + y_zero).clip(low, high)
+
+    return function
+
+
+def rescale(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
+    """Return ``(q << left_shift)`` times a multiplier below 1, rounded twice."""
+    return multiply_by_quantized_multiplier(q << left_shift, multiplier, shift).astype(np.int64)
+
+
+def power_of_two_sum(
+    node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int
+) -> BinaryFunction | None:
+    """Return ``a + sign * b`` for int16 with power-of-two scales, as older LSTM cells have it.
+
+    Returns:
+        None when the node does not ask for that or the scales are others.
+
+    Raises:
+        OperatorError: a zero point, or input scales that do not suit the output's.
+    """
+    if a.type is not TensorType.INT16 or not option(node, "pot_scale_int16", False):
+        return None
+    exponents = power_of_two(a.scale), power_of_two(b.scale), power_of_two(y.scale)
+    if exponents[0] is None or exponents[1] is None or exponents[2] is None:
+        return None
+    require_zero_points(0, a, b, y)
+    a_shift, b_shift = exponents[2] - exponents[0], exponents[2] - exponents[1]
+    if min(a_shift, b_shift) != 0:
+        raise OperatorError(
+            f"scales are {a.scale} and {b.scale} into {y.scale}, expected the larger input scale "
+            "to equal the output's"
+        )
+    low, high = quantized_activation_range(_activation(node), y)
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        total = rounding_divide_by_pot(qa, a_shift) + sign * rounding_divide_by_pot(qb, b_shift)
+        return np.asarray(total.clip(max(low, -32768), min(high, 32767)))
+
+    return function
+
+
+def power_of_two(scale: float) -> int | None:
+    """Return the logarithm to base 2 of a scale, or None when it is no power of two.
+
+    >>> power_of_two(2**-15), power_of_two(0.3)
+    (-15, None)
+
+    Source:
+        CheckedLog2, tflite/kernels/internal/quantization_util.cc.
+    """
+    if scale <= 0:
+        return None
+    log2 = np.log(np.float32(scale)) * np.float32(1 / np.log(np.float32(2)))
+    nearest = round(float(log2))
+    return nearest if abs(float(log2) - nearest) < 1e-3 else None
+
+
+def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of quantized MUL.
+
+    Raises:
+        OperatorError: an int16 tensor has a zero point.
+
+    Source:
+        MulElementwise, tflite/kernels/internal/reference/{,integer_ops/}mul.h.
+    """
+    if a.type is TensorType.INT16:
+        require_zero_points(0, a, b, y)
+    require_scales(a, b, y)
+    low, high = quantized_activation_range(_activation(node), y)
+    with np.errstate(all="ignore"):  # the multiplier is computed in float32
+        real = np.float32(a.scale) * np.float32(b.scale) / np.float32(y.scale)
+    multiplier, shift = quantize_multiplier(float(real))
+    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        product = (qa - a_zero) * (qb - b_zero)
+        result = multiply_by_quantized_multiplier(product, multiplier, shift)
+        return (result.astype(np.int64) + y_zero).clip(low, high)
+
+    return run_integers(context, a, b, y, function)
+
+
+def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of MUL of two Q0.15 tensors into an 8-bit one, as older LSTM cells use it.
+
+    Source:
+        Mul(int16_t, int16_t, int8_t), tflite/kernels/internal/reference/integer_ops/mul.h.
+    """
+    low, high = quantized_activation_range(_activation(node), y)
+    zero_point = y.zero_point
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        product = np.minimum((qa * qb + (1 << 14)) >> 15, 32767)  # Q0.15
+        result = np.minimum(high - zero_point, rounding_divide_by_pot(product, 8))
+        return zero_point + np.maximum(low - zero_point, result)
+
+    return run_int16(a, b, y, function)
+
+
+def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of quantized DIV, which refuses divisors of zero while invoking.
+
+    Source:
+        DivElementwise, tflite/kernels/internal/reference/div.h.
+    """
+    require_scales(a, b, y)
+    low, high = quantized_activation_range(_activation(node), y)
+    with np.errstate(all="ignore"):  # the multiplier is computed in float32
+        real = np.float32(a.scale) / (np.float32(b.scale) * np.float32(y.scale))
+    multiplier, shift = quantize_multiplier(float(real))
+    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        divisor = qb - b_zero
+        dividend = np.where(divisor < 0, -(qa - a_zero), qa - a_zero)
+        inverse, inverse_shift = _reciprocal(np.abs(divisor))
+        headroom = _leading_sign_bits(dividend)
+        quotient = saturating_rounding_doubling_high_mul(dividend << headroom, inverse)
+        scaled = saturating_rounding_doubling_high_mul(quotient, multiplier).astype(np.int64)
+        result = _rounding_divide_by_any_pot(scaled, headroom + inverse_shift - shift)
+        return (result + y_zero).clip(low, high)
+
+    run = run_integers(context, a, b, y, function)
+
+    def check_and_run() -> None:
+        if (b.data == b_zero).any():
+            raise OperatorError(
+                f"division by zero: tensor {b.name!r} holds its zero point {b_zero}"
+            )
+        run()
+
+    return check_and_run
+
+
+def _rounding_divide_by_any_pot(x: Integers, exponent: Integers) -> Integers:
+    """Return RoundingDivideByPOT of int32 values, for exponents outside [0, 31] as x86 has it.
+
+    The official kernel passes such exponents for small quotients; C leaves the result open, but the
+    shift instructions of the processor define it: they use the exponent's low bits.
+    """
+    mask = ((np.int64(1) << (exponent & 63)) - 1).astype(np.int32).astype(np.int64)
+    threshold = (mask >> 1) + (x < 0)
+    return (x >> (exponent & 31)) + ((x & mask) > threshold)
+
+
+def _reciprocal(x: Integers) -> tuple[Integers, Integers]:
+    """Return 1/x as Q0.31 mantissas and right shifts. Source: GetReciprocal, internal/common.h."""
+    leading_zeros = 32 - _bit_length(np.maximum(x, 1))
+    fraction = ((np.maximum(x, 1) << leading_zeros) - (1 << 31)).astype(np.int32)
+    return gemmlowp.one_over_one_plus_x(fraction).astype(np.int64), 31 - leading_zeros
+
+
+def _leading_sign_bits(x: Integers) -> Integers:
+    """Return how far int32 values can be shifted left before their sign changes."""
+    return 31 - _bit_length(np.where(x < 0, ~x, x))
+
+
+def _bit_length(x: Integers) -> Integers:
+    """Return how many bits non-negative integers below 2**52 take; 0 for 0."""
+    return np.frexp(x.astype(np.float64))[1].astype(np.int64)
+
+
+def run_integers(
+    context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
+) -> Eval:
+    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast."""
+    if a.dtype.itemsize == 1:
+        return binary_lookup(context, a, b, y, function)
+    return run_int16(a, b, y, function)
+
+
+def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval:
+    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast, block by block."""
+    same_shape = a.shape == b.shape == y.shape
+    if not same_shape or math.prod(y.shape) <= _BLOCK:
+
+        def run() -> None:
+            y.data[...] = function(a.data.astype(np.int64), b.data.astype(np.int64))
+
+        return run
+
+    def run_blocks() -> None:
+        qa, qb, out = a.data.reshape(-1), b.data.reshape(-1), y.data.reshape(-1)
+        for start in range(0, out.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            out[block] = function(qa[block].astype(np.int64), qb[block].astype(np.int64))
+
+    return run_blocks
+
+
+def _activation(node: Node) -> int:
+    return int(option(node, "fused_activation_function", 0))

@@ -1,0 +1,175 @@
+"""SOFTMAX."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import (
+    option,
+    require_counts,
+    require_scales,
+    require_type,
+    require_zero_points,
+)
+from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.kernels.lookup_table import Integers, interpolate, interpolation_points
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import (
+    Eval,
+    InPlace,
+    Node,
+    OpContext,
+    input_tensor,
+    output_tensor,
+)
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_OUTPUT_TYPES = {
+    TensorType.FLOAT32: {TensorType.FLOAT32},
+    TensorType.UINT8: {TensorType.UINT8, TensorType.INT16},
+    TensorType.INT8: {TensorType.INT8, TensorType.INT16},
+    TensorType.INT16: {TensorType.INT16},
+}
+
+_JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
+
+
+@kernel("SOFTMAX", versions=(1, 4), inplace=InPlace.INPUT_0)
+def prepare_softmax(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SOFTMAX over the last axis: exp(beta * x) over the sum of all of them.
+
+    float32; uint8 or int8 into the same type or int16; int16.
+
+    Raises:
+        OperatorError: a scalar, other types, or an output scale other than 1/256 (int16: 1/32768).
+
+    Source:
+        SoftmaxPrepare and SoftmaxEval, tflite/kernels/activations.cc.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, _OUTPUT_TYPES)
+    require_type(y, _OUTPUT_TYPES[x.type])
+    if not x.shape:
+        raise OperatorError("input is a scalar, expected at least one dimension")
+    context.resize_tensor(y, x.shape)
+    beta = float(option(node, "beta", 0.0))
+    if x.type is TensorType.FLOAT32:
+        return _float(context, x, y, beta)
+    require_scales(x, y)
+    if x.type is TensorType.INT16:
+        return _int16(x, y, beta)
+    return _eight_bit(context, x, y, beta)
+
+
+def _float(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
+    row = context.scratch((*x.shape[:-1], 1), np.float32)
+    factor = np.float32(beta)
+
+    def run() -> None:
+        out, r = y.data, row.data
+        np.maximum.reduce(x.data, -1, out=r, keepdims=True)
+        np.subtract(x.data, r, out)
+        if factor != 1:
+            np.multiply(out, factor, out)
+        np.exp(out, out)
+        np.add.reduce(out, -1, out=r, keepdims=True)
+        np.divide(out, r, out)
+
+    return run
+
+
+def exponentials(scale: float, beta: float) -> NDArray[np.float32]:
+    """Return exp(beta * scale * d) for every difference d to a row's maximum: ``[256], float32``.
+
+    Differences are 0 to -255; the table is indexed by their low 8 bits.
+
+    Source:
+        PopulateSoftmaxLookupTable, tflite/kernels/internal/optimized/optimized_ops.h.
+    """
+    factor = -np.float32(scale) * np.float32(beta)
+    values = np.exp((factor * np.arange(256, dtype=np.float32)).astype(np.float64))
+    return np.roll(values[::-1], 1).astype(np.float32)
+
+
+def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
+    """Return the eval of 8-bit SOFTMAX: float32 exponentials from a table.
+
+    Source:
+        Softmax<In, Out>, tflite/kernels/internal/optimized/optimized_ops.h.
+    """
+    if y.type is TensorType.INT8 and (y.zero_point != -128 or not _is_close(y.scale, 1 / 256)):
+        raise OperatorError(
+            f"output has scale {y.scale} and zero point {y.zero_point}, expected 1/256 and -128"
+        )
+    table = exponentials(x.scale, beta)
+    difference, row_max = context.scratch(x.shape, x.dtype), context.scratch(_row(x), x.dtype)
+    exps, sums = context.scratch(x.shape, np.float32), context.scratch(x.shape, np.float32)
+    scale = np.float32(y.scale)
+    # uint8 is rounded by adding a half, the others exactly; results are never negative.
+    half = np.float32(0.5) if y.type is TensorType.UINT8 else _JUST_BELOW_HALF
+    zero_point = 0 if y.type is TensorType.UINT8 else y.zero_point
+    limits = np.iinfo(y.dtype)
+
+    def run() -> None:
+        e, d = exps.data, difference.data
+        np.maximum.reduce(x.data, -1, out=row_max.data, keepdims=True)
+        np.subtract(x.data, row_max.data, d)
+        table.take(d, None, e, "wrap")
+        # One float32 sum after the other, as the official loop adds them.
+        np.add.accumulate(e, -1, None, sums.data)
+        inverse = np.float32(1) / (sums.data[..., -1:] * scale)
+        np.multiply(e, inverse, e)
+        np.add(e, half, e)
+        y.data[...] = (e.astype(np.int32) + zero_point).clip(limits.min, limits.max)
+
+    return run
+
+
+def _row(x: Tensor) -> tuple[int, ...]:
+    return (*x.shape[:-1], 1)
+
+
+def _is_close(scale: float, expected: float) -> bool:
+    return abs(scale - expected) <= 0.001 * expected
+
+
+def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
+    """Return the eval of int16 SOFTMAX.
+
+    Source:
+        SoftmaxInt16, tflite/kernels/internal/reference/softmax.h.
+    """
+    require_zero_points(0, x, y)
+    if not _is_close(y.scale, 1 / 32768):
+        raise OperatorError(f"output scale is {y.scale}, expected 1/32768")
+    if len(x.shape) > 4:
+        raise OperatorError(f"input has {len(x.shape)} dimensions, expected 1 to 4 for INT16")
+    span = np.float64(65535)
+    exp_points = interpolation_points(10 / span, 32767, 2 / span, 0, np.exp)
+    inverse_points = interpolation_points(1 / span, -32768, 2 / span, 0, lambda v: 1 / (1 + v))
+    factor = float(np.float32(x.scale) * np.float32(beta)) / (10.0 / 65535.0)
+    multiplier, shift = quantize_multiplier(factor)
+
+    def run() -> None:
+        q = x.data.astype(np.int64)
+        difference = q - q.max(-1, keepdims=True, initial=-32768)
+        scaled = multiply_by_quantized_multiplier(difference, multiplier, shift)
+        exps = interpolate((scaled.astype(np.int64) + 32767).clip(-32768, 32767), exp_points)
+        y.data[...] = _normalized(exps, inverse_points)
+
+    return run
+
+
+def _normalized(exps: Integers, inverse_points: Integers) -> Integers:
+    """Return Q0.15 numbers divided by the sum of their row, in Q0.15."""
+    total = exps.sum(-1, keepdims=True)
+    leading_zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
+    shifted = ((total << (leading_zeros - 1)) + (1 << 13)) >> 14
+    inverse = interpolate((shifted - (1 << 15) - (1 << 16)).clip(-32768, 32767), inverse_points)
+    right = 31 - leading_zeros
+    rounded = (exps * inverse + (np.int64(1) << (right - 1))) >> right
+    return np.asarray(rounded.clip(0, 32767))

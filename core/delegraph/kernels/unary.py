@@ -1,0 +1,249 @@
+"""Functions of one operand: ABS, NEG, EXP, LOG, SIN, COS, SQRT, RSQRT, SQUARE, FLOOR, CEIL, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels import gemmlowp
+from delegraph.kernels.checks import (
+    require_counts,
+    require_same_type,
+    require_scales,
+    require_type,
+    require_zero_points,
+)
+from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.kernels.lookup_table import (
+    Integers,
+    RealFunction,
+    in_double,
+    lookup,
+    transform_table,
+    transform_table_int16,
+    unary_lookup,
+)
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_FLOAT32 = {TensorType.FLOAT32}
+_QUANTIZED = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16}
+
+
+def unary_operands(
+    context: OpContext, node: Node, allowed: Collection[TensorType]
+) -> tuple[Tensor, Tensor]:
+    """Return the input and the output of a one-operand node; the output gets the input's shape.
+
+    Raises:
+        OperatorError: other than one input and one output, different types, or one not *allowed*.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, allowed)
+    require_same_type(x, y)
+    context.resize_tensor(y, x.shape)
+    return x, y
+
+
+def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
+    """Return the eval that calls a NumPy function with *x* and, for its result, *y*."""
+
+    def run() -> None:
+        function(x.data, y.data)
+
+    return run
+
+
+@kernel("ABS", versions=(1, 5))
+def prepare_abs(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ABS on float32, int32, int8, and int16 with or without scales.
+
+    Source:
+        AbsEval, tflite/kernels/elementwise.cc.
+    """
+    x, y = unary_operands(context, node, _QUANTIZED | {TensorType.INT32})
+    if x.dtype.itemsize == 4 or (x.type is TensorType.INT16 and x.quantization is None):
+        return run_ufunc(np.abs, x, y)
+    _check_quantized(x, y)
+    return unary_lookup(x, y, _abs_function(x, y))
+
+
+def _abs_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
+    limits = np.iinfo(y.dtype)
+    needs_rescale = x.scale != y.scale
+    multiplier, shift = quantize_multiplier(float(np.float32(x.scale) / np.float32(y.scale)))
+
+    def function(q: Integers) -> Integers:
+        value: Integers = np.abs(q - x.zero_point)
+        if needs_rescale:
+            value = multiply_by_quantized_multiplier(value, multiplier, shift).astype(np.int64)
+        return (value + y.zero_point).clip(limits.min, limits.max)
+
+    return function
+
+
+@kernel("NEG")
+def prepare_neg(context: OpContext, node: Node) -> Eval:
+    """Return the eval of NEG on floats and signed integers, as stored.
+
+    Source:
+        tflite/kernels/neg.cc.
+    """
+    allowed = {
+        TensorType.FLOAT32,
+        TensorType.FLOAT16,
+        TensorType.INT8,
+        TensorType.INT16,
+        TensorType.INT32,
+        TensorType.INT64,
+    }
+    return run_ufunc(np.negative, *unary_operands(context, node, allowed))
+
+
+@kernel("EXP", versions=(1, 2))
+def prepare_exp(context: OpContext, node: Node) -> Eval:
+    """Return the eval of EXP on float32, int8 and int16. Source: tflite/kernels/exp.cc."""
+    x, y = unary_operands(context, node, _QUANTIZED)
+    if x.type is TensorType.FLOAT32:
+        return run_ufunc(np.exp, x, y)
+    return run_transform(in_double(np.exp), x, y)
+
+
+@kernel("LOG", versions=(1, 2))
+def prepare_log(context: OpContext, node: Node) -> Eval:
+    """Return the eval of LOG on float32, int8 and int16; quantized logs of <= 0 are the smallest.
+
+    Source:
+        LogEval and LogLUTPrepare, tflite/kernels/elementwise.cc.
+    """
+    x, y = unary_operands(context, node, _QUANTIZED)
+    if x.type is TensorType.FLOAT32:
+        return run_ufunc(np.log, x, y)
+    _check_quantized(x, y)
+    smallest = np.float32(np.iinfo(y.dtype).min - y.zero_point) * np.float32(y.scale)
+    return run_transform(lambda v: np.where(v <= 0, smallest, in_double(np.log)(v)), x, y)
+
+
+@kernel("SIN", versions=(1, 2))
+def prepare_sin(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SIN on float32. Source: SinEval, tflite/kernels/elementwise.cc."""
+    return run_ufunc(np.sin, *unary_operands(context, node, _FLOAT32))
+
+
+@kernel("COS", versions=(1, 2))
+def prepare_cos(context: OpContext, node: Node) -> Eval:
+    """Return the eval of COS on float32. Source: CosEval, tflite/kernels/elementwise.cc."""
+    return run_ufunc(np.cos, *unary_operands(context, node, _FLOAT32))
+
+
+@kernel("SQRT", versions=(1, 2))
+def prepare_sqrt(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SQRT on float32. Source: SqrtEval, tflite/kernels/elementwise.cc."""
+    return run_ufunc(np.sqrt, *unary_operands(context, node, _FLOAT32))
+
+
+@kernel("RSQRT", versions=(1, 3))
+def prepare_rsqrt(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RSQRT on float32, int8 and int16; quantized ones refuse values < 0.
+
+    Source:
+        RsqrtEval, tflite/kernels/elementwise.cc.
+    """
+    x, y = unary_operands(context, node, _QUANTIZED)
+    if x.type is TensorType.FLOAT32:
+        return run_ufunc(_rsqrt, x, y)
+    _check_quantized(x, y)
+    if x.type is TensorType.INT16:
+        one, largest = np.float32(1), np.float32(32767) * np.float32(y.scale)
+        run = run_transform(lambda v: np.where(v <= 0, largest, one / np.sqrt(v)), x, y)
+    else:
+        run = unary_lookup(x, y, _rsqrt_function(x, y))
+    zero_point = x.zero_point
+
+    def check_and_run() -> None:
+        if x.data.size and x.data.min() < zero_point:
+            raise OperatorError(f"tensor {x.name!r} holds negative values, expected none in RSQRT")
+        run()
+
+    return check_and_run
+
+
+def _rsqrt(x: Any, y: Any) -> None:
+    np.sqrt(x, y)
+    np.divide(np.float32(1), y, y)
+
+
+def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
+    """Return int8 RSQRT. Source: RsqrtEvalQuantizedInt8, tflite/kernels/elementwise.cc."""
+    shift_up = 20
+    scale = float(np.sqrt(np.float32(x.scale)) * np.float32(y.scale))
+    multiplier, shift = quantize_multiplier(1.0 / scale)
+
+    def function(q: Integers) -> Integers:
+        value = q - x.zero_point
+        inverse, inverse_shift = gemmlowp.inverse_sqrt(np.maximum(value, 1))
+        ones = np.ones_like(value)
+        data = multiply_by_quantized_multiplier(ones, inverse, inverse_shift + shift_up)
+        scaled = multiply_by_quantized_multiplier(data, multiplier, shift - shift_up)
+        result = (scaled.astype(np.int64) + y.zero_point).clip(-128, 127)
+        return np.where(value == 0, 127, result)
+
+    return function
+
+
+@kernel("SQUARE")
+def prepare_square(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SQUARE on float32. Source: SquareEval, tflite/kernels/elementwise.cc."""
+    return run_ufunc(np.square, *unary_operands(context, node, _FLOAT32))
+
+
+@kernel("FLOOR")
+def prepare_floor(context: OpContext, node: Node) -> Eval:
+    """Return the eval of FLOOR on float32. Source: tflite/kernels/floor.cc."""
+    return run_ufunc(np.floor, *unary_operands(context, node, _FLOAT32))
+
+
+@kernel("CEIL")
+def prepare_ceil(context: OpContext, node: Node) -> Eval:
+    """Return the eval of CEIL on float32. Source: tflite/kernels/ceil.cc."""
+    return run_ufunc(np.ceil, *unary_operands(context, node, _FLOAT32))
+
+
+@kernel("ROUND")
+def prepare_round(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ROUND on float32: halves to even.
+
+    Source:
+        RoundToNearest, tflite/kernels/internal/reference/round.h.
+    """
+    return run_ufunc(np.rint, *unary_operands(context, node, _FLOAT32))
+
+
+@kernel("SIGN", versions=(1, 2))
+def prepare_sign(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SIGN on float32, float64 and int32. Source: tflite/kernels/sign.cc."""
+    allowed = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32}
+    return run_ufunc(np.sign, *unary_operands(context, node, allowed))
+
+
+def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:
+    """Return the eval of a real function between quantized 8-bit or int16 tensors.
+
+    Raises:
+        OperatorError: a tensor has no scale.
+    """
+    require_scales(x, y)
+    build = transform_table_int16 if x.type is TensorType.INT16 else transform_table
+    return lookup(x, y, build(x, y, function))
+
+
+def _check_quantized(x: Tensor, y: Tensor) -> None:
+    require_scales(x, y)
+    if x.type is TensorType.INT16:
+        require_zero_points(0, x, y)
