@@ -12,7 +12,7 @@ from delegraph.kernels.op_table import kernel
 from delegraph.kernels.recurrent import (
     Cell,
     Direction,
-    bound_cell,
+    once_if_constant,
     require_rank,
     sequence_eval,
 )
@@ -69,7 +69,7 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
             return IntegerLstmCell(tensors, options, x, y, intermediates)
         return FloatLstmCell(tensors, options)
 
-    cell = bound_cell(make, tensors.weights())
+    cell = once_if_constant(make, tensors.weights())
     return sequence_eval([Direction(cell, x, None, tensors.states, y)], time_major)
 
 

@@ -13,7 +13,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.activation import apply_activation
 from delegraph.kernels.checks import option
 from delegraph.kernels.lstm_tensors import LstmTensors
-from delegraph.kernels.recurrent_weights import Matrix, is_quantized, recurrent_weights
+from delegraph.kernels.recurrent_weights import Matrix, dequantized_weights, recurrent_weights
 from delegraph.kernels.registration import Node
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType
@@ -72,7 +72,7 @@ class FloatLstmCell:
         self._recurrent = self._matrix(tensors.recurrent_weights)
         self._aux = self._matrix(tensors.aux_weights) if tensors.aux_weights else None
         self._bias: Floats = np.stack([t.data for t in tensors.biases])  # [gates, n_cell]
-        self._peephole = [_dequantized(t) for t in tensors.peephole]
+        self._peephole = [dequantized_weights(t) for t in tensors.peephole]
         self._layer_norm = [t.data for t in tensors.layer_norm]
         weights, bias = tensors.projection_weights, tensors.projection_bias
         self._projection = None if weights is None else self._matrix([weights])
@@ -134,13 +134,6 @@ class FloatLstmCell:
         else:
             np.add(self._projection.product(hidden), self._projection_bias, out=output_state)
             _clip(output_state, self._options.proj_clip)
-
-
-def _dequantized(weights: Tensor) -> Floats:
-    """Return a vector of weights as float32."""
-    if not is_quantized(weights):
-        return np.asarray(weights.data)
-    return np.asarray(weights.data.view(np.int8) * np.float32(weights.scale))
 
 
 def sigmoid(x: Floats) -> Floats:

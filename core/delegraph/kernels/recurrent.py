@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -14,6 +14,7 @@ from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, 
 from delegraph.kernels.tensor import Tensor
 
 Array = NDArray[Any]
+T = TypeVar("T")
 
 
 class Cell(Protocol):
@@ -143,11 +144,11 @@ def bidirectional_eval(
     )
 
 
-def bound_cell(make: Callable[[], Cell], weights: Iterable[Tensor]) -> Callable[[], Cell]:
-    """Return a function that returns the cell: made once if all *weights* are constant."""
+def once_if_constant(make: Callable[[], T], weights: Iterable[Tensor]) -> Callable[[], T]:
+    """Return a function that returns ``make()``, called once and now if *weights* are constant."""
     if all(tensor.is_constant for tensor in weights):
-        cell = make()
-        return lambda: cell
+        made = make()
+        return lambda: made
     return make
 
 

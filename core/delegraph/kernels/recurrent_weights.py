@@ -110,6 +110,13 @@ def recurrent_weights(tensors: Sequence[Tensor], *, asymmetric: bool) -> Matrix:
     return HybridMatrix(stacked.view(np.int8), scales, asymmetric)
 
 
+def dequantized_weights(weights: Tensor) -> Floats:
+    """Return weights as float32."""
+    if not is_quantized(weights):
+        return np.asarray(weights.data)
+    return np.asarray(weights.data.view(np.int8) * np.float32(weights.scale))
+
+
 def is_quantized(weights: Tensor) -> bool:
     """Whether *weights* are stored in 8 bits; old files call signed ones UINT8."""
     return weights.type in (TensorType.INT8, TensorType.UINT8)

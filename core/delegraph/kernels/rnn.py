@@ -16,7 +16,7 @@ from delegraph.kernels.recurrent import (
     Direction,
     Pass,
     bidirectional_eval,
-    bound_cell,
+    once_if_constant,
     require_rank,
     require_shape,
     sequence_eval,
@@ -222,5 +222,5 @@ def _pass(node: Node, tensors: RnnTensors) -> Pass:
     fixed = [tensors.weights, tensors.recurrent_weights, tensors.bias]
     if tensors.aux_weights is not None:
         fixed.append(tensors.aux_weights)
-    cell = bound_cell(lambda: RnnCell(tensors, activation, asymmetric), fixed)
+    cell = once_if_constant(lambda: RnnCell(tensors, activation, asymmetric), fixed)
     return Pass(cell, (tensors.hidden_state,), tensors.units)
