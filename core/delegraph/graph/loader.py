@@ -14,6 +14,7 @@ import mmap
 import os
 from collections.abc import Sequence
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -133,20 +134,22 @@ def _require_operators(
     records: Sequence[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
 ) -> None:
     """Raise an error unless the operator codes and tensors of all operators exist."""
-    lists = ((r.inputs or (), r.outputs or (), r.intermediates or ()) for r in records)
-    indices = np.fromiter(chain.from_iterable(chain.from_iterable(lists)), np.int64)
-    opcodes = np.fromiter((r.opcode_index for r in records), np.int64, len(records))
-    if (opcodes >= num_codes).any():
-        index = int(np.argmax(opcodes >= num_codes))
+    opcodes = list(map(attrgetter("opcode_index"), records))
+    if max(opcodes, default=-1) >= num_codes:
+        index = next(i for i, opcode in enumerate(opcodes) if opcode >= num_codes)
         raise MalformedModelError(
             f"subgraph {subgraph} operator {index}: Missing registration for opcode_index "
             f"{opcodes[index]}; the model has {num_codes} operator codes"
         )
-    if len(indices) and (indices.min() < -1 or indices.max() >= num_tensors):
-        for i, r in enumerate(records):
-            where = f"subgraph {subgraph} operator {i}"
-            for tensors in (r.inputs or (), r.outputs or (), r.intermediates or ()):
-                require_tensors(tensors, num_tensors, where)
+    lists = list(chain.from_iterable(map(_TENSOR_LISTS, records)))
+    indices = list(chain.from_iterable(filter(None, lists)))
+    if indices and (min(indices) < -1 or max(indices) >= num_tensors):
+        for position, tensors in enumerate(lists):
+            where = f"subgraph {subgraph} operator {position // 3}"
+            require_tensors(tensors or (), num_tensors, where)
+
+
+_TENSOR_LISTS = attrgetter("inputs", "outputs", "intermediates")
 
 
 def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType]) -> Operator:

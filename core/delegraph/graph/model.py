@@ -3,13 +3,17 @@
 ``TensorSpec``, ``Operator`` and ``SubgraphSpec`` are declarations; their living counterparts are
 the ``Tensor`` and ``Node`` of :mod:`delegraph.kernels` and the ``Subgraph`` of
 :mod:`delegraph.runtime`.
+
+A large model has ten thousands of the first two; they are named tuples because a frozen dataclass
+takes five times as long to make. Like the other classes here they are compared by identity, since
+arrays have no truth value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +24,7 @@ if TYPE_CHECKING:
     from delegraph.schema.table import Table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Quantization:
+class Quantization(NamedTuple):
     """How stored integers stand for real numbers: ``real = scale * (q - zero_point)``.
 
     Attributes:
@@ -35,6 +38,10 @@ class Quantization:
     zero_points: NDArray[np.int32]
     quantized_dimension: int = 0
     block_size: int = 0
+
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__
 
     @property
     def scale(self) -> float:
@@ -71,8 +78,7 @@ class Sparsity:
     dim_metadata: tuple[DimensionMetadata, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TensorSpec:
+class TensorSpec(NamedTuple):
     """A tensor as the file declares it.
 
     Attributes:
@@ -92,7 +98,7 @@ class TensorSpec:
         external_buffer: id of an external buffer group entry; 0 for none.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     name: str
     type: TensorType
     shape: tuple[int, ...]
@@ -105,9 +111,12 @@ class TensorSpec:
     buffer: int = 0
     external_buffer: int = 0
 
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Operator:
+
+class Operator(NamedTuple):
     """One operator call as the file declares it.
 
     Attributes:
@@ -122,7 +131,7 @@ class Operator:
         custom_options: raw bytes of a custom operator, ``[bytes], uint8``, a view; None if absent.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     name: str
     builtin_code: BuiltinOperator
     version: int
@@ -131,6 +140,10 @@ class Operator:
     intermediates: tuple[int, ...] = ()
     options: Table | None = None
     custom_options: NDArray[np.uint8] | None = None
+
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__
 
     @property
     def is_custom(self) -> bool:
