@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from delegraph.memory.arena import aligned_buffer
-
-ALIGNMENT = 64
+from delegraph.memory.arena import BUFFER_ALIGNMENT, aligned_buffer
 
 
 class Block:
@@ -57,7 +55,7 @@ class Workspace:
     def __init__(self) -> None:
         self._cursor = 0
         self._needed = 0
-        self._buffer: NDArray[np.uint8] = aligned_buffer(0, ALIGNMENT)
+        self._buffer: NDArray[np.uint8] = aligned_buffer(0)
         self._bound: weakref.WeakSet[Block] = weakref.WeakSet()
         self._new: list[Block] = []
 
@@ -78,7 +76,7 @@ class Workspace:
     def reserve(self, shape: Sequence[int], dtype: DTypeLike) -> Block:
         """Return a new block for the current node, 64-byte aligned."""
         block = Block(self._cursor, tuple(shape), np.dtype(dtype))
-        self._cursor = -(-block.end // ALIGNMENT) * ALIGNMENT
+        self._cursor = -(-block.end // BUFFER_ALIGNMENT) * BUFFER_ALIGNMENT
         self._needed = max(self._needed, block.end)
         self._new.append(block)
         return block
@@ -90,7 +88,7 @@ class Workspace:
             MemoryError: the buffer cannot be had.
         """
         if self._needed > len(self._buffer):
-            self._buffer = aligned_buffer(self._needed, ALIGNMENT)
+            self._buffer = aligned_buffer(self._needed)
             for block in self._bound:
                 self._bind(block)
         for block in self._new:

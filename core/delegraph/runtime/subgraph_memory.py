@@ -64,6 +64,7 @@ class SubgraphMemory:
         self._preserve_all_tensors = preserve_all_tensors
         self._planner: ArenaPlanner | None = None
         self._tensors: Sequence[Tensor] = ()
+        self._plan: list[PlanNode] = []
 
     @property
     def arena_bytes(self) -> tuple[int, int]:
@@ -79,12 +80,12 @@ class SubgraphMemory:
         variables: Sequence[int],
     ) -> None:
         """Work out lifetimes for an execution plan; memory comes with :meth:`allocate`."""
-        plan = [
+        self._plan = [
             PlanNode(node.inputs, node.outputs, (), int(registration.inplace))
             for node, registration in nodes
         ]
         self._tensors = tensors
-        graph = _PlannedGraph(tensors, plan, inputs, outputs, variables)
+        graph = _PlannedGraph(tensors, self._plan, inputs, outputs, variables)
         self._planner = ArenaPlanner(graph, preserve_all_tensors=self._preserve_all_tensors)
         self._planner.plan_allocations()
 
@@ -103,6 +104,10 @@ class SubgraphMemory:
             raise OperatorError(f"the model's tensors do not fit in memory: {error}") from error
         for index in changed:
             self._bind(self._tensors[index])
+        for node in self._plan[first : last + 1]:  # a tensor may keep its place for another shape
+            for index in node.outputs:
+                if index >= 0:
+                    self._bind(self._tensors[index])
 
     def reset_after(self, position: int) -> None:
         """Take back the memory of tensors first used behind a plan position."""
