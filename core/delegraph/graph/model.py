@@ -39,9 +39,14 @@ class Quantization(NamedTuple):
     quantized_dimension: int = 0
     block_size: int = 0
 
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
-    __hash__ = object.__hash__
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     @property
     def scale(self) -> float:
@@ -111,9 +116,14 @@ class TensorSpec(NamedTuple):
     buffer: int = 0
     external_buffer: int = 0
 
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
-    __hash__ = object.__hash__
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 class Operator(NamedTuple):
@@ -141,9 +151,14 @@ class Operator(NamedTuple):
     options: Table | None = None
     custom_options: NDArray[np.uint8] | None = None
 
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
-    __hash__ = object.__hash__
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     @property
     def is_custom(self) -> bool:
