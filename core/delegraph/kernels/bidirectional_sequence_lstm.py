@@ -9,8 +9,9 @@ from delegraph.kernels.checks import option, require_counts, require_type
 from delegraph.kernels.lstm_cell import FloatLstmCell, LstmOptions
 from delegraph.kernels.lstm_tensors import LstmTensors, lstm_tensors
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import Pass, bidirectional_eval, once_if_constant, require_rank
+from delegraph.kernels.recurrent import Pass, bidirectional_eval, require_rank
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, optional_input
+from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import TensorType
 
 
@@ -90,5 +91,5 @@ def _if_present(context: OpContext, node: Node, first: int) -> int | None:
 
 
 def _pass(tensors: LstmTensors, options: LstmOptions) -> Pass:
-    cell = once_if_constant(lambda: FloatLstmCell(tensors, options), tensors.weights())
+    cell = once_if_constant(lambda: FloatLstmCell(tensors, options), *tensors.weights())
     return Pass(cell, tensors.states, tensors.n_output)

@@ -12,7 +12,6 @@ from delegraph.kernels.op_table import kernel
 from delegraph.kernels.recurrent import (
     Cell,
     Direction,
-    once_if_constant,
     require_rank,
     sequence_eval,
 )
@@ -25,6 +24,7 @@ from delegraph.kernels.registration import (
     output_tensor,
 )
 from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import LSTMKernelType, TensorType
 
 
@@ -69,7 +69,7 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
             return IntegerLstmCell(tensors, options, x, y, intermediates)
         return FloatLstmCell(tensors, options)
 
-    cell = once_if_constant(make, tensors.weights())
+    cell = once_if_constant(make, *tensors.weights())
     return sequence_eval([Direction(cell, x, None, tensors.states, y)], time_major)
 
 

@@ -2,6 +2,7 @@
 
 from delegraph.kernels import (  # noqa: F401 - registers kernels
     arithmetic,
+    batch_matmul,
     bidirectional_sequence_lstm,
     comparison,
     complex_numbers,
@@ -12,6 +13,7 @@ from delegraph.kernels import (  # noqa: F401 - registers kernels
     depthwise_conv,
     detection_postprocess,
     dynamic_update_slice,
+    fully_connected,
     gather,
     hashtable,
     logical,

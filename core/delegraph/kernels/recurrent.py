@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -14,7 +14,6 @@ from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, 
 from delegraph.kernels.tensor import Tensor
 
 Array = NDArray[Any]
-T = TypeVar("T")
 
 
 class Cell(Protocol):
@@ -142,14 +141,6 @@ def bidirectional_eval(
         ),
         time_major,
     )
-
-
-def once_if_constant(make: Callable[[], T], weights: Iterable[Tensor]) -> Callable[[], T]:
-    """Return a function that returns ``make()``, called once and now if *weights* are constant."""
-    if all(tensor.is_constant for tensor in weights):
-        made = make()
-        return lambda: made
-    return make
 
 
 def variable_input(context: OpContext, node: Node, i: int) -> Tensor:

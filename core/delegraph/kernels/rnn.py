@@ -16,7 +16,6 @@ from delegraph.kernels.recurrent import (
     Direction,
     Pass,
     bidirectional_eval,
-    once_if_constant,
     require_rank,
     require_shape,
     sequence_eval,
@@ -32,6 +31,7 @@ from delegraph.kernels.registration import (
     output_tensor,
 )
 from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 Floats = NDArray[np.float32]
@@ -222,5 +222,5 @@ def _pass(node: Node, tensors: RnnTensors) -> Pass:
     fixed = [tensors.weights, tensors.recurrent_weights, tensors.bias]
     if tensors.aux_weights is not None:
         fixed.append(tensors.aux_weights)
-    cell = once_if_constant(lambda: RnnCell(tensors, activation, asymmetric), fixed)
+    cell = once_if_constant(lambda: RnnCell(tensors, activation, asymmetric), *fixed)
     return Pass(cell, (tensors.hidden_state,), tensors.units)

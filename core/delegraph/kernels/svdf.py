@@ -15,7 +15,6 @@ from delegraph.kernels.checks import option, require_counts, require_type
 from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.recurrent import (
-    once_if_constant,
     require_rank,
     require_shape,
     variable_input,
@@ -35,6 +34,7 @@ from delegraph.kernels.registration import (
     output_tensor,
 )
 from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 Array = NDArray[Any]
@@ -80,7 +80,7 @@ class _Layer:
         return window
 
     def units(self, window: Array, times: Array) -> Array:
-        """Return ``[B, F, M]`` summed over time, by weights ``[F, M]``, and rank: ``[B, F/rank]``."""
+        """Return ``[B, F, M]`` summed over time (weights ``[F, M]``) and rank: ``[B, F/rank]``."""
         filters = np.einsum("bfm,fm->bf", window, times)
         y: Array = filters.reshape(len(window), -1, self.rank).sum(axis=2)
         return y
@@ -147,7 +147,7 @@ def _float_eval(layer: _Layer, activation: int, asymmetric: bool) -> Eval:
         features = recurrent_weights([layer.features], asymmetric=asymmetric)
         return features, dequantized_weights(layer.times)
 
-    bound = once_if_constant(weights, (layer.features, layer.times))
+    bound = once_if_constant(weights, layer.features, layer.times)
 
     def run() -> None:
         features, times = bound()
@@ -172,12 +172,12 @@ def _integer_eval(layer: _Layer, activation: int) -> Eval:
     scale_out = layer.state.scale * layer.times.scale / layer.y.scale
     multiplier_in, shift_in = quantize_multiplier(scale_in)
     multiplier_out, shift_out = quantize_multiplier(scale_out)
-    bound = once_if_constant(lambda: IntegerMatrix(layer.features.data), [layer.features])
+    bound = once_if_constant(lambda: IntegerMatrix(layer.features.data), layer.features)
 
     def run() -> None:
         features = bound()
         sums = features.product(layer.x.data) - layer.x.zero_point * features.row_sums
-        latest = multiply_by_quantized_multiplier(latest.astype(np.int64), multiplier_in, shift_in)
+        latest = multiply_by_quantized_multiplier(sums.astype(np.int64), multiplier_in, shift_in)
         window = layer.push(np.clip(latest, -32768, 32767))
         y = layer.units(window.astype(np.int64), layer.times.data.astype(np.int64))
         if layer.bias is not None:

@@ -1,0 +1,204 @@
+"""BATCH_MATMUL: products of stacked matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import (
+    option,
+    require_counts,
+    require_same_type,
+    require_type,
+    require_zero_points,
+)
+from delegraph.kernels.exact_matmul import exact_float
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.quantize_rows import quantize_rows
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.requantize import Requantize, fixed_point_scaling, int64_scaling
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import once_if_constant
+from delegraph.schema.enums import TensorType
+
+Array = NDArray[Any]
+Operand = Callable[[], Array]
+"""Returns an operand as a stack of matrices that are ready to multiply."""
+
+_LARGEST = {TensorType.INT8: 255.0, TensorType.INT16: 32768.0}  # without the zero point
+
+
+@kernel("BATCH_MATMUL", versions=(1, 4))
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Multiply two stacks of matrices; stacks of one are broadcast.
+
+    Source:
+        tflite/kernels/batch_matmul.cc and internal/reference/batch_matmul.h.
+    """
+    require_counts(node, 2)
+    x, w = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(x, {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16})
+    if w.type != TensorType.INT8:
+        require_same_type(x, w)
+    adj_x, adj_y = bool(option(node, "adj_x", False)), bool(option(node, "adj_y", False))
+    context.resize_tensor(y, _output_shape(x, w, adj_x, adj_y))
+    left, right = _matrices(x, adj_x), _matrices(w, adj_y)
+    if w.type == TensorType.FLOAT32:
+        return _float_eval(left, right, y)
+    if x.type == TensorType.FLOAT32:
+        asymmetric = bool(option(node, "asymmetric_quantize_inputs", False))
+        return _hybrid_eval(left, right, w, y, asymmetric)
+    if y.type == TensorType.INT32:
+        return _int32_eval(left, right, x, w, y)
+    return _requantized_eval(context, left, right, x, w, y)
+
+
+def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, ...]:
+    """Return the output's shape.
+
+    Raises:
+        OperatorError: a rank is not in 2..5, or the shapes do not fit.
+    """
+    for tensor in (x, w):
+        if not 2 <= len(tensor.shape) <= 5:
+            raise OperatorError(
+                f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected 2 to 5 dimensions"
+            )
+    (rows, depth), (depth_w, columns) = x.shape[-2:], w.shape[-2:]
+    if adj_x:
+        rows, depth = depth, rows
+    if adj_y:
+        depth_w, columns = columns, depth_w
+    try:
+        stack = np.broadcast_shapes(x.shape[:-2], w.shape[:-2])
+    except ValueError:
+        stack = ()
+    if depth != depth_w or len(stack) != max(len(x.shape), len(w.shape)) - 2:
+        raise OperatorError(
+            f"shapes {list(x.shape)} (adjoint: {adj_x}) and {list(w.shape)} (adjoint: {adj_y}) "
+            "cannot be multiplied"
+        )
+    return (*stack, rows, columns)
+
+
+def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
+    """Return a function that gives a view of *tensor* with the last axes swapped, if asked."""
+    if adjoint:
+        return lambda: tensor.data.swapaxes(-1, -2)
+    return lambda: tensor.data
+
+
+def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
+    def run() -> None:
+        np.matmul(left(), right(), out=y.data)
+
+    return run
+
+
+def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric: bool) -> Eval:
+    """Return the eval with float rows that are quantised on the fly, and int8 weights.
+
+    Raises:
+        OperatorError: the weights' scales are neither one nor one a column.
+    """
+    columns = y.shape[-1]
+    scales = np.float32(1) if w.quantization is None else w.quantization.scales
+    if np.size(scales) not in (1, columns):
+        raise OperatorError(f"weights have {np.size(scales)} scales, expected 1 or {columns}")
+
+    def weights() -> tuple[Array, Array]:
+        depth = right().shape[-2]
+        return right().astype(exact_float(2.0**14 * depth)), right().sum(axis=-2, dtype=np.int64)
+
+    bound = once_if_constant(weights, w)
+
+    def run() -> None:
+        matrices, sums = bound()
+        rows = left()
+        quantized, row_scales, zero_points = quantize_rows(
+            rows.reshape(-1, rows.shape[-1]), asymmetric=asymmetric
+        )
+        acc = quantized.reshape(rows.shape).astype(matrices.dtype) @ matrices
+        if asymmetric:
+            acc = acc - zero_points.reshape(*rows.shape[:-1], 1) * sums[..., None, :]
+        factor = row_scales.reshape(*rows.shape[:-1], 1) * scales
+        np.multiply(acc.astype(np.float32, copy=False), factor, out=y.data)
+
+    return run
+
+
+def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
+    """Return the eval from int8 to sums in int32; zero points count as 0."""
+    for tensor in (x, w):
+        require_type(tensor, {TensorType.INT8})
+    exact = exact_float(2.0**14 * _depth(x, y))
+
+    def run() -> None:
+        y.data[...] = left().astype(exact) @ right().astype(exact)
+
+    return run
+
+
+def _requantized_eval(
+    context: OpContext, left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor
+) -> Eval:
+    """Return the eval from int8 or int16 to the same type.
+
+    Raises:
+        OperatorError: the output has another type, or int16 a zero point.
+    """
+    require_same_type(x, y)
+    if x.type == TensorType.INT16:
+        require_zero_points(0, x, w, y)
+    scale_x, zero_x = _scale_and_zero_point(x)
+    scale_w, zero_w = _scale_and_zero_point(w)
+    scale_y, zero_y = _scale_and_zero_point(y)
+    multiplier = np.array([float(scale_x * scale_w) / float(scale_y)])
+    largest = _LARGEST[x.type] * _LARGEST[w.type] * _depth(x, y)
+    is_int16 = x.type == TensorType.INT16
+    scaling = int64_scaling(multiplier) if is_int16 else fixed_point_scaling(multiplier, True)
+    limits = np.iinfo(y.dtype)
+    requantize = Requantize(
+        context,
+        scaling,
+        np.zeros(1, np.int64),
+        largest,
+        zero_y,
+        int(limits.min),
+        int(limits.max),
+        y.dtype,
+    )
+    exact = exact_float(largest)
+    acc = context.scratch(y.shape, exact)
+    matrices = once_if_constant(lambda: np.subtract(right(), zero_w, dtype=exact), w)
+
+    def run() -> None:
+        np.matmul(np.subtract(left(), zero_x, dtype=exact), matrices(), out=acc.data)
+        requantize(acc.data.reshape(-1, 1), y.data.reshape(-1, 1))
+
+    return run
+
+
+def _depth(x: Tensor, y: Tensor) -> int:
+    """Return how many products are added up."""
+    rows = y.shape[-2]
+    return math.prod(x.shape[-2:]) // rows if rows else 0
+
+
+def _scale_and_zero_point(tensor: Tensor) -> tuple[np.float32, int]:
+    """Return a tensor's quantization as this operator sees it.
+
+    Per-channel scales count as 0, which makes every product 0: the official kernel does so.
+
+    Source:
+        GetLegacyQuantization, tflite/core/subgraph.cc.
+    """
+    if tensor.quantization is None or len(tensor.quantization.scales) != 1:
+        return np.float32(0), 0
+    return np.float32(tensor.scale), tensor.zero_point
