@@ -8,6 +8,7 @@ DelegraphError
       - UnresolvedOpError     a custom operator that neither a kernel nor a delegate provides
   + OperatorError             (RuntimeError) raised inside a kernel; the runtime turns it into NodeError
   + StateError                (RuntimeError) a call at the wrong time, e.g. invoke before allocate
+  + ResizeError               (RuntimeError) a tensor that cannot have the shape asked for
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
   + PartitionError            (ValueError) a graph that cannot be partitioned
   + DelegateError             (RuntimeError) a delegate could not be applied; the graph is as before
@@ -63,6 +64,10 @@ class OperatorError(DelegraphError, RuntimeError):
 
 class StateError(DelegraphError, RuntimeError):
     """A call that is not possible now; the message says which call must come first."""
+
+
+class ResizeError(DelegraphError, RuntimeError):
+    """A tensor that cannot be resized, or not to the shape asked for."""
 
 
 class ArgumentError(DelegraphError, ValueError):

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
-from delegraph.errors import ArgumentError, OperatorError, StateError
+from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.kernels.registration import Registration
 from delegraph.kernels.tensor import Tensor
@@ -170,18 +170,21 @@ class Interpreter:
             strict: allow changes only where ``shape_signature`` has -1.
 
         Raises:
-            ArgumentError: no such tensor, or not a list of dimensions.
+            ArgumentError: not a list of dimensions.
             StateError: a view from ``tensor()`` is alive.
-            OperatorError: (RuntimeError) a shape it cannot have.
+            ResizeError: (RuntimeError) no such tensor, or a shape that it cannot have.
         """
         self._ensure_no_views()
-        tensor = self._tensor(input_index)
         shape = np.array(tensor_size, dtype=np.int32)
         if shape.ndim != 1:
             raise ArgumentError(f"Shape should be 1D instead of {shape.ndim}.")
-        if strict:
-            _check_strict(tensor, shape.tolist())
-        self._primary.resize_input(tensor.index, shape.tolist())
+        try:
+            tensor = self._tensor(input_index)
+            if strict:
+                _check_strict(tensor, shape.tolist())
+            self._primary.resize_input(tensor.index, shape.tolist())
+        except (ArgumentError, OperatorError) as error:
+            raise ResizeError(str(error)) from error
 
     def reset_all_variables(self) -> None:
         """Set every variable tensor of the model to zero."""
@@ -404,7 +407,7 @@ def _check_strict(tensor: Tensor, shape: Sequence[int]) -> None:
         declared in (-1, dim) for declared, dim in zip(signature, shape, strict=True)
     )
     if not fits:
-        raise OperatorError(
+        raise ResizeError(
             f"Attempting to resize tensor {tensor.index} to {list(shape)}: with strict=True only "
             f"the dimensions that are -1 in {list(signature)} may change"
         )

@@ -57,9 +57,7 @@ class SignatureRunner:
         for name in kwargs:
             if name not in signature.inputs:
                 known = ", ".join(sorted(signature.inputs))
-                raise ArgumentError(
-                    f"Invalid Input name ({name}) for SignatureDef; has: {known}"
-                )
+                raise ArgumentError(f"Invalid Input name ({name}) for SignatureDef; has: {known}")
         values = {signature.inputs[name]: np.asarray(value) for name, value in kwargs.items()}
         for index, value in values.items():
             subgraph.resize_input(index, value.shape)

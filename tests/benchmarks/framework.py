@@ -1,0 +1,190 @@
+"""Costs of the framework itself, beside the official interpreter.
+
+    python tests/benchmarks/framework.py [--rounds 7]
+
+Each row times both sides alternately in this process and prints the best of all rounds and their
+ratio; below 1.0 Delegraph is faster. The ratio counts: absolute times move with the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from ai_edge_litert import schema_py_generated
+from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
+from ai_edge_litert.interpreter import OpResolverType
+
+from delegraph import Interpreter
+from delegraph.delegation import (
+    GraphInfo,
+    NodeInfo,
+    partition_graph_into_independent_node_subsets,
+)
+from delegraph.graph import parse_model
+from delegraph.schema.enums import BuiltinOperator, TensorType
+from delegraph.schema.options import AddOptions
+from delegraph.schema.reader import read_model
+from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
+from delegraph.schema.writer import write_model
+
+BUILTIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+
+
+def chain_model(length: int, *, alternating: bool = False) -> bytes:
+    """Return a model of *length* nodes in a row on ``[1, 4]`` floats: ADD, or ADD and FLOOR_MOD."""
+    codes = operator_code(BuiltinOperator.ADD), operator_code(BuiltinOperator.FLOOR_MOD)
+    tensors = [
+        Tensor(shape=(1, 4), type=TensorType.FLOAT32, name=f"t{i}") for i in range(length + 1)
+    ]
+    tensors.append(Tensor(shape=(1, 4), type=TensorType.FLOAT32, name="constant", buffer=1))
+    operators = [
+        Operator(opcode_index=1, inputs=(i, length + 1), outputs=(i + 1,))
+        if alternating and i % 2
+        else Operator(
+            opcode_index=0,
+            inputs=(i, length + 1),
+            outputs=(i + 1,),
+            builtin_options=AddOptions(),
+        )
+        for i in range(length)
+    ]
+    constant = np.full(4, 1.5, np.float32).view(np.uint8)
+    return write_model(
+        Model(
+            version=3,
+            operator_codes=codes,
+            subgraphs=(
+                SubGraph(
+                    tensors=tuple(tensors),
+                    inputs=(0,),
+                    outputs=(length,),
+                    operators=tuple(operators),
+                ),
+            ),
+            buffers=(Buffer(), Buffer(data=constant)),
+        )
+    )
+
+
+def best_of_each(actions: Sequence[Callable[[], object]], rounds: int, repeats: int) -> list[float]:
+    """Return the shortest time of each action in seconds a call, taking turns."""
+    best = [float("inf")] * len(actions)
+    for _ in range(rounds):
+        for i, action in enumerate(actions):
+            started = time.perf_counter()
+            for _ in range(repeats):
+                action()
+            best[i] = min(best[i], (time.perf_counter() - started) / repeats)
+    return best
+
+
+def report(
+    name: str,
+    ours: Callable[[], object],
+    official: Callable[[], object],
+    *,
+    rounds: int,
+    repeats: int = 1,
+) -> None:
+    """Time both sides and print one row, in microseconds."""
+    a, b = best_of_each([ours, official], rounds, repeats)
+    print(f"{name:46} {a * 1e6:12.1f} {b * 1e6:12.1f} {a / b:8.3f}", flush=True)
+
+
+def ready(interpreter: object) -> Callable[[], None]:
+    """Return set + invoke + get of an allocated interpreter on ``[1, 4]`` floats."""
+    interpreter.allocate_tensors()  # type: ignore[attr-defined]  # either of two classes
+    source = interpreter.get_input_details()[0]["index"]  # type: ignore[attr-defined]
+    target = interpreter.get_output_details()[0]["index"]  # type: ignore[attr-defined]
+    value = np.ones((1, 4), np.float32)
+
+    def run() -> None:
+        interpreter.set_tensor(source, value)  # type: ignore[attr-defined]
+        interpreter.invoke()  # type: ignore[attr-defined]
+        interpreter.get_tensor(target)  # type: ignore[attr-defined]
+
+    return run
+
+
+def official(content: bytes, resolver: OpResolverType = BUILTIN) -> OfficialInterpreter:
+    """Return the official interpreter, one thread."""
+    return OfficialInterpreter(
+        model_content=content, experimental_op_resolver_type=resolver, num_threads=1
+    )
+
+
+def created_and_allocated(interpreter: object) -> None:
+    """Allocate a new interpreter."""
+    interpreter.allocate_tensors()  # type: ignore[attr-defined]  # either of two classes
+
+
+def partition_alternating(length: int) -> Callable[[], object]:
+    """Return the partitioning of a chain of two kinds of node in turn."""
+    graph = GraphInfo(
+        nodes=[NodeInfo((i,), (i + 1,)) for i in range(length)],
+        execution_plan=list(range(length)),
+        num_total_nodes=length,
+        inputs=[0],
+        outputs=[length],
+        variables=[],
+    )
+    chosen = list(range(0, length, 2))
+    return lambda: partition_graph_into_independent_node_subsets(graph, chosen, greedily=True)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7, help="times each side is measured")
+    rounds = parser.parse_args().rounds
+    print(
+        f"{'best of ' + str(rounds) + ' rounds':46} {'Delegraph us':>12} {'official us':>12}    ratio"
+    )
+    one = chain_model(1)
+    report(
+        "set + invoke + get, one ADD",
+        ready(Interpreter(model_content=one)),
+        ready(official(one)),
+        rounds=rounds,
+        repeats=2000,
+    )
+    for length in (1_000, 10_000):
+        content = chain_model(length)
+        report(
+            f"schema records of {length} operators / ModelT",
+            lambda content=content: read_model(np.frombuffer(content, np.uint8)),
+            lambda content=content: schema_py_generated.ModelT.InitFromPackedBuf(content, 0),
+            rounds=min(rounds, 3),
+        )
+        report(
+            f"load {length} operators / Interpreter()",
+            lambda content=content: parse_model(content),
+            lambda content=content: official(content),
+            rounds=rounds,
+        )
+        report(
+            f"create + allocate {length} ADD",
+            lambda content=content: created_and_allocated(Interpreter(model_content=content)),
+            lambda content=content: created_and_allocated(official(content)),
+            rounds=rounds,
+        )
+        report(
+            f"set + invoke + get, {length} ADD",
+            ready(Interpreter(model_content=content)),
+            ready(official(content)),
+            rounds=rounds,
+        )
+    alternating = chain_model(20_000, alternating=True)
+    report(
+        "partition 20000 alternating / XNNPACK set-up",
+        partition_alternating(20_000),
+        lambda: created_and_allocated(official(alternating, OpResolverType.AUTO)),
+        rounds=1,
+    )
+
+
+if __name__ == "__main__":
+    main()
