@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command import Command, Ran
+from one_op import one_op_model, tensor
+
+from delegraph.cli import main
+from delegraph.plugins import installed
+
+DEMO_MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
+
+
+@pytest.fixture
+def delegraph(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run the command in this process: ``delegraph("run", path)``."""
+
+    def run(*words: object) -> Ran:
+        code = main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def fresh_delegraph(tmp_path: Path) -> Command:
+    """Run the command in a fresh process, with fake distributions of ``tmp_path / "site"``."""
+
+    def run(*words: object, **environment: str) -> Ran:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("DELEGRAPH_")}
+        done = subprocess.run(
+            [sys.executable, "-m", "delegraph.cli", *map(str, words)],
+            env={**inherited, "PYTHONPATH": str(tmp_path / "site"), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def sines() -> Path:
+    """f(x) = sin(x) + x + sin(2x), and delegates for it."""
+    if not {"add_sub", "sin"} <= {offer.spec.name for offer in installed().offers()}:
+        pytest.skip("delegraph-example is not installed")
+    return DEMO_MODELS / "sines.tflite"
+
+
+@pytest.fixture
+def custom(tmp_path: Path) -> Path:
+    """A model of one custom operator that a known package would run."""
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(one_op_model("FlexErf", [tensor((2,))], [tensor((2,))]))
+    return path

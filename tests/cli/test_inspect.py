@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from command import Command
+from one_op import constant, one_op_model, tensor
+
+from delegraph.schema.options import FullyConnectedOptions
+
+
+def test_a_model_is_shown_with_interface_and_operators(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("inspect", sines)
+    assert (ran.code, ran.err) == (0, "")
+    for line in (
+        "912 B, schema version 3, 1 subgraph, 1 constant, 4 B",
+        "f(x) = sin(x) + x + sin(2x)",
+        "Subgraph 0 'main': 5 operators, 7 tensors",
+        "input 0 x FLOAT32 [1]",
+        "output 6 y FLOAT32 [1]",
+        "ADD 2 1",
+        "MUL 1 1",
+        "serving_default 0 x (tensor 0) y (tensor 6)",
+    ):
+        assert line in ran.lines, line
+
+
+def test_quantization_is_shown_as_a_formula(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "fc.tflite"
+    x = tensor((1, 2), "INT8", scale=0.5, zero_point=-3)
+    weights = constant([[1, 2]], "INT8", scale=[0.25])
+    y = tensor((1, 1), "INT8", scale=0.25, zero_point=7)
+    path.write_bytes(
+        one_op_model("FULLY_CONNECTED", [x, weights, None], [y], FullyConnectedOptions())
+    )
+    ran = delegraph("inspect", path)
+    assert "input 0 t0 INT8 [1, 2] 0.5 * (q + 3)" in ran.lines
+    assert "output 2 t2 INT8 [1, 1] 0.25 * (q - 7)" in ran.lines
+
+
+def test_open_dimensions_are_shown(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "open.tflite"
+    x = tensor((1, 2), shape_signature=(-1, 2))
+    path.write_bytes(one_op_model("SIN", [x], [tensor((1, 2))]))
+    assert "input 0 t0 FLOAT32 [-1, 2]" in delegraph("inspect", path).lines
+
+
+def test_a_custom_operator_comes_with_the_package_that_runs_it(
+    delegraph: Command, custom: Path, tmp_path: Path
+) -> None:
+    assert "FlexErf 1 1 runs with: pip install delegraph-flex" in delegraph("inspect", custom).lines
+    path = tmp_path / "mine.tflite"
+    path.write_bytes(one_op_model("MyOp", [tensor((2,))], [tensor((2,))]))
+    assert "MyOp 1 1 no known package runs it" in delegraph("inspect", path).lines
+    path.write_bytes(one_op_model("TFLite_Detection_PostProcess", [tensor((2,))], [tensor((2,))]))
+    assert (
+        "TFLite_Detection_PostProcess 1 1 runs with delegraph" in delegraph("inspect", path).lines
+    )
+
+
+def test_json_holds_the_same(delegraph: Command, custom: Path) -> None:
+    shown = delegraph("inspect", custom, "--json").json
+    assert shown["operators"] == [
+        {
+            "op": "FlexErf",
+            "version": 1,
+            "count": 1,
+            "custom": True,
+            "package": "delegraph-flex",
+            "installed": False,
+        }
+    ]
+    assert shown["subgraphs"][0]["inputs"][0]["shape"] == [2]
+    assert shown["model"] == str(custom)

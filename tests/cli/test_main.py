@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from command import Command
+
+from delegraph.cli import COMMANDS, CommandGroup, main
+from delegraph.cli import delegraph as root
+from delegraph.cli.exit_codes import exit_code_of
+from delegraph.errors import (
+    ArgumentError,
+    DelegateError,
+    MalformedModelError,
+    NodeError,
+    PluginOptionError,
+    UnknownDelegateError,
+)
+
+
+def test_help_lists_commands_and_exit_codes(delegraph: Command) -> None:
+    ran = delegraph("--help")
+    assert ran.code == 0
+    for start in (*COMMANDS, "0 all is well", "1 a check", "2 usage", "3 plugin trouble"):
+        assert any(line.startswith(start) for line in ran.lines), start
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_takes_traceback(delegraph: Command, name: str) -> None:
+    ran = delegraph(name, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert "--traceback" in ran.out
+
+
+def test_short_descriptions_are_not_cut_off(delegraph: Command) -> None:
+    assert "..." not in delegraph("--help").out.replace("[ARGS]...", "")
+    assert "..." not in delegraph("plugins", "--help").out.replace("[ARGS]...", "")
+
+
+def test_version(delegraph: Command) -> None:
+    ran = delegraph("--version")
+    assert ran.code == 0
+    assert ran.out.startswith("delegraph 0.")
+
+
+def test_no_command_is_a_usage_error_that_shows_the_help(delegraph: Command) -> None:
+    ran = delegraph()
+    assert ran.code == 2
+    assert "Usage: delegraph" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["ruin"], "error: no command 'ruin', expected one of: run, inspect, explain, plugins"),
+        (["run"], "error: Missing argument 'MODEL'"),
+        (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
+        (["inspect", __file__, "--jsno"], "error: No such option"),
+        (["explain", __file__], "error: give at least one --delegate"),
+        (["run", __file__, "--top", "0"], "error: Invalid value for '--top'"),
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_with_2(
+    delegraph: Command, words: list[str], message: str
+) -> None:
+    ran = delegraph(*words)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert message in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [("inspect",), ("run",), ("explain", "-d", "x")])
+def test_a_damaged_model_exits_with_1(
+    delegraph: Command, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    path = tmp_path / "damaged.tflite"
+    path.write_bytes(b"\x1c\0\0\0TFL3" + b"\xff" * 40)
+    ran = delegraph(*command, path)
+    assert ran.code == 1
+    assert ran.err.startswith("error: ")
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_traceback_shows_where_an_error_comes_from(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.tflite"
+    path.write_bytes(b"nothing")
+    for words in (["inspect", "--traceback", path], ["--traceback", "inspect", path]):
+        done = subprocess.run(
+            [sys.executable, "-m", "delegraph.cli", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith("Traceback (most recent call last)")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UnknownDelegateError("x"), 3),
+        (PluginOptionError("x"), 3),
+        (DelegateError("x"), 3),
+        (ArgumentError("x"), 2),
+        (MalformedModelError("x"), 1),
+        (NodeError("x", node_index=0, op="ADD"), 1),
+        (ZeroDivisionError(), None),
+    ],
+)
+def test_an_error_has_its_exit_code(error: Exception, code: int | None) -> None:
+    assert exit_code_of(error) == code
+
+
+def test_an_unexpected_error_is_one_line_that_names_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @click.command()
+    def broken() -> None:
+        raise ZeroDivisionError("by zero\nindeed")
+
+    monkeypatch.setattr(CommandGroup, "get_command", lambda *_: broken)
+    assert main(["run"]) == 1
+    assert capsys.readouterr().err == (
+        "error: unexpected ZeroDivisionError: by zero indeed (--traceback shows where)\n"
+    )
+
+
+def test_ctrl_c_exits_with_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(root, "invoke", interrupt)
+    assert main(["run", __file__]) == 130
+    assert "error: interrupted" in capsys.readouterr().err
+
+
+def test_help_imports_neither_numpy_nor_rich_nor_plugins() -> None:
+    code = (
+        "import sys; from delegraph.cli import main; main(['--help'])\n"
+        "print('loaded:', *(m for m in sys.modules if m.split('.')[0] in "
+        "('numpy', 'rich', 'importlib_metadata', 'PIL') or m.startswith('delegraph_')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "COLUMNS")}
+    for words in (["inspect", sines], ["explain", sines, "-d", "sin"], ["plugins", "list"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "delegraph.cli", *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        assert "\x1b" not in done.stdout
+        assert [line for line in done.stdout.splitlines() if line != line.rstrip()] == []

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import Command
+from fake_distributions import write_plugin
+
+WITH_OPTIONS = """\
+import dataclasses
+from delegraph import DelegateSpec, hookimpl
+
+@dataclasses.dataclass
+class Options:
+    speed: int = dataclasses.field(default=3, metadata={"help": "how fast"})
+    path: str = ""
+
+def _load():
+    import fake_tunable_heavy
+    return fake_tunable_heavy.FakeDelegate
+
+@hookimpl
+def delegraph_delegates():
+    return [DelegateSpec("tuner", "a fake with options", _load, Options)]
+"""
+
+BROKEN = "raise RuntimeError('no driver')"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    folder = tmp_path / "site"
+    write_plugin(folder, "good")
+    write_plugin(folder, "tunable", WITH_OPTIONS)
+    return folder
+
+
+def test_list_shows_plugins_delegates_and_states(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "bad", BROKEN)
+    ran = fresh_delegraph("plugins", "list", DELEGRAPH_DISABLE_PLUGINS="good")
+    assert (ran.code, ran.err) == (0, "")
+    for line in (
+        "plugin distribution version state",
+        "bad fake-bad 1.0 broken",
+        "good fake-good 1.0 disabled",
+        "tunable fake-tunable 1.0 ok",
+        "tuner tunable a fake with options",
+        "plugin 'bad' of fake-bad 1.0: RuntimeError: no driver",
+        "plugin 'good' of fake-good 1.0: disabled by DELEGRAPH_DISABLE_PLUGINS",
+    ):
+        assert line in ran.lines, line
+
+
+def test_list_says_when_there_are_none(delegraph: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from delegraph.plugins import PluginSet, plugin_set
+
+    monkeypatch.setattr(plugin_set, "_installed", PluginSet(entry_points=[]))
+    assert delegraph("plugins", "list").out.startswith("no plugins are installed")
+
+
+def test_list_as_json(fresh_delegraph: Command, site: Path) -> None:
+    plugins = fresh_delegraph("plugins", "list", "--json").json["plugins"]
+    (tunable,) = (p for p in plugins if p["name"] == "tunable")
+    assert tunable["state"] == "ok"
+    assert tunable["delegates"][0]["name"] == "tuner"
+    assert tunable["delegates"][0]["options"][0] == {
+        "name": "speed",
+        "type": "int",
+        "default": "3",
+        "help": "how fast",
+    }
+
+
+def test_what_a_plugin_prints_does_not_spoil_json(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "loud", "print('hello')")
+    ran = fresh_delegraph("plugins", "list", "--json")
+    assert ran.json["plugins"]
+    assert ran.err == "hello\n"
+
+
+@pytest.mark.parametrize("name", ["tuner", "fake-tunable:tuner", "tunable", "fake-tunable"])
+def test_info_shows_options_and_defaults(fresh_delegraph: Command, site: Path, name: str) -> None:
+    ran = fresh_delegraph("plugins", "info", name)
+    assert (ran.code, ran.err) == (0, "")
+    for line in (
+        "plugin 'tunable' of fake-tunable 1.0",
+        "Delegate tuner",
+        "a fake with options",
+        "option type default meaning",
+        "speed int 3 how fast",
+        "path str (empty)",
+        "For example: --delegate tuner:speed=3",
+    ):
+        assert line in ran.lines, line
+
+
+def test_info_of_a_broken_plugin_tells_why_and_exits_with_3(
+    fresh_delegraph: Command, site: Path
+) -> None:
+    write_plugin(site, "bad", BROKEN)
+    ran = fresh_delegraph("plugins", "info", "bad")
+    assert ran.code == 3
+    assert "why RuntimeError: no driver" in ran.lines
+    assert any("DELEGRAPH_DISABLE_PLUGINS=bad" in line for line in ran.lines)
+
+
+def test_info_of_nothing_known_exits_with_3(fresh_delegraph: Command, site: Path) -> None:
+    ran = fresh_delegraph("plugins", "info", "tunr")
+    assert ran.code == 3
+    assert ran.err.startswith("error: no installed plugin provides delegate 'tunr'; did you mean")
+
+
+def test_doctor_is_content_with_good_plugins(fresh_delegraph: Command, site: Path) -> None:
+    ran = fresh_delegraph("plugins", "doctor", DELEGRAPH_PLUGINS="good")
+    assert ran.code == 0
+    assert ran.lines[-1].endswith("1 usable, 1 delegate, 0 findings")
+
+
+def test_doctor_finds_what_is_broken_and_exits_with_3(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "bad", BROKEN)
+    (site / "fake_good_heavy.py").write_text("import no_such_driver")
+    ran = fresh_delegraph("plugins", "doctor")
+    assert ran.code == 3
+    assert ran.lines[0] == "error: plugin 'bad' of fake-bad 1.0: broken: RuntimeError: no driver"
+    assert (
+        "error: delegate 'good' of plugin 'good' of fake-good 1.0: load() failed: "
+        "ModuleNotFoundError: No module named 'no_such_driver'"
+    ) in ran.lines
+    assert any("option 'path' has no description" in line for line in ran.lines)
+    shown = fresh_delegraph("plugins", "doctor", "--json")
+    assert shown.code == 3
+    assert shown.json["ok"] is False
+    assert shown.json["findings"][0]["level"] == "error"
+
+
+def test_a_delegate_of_a_broken_plugin_exits_with_3(
+    fresh_delegraph: Command, site: Path, custom: Path
+) -> None:
+    write_plugin(site, "bad", BROKEN)
+    ran = fresh_delegraph("run", custom, "-d", "bad")
+    assert ran.code == 3
+    assert "plugin 'bad' of fake-bad 1.0 is broken: RuntimeError: no driver" in ran.err
+    assert len(ran.err.splitlines()) == 1

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import Command
+from one_op import one_op_model, tensor
+
+from delegraph.schema.options import AddOptions
+
+
+@pytest.fixture
+def add(tmp_path: Path) -> Path:
+    """Two inputs, t0 + t1."""
+    path = tmp_path / "add.tflite"
+    kinds = [tensor((2,)), tensor((2,))]
+    path.write_bytes(one_op_model("ADD", kinds, [tensor((2,))], AddOptions()))
+    return path
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    """A quantized output of 10 classes that repeats its input."""
+    path = tmp_path / "scores.tflite"
+    kind = {"type": "UINT8", "scale": 0.5, "zero_point": 100}
+    path.write_bytes(one_op_model("RELU", [tensor((1, 10), **kind)], [tensor((1, 10), **kind)]))
+    return path
+
+
+def test_f_of_2(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("run", sines, "--input", "x=2", "--delegate", "sin")
+    assert (ran.code, ran.err) == (0, "")
+    assert "5 nodes: sin takes 2 in 2 partitions, 3 stay with Delegraph's kernels" in ran.lines
+    assert "x float32 [1] 2" in ran.lines
+    assert "y float32 [1] 2.15249 to 2.15249 2.152495" in ran.lines
+
+
+def test_inputs_go_by_name_or_position(delegraph: Command, add: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "b.npy", np.float32([10, 20]))
+    for first, second in (("t0=1,2", f"t1={tmp_path}/b.npy"), ("0=1,2", f"1={tmp_path}/b.npy")):
+        shown = delegraph("run", add, "-i", first, "-i", second, "--json").json
+        assert shown["outputs"][0]["first"] == [11, 22]
+
+
+def test_inputs_that_are_not_given_are_random_and_follow_the_seed(
+    delegraph: Command, add: Path
+) -> None:
+    first, again, other = (
+        delegraph("run", add, "--seed", seed, "--json").json["outputs"][0]["first"]
+        for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> None:
+    assert delegraph("run", sines, "-i", "x=0", "--json").json["outputs"][0]["first"] == [0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-i", "1,2"], "--input '1,2' names none of the inputs: 't0', 't1'"),
+        (["-i", "t9=1"], "--input 't9=1' names none of the inputs: 't0', 't1'"),
+        (["-i", "t0=1", "-i", "0=1"], "input '0' is given twice"),
+        (["-i", "t0=1,2,3"], "3 numbers are given, expected 1 or 2"),
+        (["-i", "t0=gone.npy"], "input 't0' (float32 [2]): 'gone.npy' cannot be read"),
+        (["-i", "t0=word"], "'word' is not 'random', 'zeros', a number, a .npy file or a picture"),
+    ],
+)
+def test_a_wrong_input_exits_with_2(
+    delegraph: Command, add: Path, words: list[str], message: str
+) -> None:
+    ran = delegraph("run", add, *words)
+    assert ran.code == 2
+    assert message in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_classes_are_dequantised_labelled_and_sorted(
+    delegraph: Command, scores: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "labels.txt").write_text("".join(f"class {i}\n" for i in range(10)))
+    values = "101,102,103,255,104,105,106,107,108,100"
+    ran = delegraph("run", scores, "-i", values, "--labels", tmp_path / "labels.txt", "--top", 2)
+    start = ran.lines.index("score class label")
+    assert ran.lines[start + 1 : start + 3] == ["77.5 3 class 3", "4 8 class 8"]
+
+
+def test_without_labels_classes_are_numbers(delegraph: Command, scores: Path) -> None:
+    ran = delegraph("run", scores, "-i", "0,0,0,0,0,0,0,0,0,200")
+    start = ran.lines.index("score class")
+    assert ran.lines[start + 1] == "50 9"
+    assert len([line for line in ran.lines[start + 1 :] if line.startswith(("50 ", "0 "))]) == 5
+
+
+def test_outputs_can_be_saved(delegraph: Command, add: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.npz"
+    assert delegraph("run", add, "-i", "t0=1", "-i", "t1=2", "--save", path).code == 0
+    np.testing.assert_array_equal(np.load(path)["t2"], [3, 3])
+
+
+def test_an_open_dimension_follows_the_file(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "open.tflite"
+    x = tensor((1, 2), shape_signature=(-1, 2))
+    model.write_bytes(one_op_model("SIN", [x], [tensor((1, 2), shape_signature=(-1, 2))]))
+    np.save(tmp_path / "x.npy", np.zeros((3, 2), np.float32))
+    shown = delegraph("run", model, "-i", tmp_path / "x.npy", "--json").json
+    assert shown["outputs"][0]["shape"] == [3, 2]
+
+
+def test_an_unresolved_operator_exits_with_1_and_names_the_package(
+    delegraph: Command, custom: Path
+) -> None:
+    ran = delegraph("run", custom)
+    assert ran.code == 1
+    assert "FlexErf" in ran.err
+    assert "delegraph-flex" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_picture_without_pillow_says_what_to_install(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "picture.tflite"
+    kind = {"type": "UINT8", "scale": 1.0}
+    shape = (1, 2, 2, 3)
+    model.write_bytes(one_op_model("RELU", [tensor(shape, **kind)], [tensor(shape, **kind)]))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    ran = delegraph("run", model, "-i", "x.png")
+    assert ran.code == 2
+    assert "needs Pillow; install it with: pip install 'delegraph[images]'" in ran.err

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from one_op import constant, one_op_model, tensor
+
+from delegraph.graph.loader import parse_model
+from delegraph.schema.options import FullyConnectedOptions
+from delegraph.tools.model_summary import OperatorCount, summarize_model
+
+
+def test_constants_are_counted_in_bytes() -> None:
+    weights = constant([[1, 2], [3, 4]], "INT8", scale=[0.5, 0.25], zero_point=[0, 0])
+    x = tensor((1, 2), "INT8", scale=0.5)
+    y = tensor((1, 2), "INT8", scale=0.5)
+    content = one_op_model("FULLY_CONNECTED", [x, weights, None], [y], FullyConnectedOptions())
+    summary = summarize_model(parse_model(content))
+    assert (summary.constants, summary.constant_bytes) == (1, 4)
+    assert summary.bytes == len(content)
+    (subgraph,) = summary.subgraphs
+    assert (subgraph.inputs[0].scale, subgraph.inputs[0].zero_point) == (0.5, 0)
+    assert summary.operators == (OperatorCount("FULLY_CONNECTED", 1, 1),)
+
+
+def test_scales_per_channel_are_counted() -> None:
+    y = tensor((2, 2), "INT8", scale=[0.5, 0.25], zero_point=[0, 0])
+    summary = summarize_model(parse_model(one_op_model("MyOp", [tensor((1,))], [y])))
+    assert summary.subgraphs[0].outputs[0].channels == 2
+    (operator,) = summary.operators
+    assert (operator.custom, operator.package, operator.installed) == (True, None, False)
+
+
+def test_the_operators_this_runtime_has_run_with_delegraph() -> None:
+    content = one_op_model("TFLite_Detection_PostProcess", [tensor((1,))], [tensor((1,))])
+    (operator,) = summarize_model(parse_model(content)).operators
+    assert (operator.package, operator.installed) == ("delegraph", True)

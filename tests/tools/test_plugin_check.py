@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from fake_distributions import write_plugin
+
+from delegraph.plugins import Plugin, PluginSet
+from delegraph.tools.plugin_check import Finding, Level, check_plugins
+
+OPERATOR = """\
+from delegraph import CustomOpSpec, hookimpl
+
+def _load():
+    raise OSError("no library")
+
+@hookimpl
+def delegraph_custom_ops():
+    return [CustomOpSpec("MyOp", "a fake", _load)]
+"""
+
+ODD = """\
+import dataclasses
+from delegraph import DelegateSpec, hookimpl
+
+@dataclasses.dataclass
+class Options:
+    speed: "NoSuchType" = 1
+
+@hookimpl
+def delegraph_delegates():
+    return [DelegateSpec("odd", "options cannot be read", lambda: 5, Options)]
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("DELEGRAPH_PLUGINS", raising=False)
+    monkeypatch.delenv("DELEGRAPH_DISABLE_PLUGINS", raising=False)
+    for name in [name for name in sys.modules if name.startswith("fake_")]:
+        if name != "fake_distributions":
+            monkeypatch.delitem(sys.modules, name)
+    return tmp_path
+
+
+def findings(**chosen: list[str]) -> list[Finding]:
+    return [f for f in check_plugins(PluginSet(**chosen)) if "example" not in f.subject]
+
+
+def test_good_plugins_give_no_findings(site: Path) -> None:
+    write_plugin(site, "good")
+    assert findings() == []
+
+
+def test_each_fault_is_found_and_errors_come_first(site: Path) -> None:
+    write_plugin(site, "empty", "import warnings; warnings.warn('old')")
+    write_plugin(site, "bad", "raise RuntimeError('no driver')")
+    write_plugin(site, "odd", ODD)
+    write_plugin(site, "op", OPERATOR)
+    write_plugin(site, "one", delegate="shared")
+    write_plugin(site, "two", delegate="shared")
+    found = findings(disable=["gone"])
+    levels = [f.level for f in found]
+    assert levels == sorted(levels, key=lambda level: level is Level.WARNING)
+    texts = [f"{f.level.value}: {f.subject}: {f.text}" for f in found]
+    for text in (
+        "error: plugin 'bad' of fake-bad 1.0: broken: RuntimeError: no driver",
+        "error: delegate 'odd' of plugin 'odd' of fake-odd 1.0: load() returned a int, expected "
+        "something to call",
+        "error: custom operator 'MyOp': custom operator 'MyOp' could not be loaded from plugin "
+        "'op' of fake-op 1.0: OSError: no library",
+        "warning: delegate 'shared': provided by plugin 'one' of fake-one 1.0, plugin 'two' of "
+        "fake-two 1.0",
+        "warning: plugin 'empty' of fake-empty 1.0: offers neither delegates nor custom operators",
+        "warning: plugin 'empty' of fake-empty 1.0: warns when imported: old",
+        "warning: the disable list: names 'gone', which is not installed",
+    ):
+        assert text in texts, text
+    assert any("annotation that cannot be evaluated" in text for text in texts)
+
+
+def test_a_disabled_plugin_is_no_fault(site: Path) -> None:
+    write_plugin(site, "bad", "raise RuntimeError('no driver')")
+    assert findings(disable=["bad"]) == []
+
+
+def test_a_plugin_names_itself() -> None:
+    assert str(Plugin("p", "dist", "", "module")) == "plugin 'p' of dist"
