@@ -53,6 +53,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
         return _float_eval(left, right, y)
     if x.type == TensorType.FLOAT32:
         asymmetric = bool(option(node, "asymmetric_quantize_inputs", False))
+        if not adj_x and min(len(x.shape), len(w.shape)) > 2 and w.shape[-3] == 1:
+            left, right = _merged_rows(left), _single(right)
         return _hybrid_eval(left, right, w, y, asymmetric)
     if y.type == TensorType.INT32:
         return _int32_eval(left, right, x, w, y)
@@ -94,6 +96,21 @@ def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
     return lambda: tensor.data
 
 
+def _merged_rows(operand: Operand) -> Operand:
+    """Return *operand* with the rows of its last stack axis in one matrix."""
+
+    def merged() -> Array:
+        x = operand()
+        return x.reshape(*x.shape[:-3], -1, x.shape[-1])
+
+    return merged
+
+
+def _single(operand: Operand) -> Operand:
+    """Return *operand* without its last stack axis, which has length 1."""
+    return lambda: operand().squeeze(-3)
+
+
 def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
     def run() -> None:
         np.matmul(left(), right(), out=y.data)
@@ -106,31 +123,49 @@ def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric
 
     Raises:
         OperatorError: the weights' scales are neither one nor one a column.
+
+    Source:
+        EvalHybrid, tflite/kernels/batch_matmul.cc; BatchMatMul, internal/reference/batch_matmul.h.
     """
     columns = y.shape[-1]
-    scales = np.float32(1) if w.quantization is None else w.quantization.scales
-    if np.size(scales) not in (1, columns):
-        raise OperatorError(f"weights have {np.size(scales)} scales, expected 1 or {columns}")
+    scales = np.ones(1, np.float32) if w.quantization is None else w.quantization.scales
+    if len(scales) not in (1, columns):
+        raise OperatorError(f"weights have {len(scales)} scales, expected 1 or {columns}")
 
     def weights() -> tuple[Array, Array]:
-        depth = right().shape[-2]
-        return right().astype(exact_float(2.0**14 * depth)), right().sum(axis=-2, dtype=np.int64)
+        matrices = right()
+        sums = _shared_rows(matrices.sum(axis=-2, dtype=np.int64), matrices.shape[:-2])
+        return matrices.astype(exact_float(2.0**14 * matrices.shape[-2])), sums[..., None, :]
 
     bound = once_if_constant(weights, w)
 
     def run() -> None:
         matrices, sums = bound()
-        rows = left()
-        quantized, row_scales, zero_points = quantize_rows(
-            rows.reshape(-1, rows.shape[-1]), asymmetric=asymmetric
+        x = left()
+        rows, row_scales, zero_points = quantize_rows(
+            x.reshape(-1, x.shape[-1]), asymmetric=asymmetric
         )
-        acc = quantized.reshape(rows.shape).astype(matrices.dtype) @ matrices
+        acc = rows.reshape(x.shape).astype(matrices.dtype) @ matrices
         if asymmetric:
-            acc = acc - zero_points.reshape(*rows.shape[:-1], 1) * sums[..., None, :]
-        factor = row_scales.reshape(*rows.shape[:-1], 1) * scales
-        np.multiply(acc.astype(np.float32, copy=False), factor, out=y.data)
+            acc = acc - _shared_rows(zero_points, x.shape[:-2])[..., None] * sums
+        factor = _shared_rows(row_scales, x.shape[:-2])[..., None] * scales
+        np.multiply(acc.astype(np.float32, copy=False), factor, out=y.data.reshape(acc.shape))
 
     return run
+
+
+def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
+    """Return what each matrix of a stack has for its rows, ``[*stack, rows]``.
+
+    The official kernel takes the values of matrix ``i + j`` for matrix ``[i, j]`` of a stack with
+    several axes, so these share values; float results are as inexact as that.
+
+    Args:
+        values: one for each row of the whole stack.
+        stack: leading axes of the stack.
+    """
+    by_matrix = values.reshape(math.prod(stack), -1)
+    return np.asarray(by_matrix[np.indices(stack).sum(axis=0)] if stack else by_matrix[0])
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
