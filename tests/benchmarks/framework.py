@@ -140,9 +140,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="times each side is measured")
     rounds = parser.parse_args().rounds
-    print(
-        f"{'best of ' + str(rounds) + ' rounds':46} {'Delegraph us':>12} {'official us':>12}    ratio"
-    )
+    title = f"best of {rounds} rounds"
+    print(f"{title:46} {'Delegraph us':>12} {'official us':>12}    ratio")
     one = chain_model(1)
     report(
         "set + invoke + get, one ADD",

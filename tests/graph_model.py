@@ -1,0 +1,144 @@
+"""Models of several operators, written down as names.
+
+f(x) = sin(x) + x is::
+
+    graph_model(
+        [("SIN", "x", "s"), ("ADD", "s x", "y")], inputs="x", outputs="y",
+    )
+
+Tensors that are not described are ``[4]`` floats. Several subgraphs: :func:`subgraph_record` for
+each, then :func:`model_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from one_op import TensorDef, tensor
+
+from delegraph.schema import tables
+from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.options import BUILTIN_OPTIONS
+from delegraph.schema.table import Table
+from delegraph.schema.writer import write_model
+
+NodeText = tuple[str, str, str] | tuple[str, str, str, Table]
+"""Operator, input names, output names, and options if there are any; ``-`` is an absent input."""
+
+
+class _Buffers:
+    def __init__(self) -> None:
+        self.records = [tables.Buffer()]
+        self.codes: list[str] = []
+
+    def add(self, definition: TensorDef) -> int:
+        if definition.data is None:
+            return 0
+        self.records.append(tables.Buffer(data=definition.data))
+        return len(self.records) - 1
+
+    def code(self, op: str) -> int:
+        if op not in self.codes:
+            self.codes.append(op)
+        return self.codes.index(op)
+
+
+SubgraphText = tuple[Sequence[NodeText], str, str, Mapping[str, TensorDef]]
+"""Nodes, input names, output names, and the tensors that are not ``[4]`` floats."""
+
+
+def graph_model(
+    nodes: Sequence[NodeText],
+    *,
+    inputs: str,
+    outputs: str,
+    tensors: Mapping[str, TensorDef] | None = None,
+    metadata: Mapping[str, bytes] | None = None,
+) -> bytes:
+    """Return a model of one subgraph."""
+    return subgraphs_model([(nodes, inputs, outputs, tensors or {})], metadata=metadata)
+
+
+def subgraphs_model(
+    subgraphs: Sequence[SubgraphText],
+    *,
+    names: Sequence[str] | None = None,
+    metadata: Mapping[str, bytes] | None = None,
+) -> bytes:
+    """Return a model of several subgraphs; the first is the one that runs."""
+    shared = _Buffers()
+    records = tuple(_subgraph(shared, *subgraph) for subgraph in subgraphs)
+    if names is not None:
+        records = tuple(r.replace(name=name) for r, name in zip(records, names, strict=True))
+    entries = []
+    for name, content in (metadata or {}).items():
+        shared.records.append(tables.Buffer(data=np.frombuffer(content, np.uint8)))
+        entries.append(tables.Metadata(name=name, buffer=len(shared.records) - 1))
+    return write_model(
+        tables.Model(
+            version=3,
+            operator_codes=tuple(_code(op) for op in shared.codes),
+            subgraphs=records,
+            buffers=tuple(shared.records),
+            metadata=tuple(entries) or None,
+        )
+    )
+
+
+def _code(op: str) -> tables.OperatorCode:
+    builtin = BuiltinOperator.__members__.get(op)
+    if builtin is None:
+        return tables.operator_code(BuiltinOperator.CUSTOM, custom_code=op)
+    return tables.operator_code(builtin)
+
+
+def _subgraph(
+    shared: _Buffers,
+    nodes: Sequence[NodeText],
+    inputs: str,
+    outputs: str,
+    tensors: Mapping[str, TensorDef],
+) -> tables.SubGraph:
+    names = dict.fromkeys(inputs.split())
+    for node in nodes:
+        names.update(dict.fromkeys((*node[1].split(), *node[2].split())))
+    names.update(dict.fromkeys(outputs.split()))
+    names.pop("-", None)
+    index = {name: i for i, name in enumerate(names)} | {"-": -1}
+    return tables.SubGraph(
+        tensors=tuple(_tensor(shared, name, tensors.get(name, tensor((4,)))) for name in names),
+        inputs=tuple(index[name] for name in inputs.split()),
+        outputs=tuple(index[name] for name in outputs.split()),
+        operators=tuple(_operator(shared, index, *node) for node in nodes),
+    )
+
+
+def _tensor(shared: _Buffers, name: str, definition: TensorDef) -> tables.Tensor:
+    return tables.Tensor(
+        shape=definition.shape,
+        type=definition.type,
+        buffer=shared.add(definition),
+        name=name,
+        quantization=definition.quantization,
+        is_variable=definition.is_variable,
+        shape_signature=definition.shape_signature,
+    )
+
+
+def _operator(
+    shared: _Buffers,
+    index: Mapping[str, int],
+    op: str,
+    inputs: str,
+    outputs: str,
+    options: Table | None = None,
+) -> tables.Operator:
+    is_first = options is None or type(options) in BUILTIN_OPTIONS.values()
+    return tables.Operator(
+        opcode_index=shared.code(op),
+        inputs=tuple(index[name] for name in inputs.split()),
+        outputs=tuple(index[name] for name in outputs.split()),
+        builtin_options=options if is_first else None,
+        builtin_options_2=None if is_first else options,
+    )

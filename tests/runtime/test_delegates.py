@@ -1,0 +1,436 @@
+"""Applying delegates: what they take, what stays, and what happens when one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_model import graph_model, subgraphs_model
+from one_op import constant, tensor
+
+from delegraph import (
+    Delegate,
+    DelegateContext,
+    DelegateFlags,
+    DelegateOptions,
+    DelegateParams,
+    Interpreter,
+    Node,
+    Registration,
+    Rejection,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.errors import ArgumentError, DelegateError, UnresolvedOpError
+from delegraph.schema.options import AddOptions, MulOptions
+
+COMPUTE: dict[str, Callable[..., Any]] = {
+    "ADD": np.add,
+    "SUB": np.subtract,
+    "MUL": np.multiply,
+    "SIN": np.sin,
+    "Twice": lambda x: 2 * x,
+}
+
+
+class ByName(SimpleDelegateInterface):
+    """Takes operators by name and computes them with NumPy; counts what the host calls."""
+
+    def __init__(
+        self,
+        *ops: str,
+        flags: DelegateFlags = DelegateFlags.NONE,
+        options: DelegateOptions | None = None,
+        name: str = "by_name",
+    ) -> None:
+        self.ops: Collection[str] = ops
+        self.calls: list[str] = []
+        self.params: list[DelegateParams] = []
+        self._flags, self._name = flags, name
+        self._options = options or DelegateOptions()
+
+    def name(self) -> str:
+        return self._name
+
+    def flags(self) -> DelegateFlags:
+        return self._flags
+
+    def delegate_options(self) -> DelegateOptions:
+        return self._options
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        if registration.name in self.ops:
+            return True
+        return Rejection("op", actual=registration.name, expected=" or ".join(self.ops))
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return ByNameKernel(self)
+
+
+class ByNameKernel(SimpleDelegateKernelInterface):
+    def __init__(self, delegate: ByName) -> None:
+        self.delegate = delegate
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        self.delegate.calls.append("init")
+        self.delegate.params.append(params)
+        self.params = params
+        self.nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        self.delegate.calls.append("prepare")
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        self.delegate.calls.append("eval")
+        values = {i: context.tensors[i].data for i in self.params.input_tensors}
+        for inner, registration in self.nodes:
+            arguments = [values[i] for i in inner.inputs]
+            values[inner.outputs[0]] = COMPUTE[registration.name](*arguments)
+        for index in self.params.output_tensors:
+            np.copyto(context.tensors[index].data, values[index])
+
+
+def sines() -> bytes:
+    """f(x) = sin(x) + x + sin(2 x)."""
+    return graph_model(
+        [
+            ("SIN", "x", "a"),
+            ("ADD", "a x", "b", AddOptions()),
+            ("MUL", "x two", "c", MulOptions()),
+            ("SIN", "c", "d"),
+            ("ADD", "b d", "y", AddOptions()),
+        ],
+        inputs="x",
+        outputs="y",
+        tensors={"two": constant(np.full(4, 2, np.float32))},
+    )
+
+
+X = np.array([2.0, 0.5, -1.0, 0.0], np.float32)
+Y = np.sin(X) + X + np.sin(2 * X)
+
+
+def run(interpreter: Interpreter, x: np.ndarray[Any, Any] = X) -> np.ndarray[Any, Any]:
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    y: np.ndarray[Any, Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return y
+
+
+def partitions(interpreter: Interpreter) -> list[tuple[str, tuple[int, ...]]]:
+    return [(p.delegate, p.nodes) for p in interpreter.placement.partitions]
+
+
+def test_sin_delegate_gives_four_subsets_in_topological_order() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN")])
+    plan = interpreter.session.subgraphs[0].plan
+    assert [plan.node(i)[1].name for i in plan.execution_plan] == [
+        "by_name", "ADD", "MUL", "by_name", "ADD",
+    ]  # fmt: skip
+    assert partitions(interpreter) == [("by_name", (0,)), ("by_name", (3,))]
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+
+
+def test_same_result_with_any_choice_of_operators() -> None:
+    for ops in (("SIN",), ("ADD",), ("MUL", "ADD"), ("SIN", "ADD", "MUL")):
+        interpreter = Interpreter(model_content=sines(), delegates=[ByName(*ops)])
+        np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6, err_msg=str(ops))
+
+
+def test_partition_of_everything_has_the_graphs_inputs_and_outputs() -> None:
+    delegate = ByName("SIN", "ADD", "MUL")
+    interpreter = Interpreter(model_content=sines(), delegates=[delegate])
+    (params,) = delegate.params
+    names = [t["name"] for t in interpreter.get_tensor_details()]
+    assert [names[i] for i in params.input_tensors] == ["x", "two"]
+    assert [names[i] for i in params.output_tensors] == ["y"]
+    assert params.nodes_to_replace == (0, 2, 3, 1, 4) or params.nodes_to_replace == (0, 1, 2, 3, 4)
+
+
+def test_kernel_is_made_once_prepared_at_allocation_and_run_at_each_invoke() -> None:
+    delegate = ByName("MUL")
+    interpreter = Interpreter(model_content=sines(), delegates=[delegate])
+    run(interpreter)
+    run(interpreter)
+    assert delegate.calls == ["init", "prepare", "eval", "eval"]
+
+
+def test_second_delegate_sees_the_plan_of_the_first() -> None:
+    class Recording(ByName):
+        seen: list[str] = []
+
+        def is_node_supported_by_delegate(
+            self, registration: Registration, node: Node, context: DelegateContext
+        ) -> bool | Rejection:
+            self.seen.append(registration.name)
+            return super().is_node_supported_by_delegate(registration, node, context)
+
+    second = Recording("ADD", name="second")
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN"), second])
+    assert second.seen == ["by_name", "ADD", "MUL", "by_name", "ADD"]
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+
+
+def test_placement_tells_delegate_partition_or_reason_for_every_node() -> None:
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[ByName("SIN"), ByName("ADD", name="second")]
+    )
+    placement = interpreter.placement
+    assert [n.delegate for n in placement.nodes] == ["by_name", "second", None, "by_name", "second"]
+    assert str(placement.nodes[2].rejections["second"]) == "op: is MUL, needs ADD"
+    assert set(placement.nodes[2].rejections) == {"by_name", "second"}
+    assert str(placement) == (
+        "5 nodes: by_name takes 2 in 2 partitions, second takes 2 in 1 partition, "
+        "1 stays with Delegraph's kernels"
+    )
+    assert placement.to_json()["nodes"][0]["partition"] == 0
+
+
+def test_bare_false_is_recorded_as_no_reason_given() -> None:
+    class Silent(ByName):
+        def is_node_supported_by_delegate(
+            self, registration: Registration, node: Node, context: DelegateContext
+        ) -> bool | Rejection:
+            return False
+
+    interpreter = Interpreter(model_content=sines(), delegates=[Silent()])
+    assert str(interpreter.placement.nodes[0].rejections["by_name"]) == "no reason given"
+
+
+def test_limits_on_partitions_keep_the_largest() -> None:
+    options = DelegateOptions(max_delegated_partitions=1)
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[ByName("ADD", "MUL", options=options)]
+    )
+    assert partitions(interpreter) == [("by_name", (1, 2))]
+    rejection = interpreter.placement.nodes[4].rejections["by_name"]
+    assert rejection.constraint == "max-delegated-partitions"
+
+
+def test_small_partitions_are_left() -> None:
+    options = DelegateOptions(min_nodes_per_partition=2)
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN", options=options)])
+    assert partitions(interpreter) == []
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+
+
+class Failing(ByName):
+    def __init__(self, where: str) -> None:
+        super().__init__("ADD", name=f"fails_in_{where}")
+        self.where = where
+
+    def initialize(self, context: DelegateContext) -> None:
+        if self.where == "initialize":
+            raise RuntimeError("no device")
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        if self.where == "claim" and registration.name == "MUL":
+            raise KeyError("boom")
+        return super().is_node_supported_by_delegate(registration, node, context)
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return FailingKernel(self)
+
+
+class FailingKernel(ByNameKernel):
+    delegate: Failing
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        if self.delegate.where == "init":
+            raise ValueError("bad weights")
+        super().init(context, params)
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        if self.delegate.where == "prepare":
+            raise ValueError("too large")
+
+
+@pytest.mark.parametrize(
+    ("where", "cause"),
+    [
+        ("initialize", "RuntimeError: no device"),
+        ("claim", r"node 2 \(MUL\): KeyError: 'boom'"),
+        ("init", r"nodes \[1, 4\] failed to init: ValueError: bad weights"),
+        ("prepare", r"Node number \d+ \(fails_in_prepare\) failed to prepare: .*too large"),
+    ],
+)
+def test_failing_delegate_leaves_the_graph_as_it_was(where: str, cause: str) -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN")])
+    before = interpreter.placement
+    with pytest.raises(DelegateError, match=f"'fails_in_{where}' could not be applied.*{cause}"):
+        interpreter.modify_graph_with_delegate(Failing(where))
+    assert interpreter.placement == before
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+
+
+def test_failure_in_a_later_subgraph_undoes_the_earlier_ones() -> None:
+    add = [("ADD", "x x", "y", AddOptions())]
+    mul = [("ADD", "x x", "z", AddOptions()), ("MUL", "z x", "y", MulOptions())]
+    model = subgraphs_model([(add, "x", "y", {}), (mul, "x", "y", {})])
+    interpreter = Interpreter(model_content=model)
+    with pytest.raises(DelegateError, match="subgraph 1"):
+        interpreter.modify_graph_with_delegate(Failing("claim"))
+    assert interpreter.placement.partitions == ()
+
+
+def test_validation_subgraphs_are_left_alone() -> None:
+    add = [("ADD", "x x", "y", AddOptions())]
+    model = subgraphs_model([(add, "x", "y", {})] * 2, names=["main", "VALIDATION:main"])
+    interpreter = Interpreter(model_content=model, delegates=[ByName("ADD")])
+    assert [p.subgraph for p in interpreter.placement.partitions] == [0]
+
+
+def test_resize_takes_static_delegates_off_and_allocation_puts_them_back() -> None:
+    delegate = ByName("ADD", "MUL")
+    model = graph_model(
+        [("ADD", "x x", "a", AddOptions()), ("MUL", "a x", "y", MulOptions())],
+        inputs="x",
+        outputs="y",
+    )
+    interpreter = Interpreter(model_content=model, delegates=[delegate])
+    interpreter.allocate_tensors()
+    interpreter.resize_tensor_input(0, [4])
+    assert delegate.calls.count("init") == 1
+    interpreter.resize_tensor_input(0, [6])
+    assert interpreter.session.subgraphs[0].plan.execution_plan == [0, 1]
+    interpreter.allocate_tensors()
+    assert partitions(interpreter) == [("by_name", (0, 1))]
+    assert delegate.calls.count("init") == 2
+
+
+def test_static_delegate_is_refused_on_a_dynamic_graph_with_tensor_and_operator() -> None:
+    model = graph_model(
+        [("RESHAPE", "x shape", "r"), ("ADD", "r r", "y", AddOptions())],
+        inputs="x shape",
+        outputs="y",
+        tensors={"shape": tensor((1,), "INT32")},
+    )
+    with pytest.raises(DelegateError, match=r"tensor#2 is a dynamic-sized.*node 0, RESHAPE"):
+        Interpreter(model_content=model, delegates=[ByName("ADD")])
+    flexible = ByName("ADD", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS)
+    interpreter = Interpreter(model_content=model, delegates=[flexible])
+    assert partitions(interpreter) == [("by_name", (1,))]
+
+
+def test_delegate_claims_an_unresolved_custom_operator() -> None:
+    model = graph_model([("Twice", "x", "a"), ("SIN", "a", "y")], inputs="x", outputs="y")
+    with pytest.raises(UnresolvedOpError, match=r"Twice \(1 node\)"):
+        Interpreter(model_content=model).allocate_tensors()
+    interpreter = Interpreter(model_content=model, delegates=[ByName("Twice")])
+    np.testing.assert_allclose(run(interpreter), np.sin(2 * X), rtol=1e-6)
+
+
+def test_control_edges_of_the_metadata_follow_a_shortened_plan() -> None:
+    def varints(*values: int) -> bytes:
+        return bytes(values)
+
+    edge = varints(1, 1, 1, 6, 2)  # version, subgraphs, pairs, zig-zag 3 -> 1: node 3 before 1
+    nodes = [
+        ("SIN", "x", "a"),
+        ("ADD", "x x", "b", AddOptions()),
+        ("SIN", "a", "c"),
+        ("SIN", "x", "d"),
+    ]
+    model = graph_model(
+        nodes, inputs="x", outputs="b c d", metadata={"model_control_dependencies": edge}
+    )
+    interpreter = Interpreter(model_content=model, delegates=[ByName("SIN")])
+    assert partitions(interpreter) == [("by_name", (0, 2, 3))]
+    second = ByName("ADD", name="second")
+    interpreter.modify_graph_with_delegate(second)
+    plan = interpreter.session.subgraphs[0].plan
+    assert [plan.node(i)[1].name for i in plan.execution_plan] == ["by_name", "second"]
+
+
+def test_preserved_tensors_give_one_node_in_each_partition() -> None:
+    interpreter = Interpreter(
+        model_content=sines(),
+        experimental_preserve_all_tensors=True,
+        delegates=[ByName("ADD", "MUL", "SIN")],
+    )
+    assert len(partitions(interpreter)) == 5
+    run(interpreter)
+    np.testing.assert_allclose(interpreter.get_tensor(1), np.sin(X), rtol=1e-6)
+
+
+class Buffered(Delegate):
+    """Keeps its result in a buffer of its own and copies it out when it is asked for."""
+
+    def __init__(self) -> None:
+        self.copies = 0
+
+    def name(self) -> str:
+        return "buffered"
+
+    def prepare(self, context: DelegateContext) -> None:
+        nodes = [
+            i
+            for i in context.get_execution_plan()
+            if context.get_node_and_registration(i)[1].name == "SIN"
+        ]
+
+        def prepare(context: Any, node: Node) -> Callable[[], None]:
+            def compute() -> None:
+                output = context.tensors[node.outputs[0]]
+                self.result = np.sin(context.tensors[node.inputs[0]].data)
+                output.buffer_handle, output.data_is_stale = 7, True
+
+            return compute
+
+        context.replace_node_subsets_with_delegate_kernels(
+            Registration("buffered", prepare), nodes, self
+        )
+
+    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+        assert tensor.buffer_handle == 7
+        self.copies += 1
+        np.copyto(tensor.data, self.result)
+
+
+def test_data_is_copied_out_of_a_delegates_buffer_when_others_read_it() -> None:
+    delegate = Buffered()
+    model = graph_model(
+        [("SIN", "x", "s"), ("ADD", "s x", "y", AddOptions())], inputs="x", outputs="y s"
+    )
+    interpreter = Interpreter(model_content=model, delegates=[delegate])
+    np.testing.assert_allclose(run(interpreter), np.sin(X) + X, rtol=1e-6)
+    assert delegate.copies == 1
+    alone = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+    np.testing.assert_allclose(
+        run(Interpreter(model_content=alone, delegates=[Buffered()])), np.sin(X), rtol=1e-6
+    )
+
+
+def test_nodes_can_be_replaced_only_while_applying() -> None:
+    interpreter = Interpreter(model_content=sines())
+    context = interpreter.session.subgraphs[0].context
+    with pytest.raises(DelegateError, match="only while"):
+        context.replace_node_subsets_with_delegate_kernels(
+            Registration("x", lambda c, n: lambda: None), [0], None
+        )
+
+
+def test_context_describes_the_subgraph() -> None:
+    context = Interpreter(model_content=sines()).session.subgraphs[0].context
+    assert (context.inputs, context.outputs, context.subgraph_index) == ((0,), (6,), 0)
+    assert [p.nodes_to_replace for p in context.preview_delegate_partitioning([0, 3])] == [
+        (0,), (3,),
+    ]  # fmt: skip
+    with pytest.raises(ArgumentError, match="no node 99"):
+        context.get_node_and_registration(99)
+    with pytest.raises(ArgumentError, match="no metadata 'x'"):
+        context.get_model_metadata("x")
+
+
+def test_what_is_no_delegate_is_refused_with_its_type() -> None:
+    with pytest.raises(ValueError, match="not int"):
+        Interpreter(model_content=sines(), delegates=[3])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match=r"write delegates=\['sin'\]"):
+        Interpreter(model_content=sines(), delegates="sin")
