@@ -13,6 +13,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.non_max_suppression import descending, suppressed
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_rank, size_outputs
+from delegraph.kernels.partial_sort import largest
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -198,7 +199,7 @@ def _fast(boxes: Floats, scores: Floats, options: Options) -> Found:
     values = np.zeros((len(rows), per_box), np.float32)
     shown = min(per_box, options.num_classes)
     for i, row in enumerate(rows):
-        best[i, :shown] = descending(scores[row])[:shown]
+        best[i, :shown] = largest(scores[row].tolist(), shown)
         values[i, :shown] = scores[row, best[i, :shown]]
     places = np.repeat(rows, per_box)
     return places, best.reshape(-1), values.reshape(-1), len(rows)

@@ -48,7 +48,7 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
 
     def plan() -> tuple[Shape, Eval]:
         wanted = _shape_option(node) if shape_input is None else integers(shape_input)
-        return stretched(wanted, element_count(x.shape)), forward(x, y)
+        return stretched(wanted, x.shape), forward(x, y)
 
     return size_output(context, y, plan, shape_inputs=shape_inputs, fold=(x,))
 
@@ -63,22 +63,28 @@ def _shape_option(node: Node) -> list[int]:
     return [] if shape == [0] else shape  # old converters wrote [0] for a scalar
 
 
-def stretched(shape: Sequence[int], count: int) -> list[int]:
-    """Return *shape* with its -1, if any, replaced so that it holds *count* elements.
+def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
+    """Return *wanted* with its -1, if any, replaced so that it holds the elements of *shape*.
+
+    Dimensions of 0 are left out of the division, so that ``[0, -1]`` keeps what it can.
 
     Raises:
         OperatorError: two dimensions are -1, or no size fits.
 
-    >>> stretched([2, -1], 6)
+    >>> stretched([2, -1], (3, 2))
     [2, 3]
+    >>> stretched([0, -1], (0, 3))
+    [0, 3]
     """
-    if list(shape).count(-1) > 1:
-        raise OperatorError(f"shape {list(shape)} has more than one -1")
-    rest = element_count([size for size in shape if size != -1])
-    free = count // rest if rest else 0
-    result = [free if size == -1 else int(size) for size in shape]
-    if element_count(result) != count or min(result, default=0) < 0:
-        raise OperatorError(f"{count} elements cannot take the shape {list(shape)}")
+    if list(wanted).count(-1) > 1:
+        raise OperatorError(f"shape {list(wanted)} has more than one -1")
+    given = [size for size in wanted if size != -1]
+    free = element_count([n for n in shape if n]) // element_count([n for n in given if n])
+    if 0 in shape and 0 not in given:
+        free = 0
+    result = [free if size == -1 else size for size in wanted]
+    if element_count(result) != element_count(shape) or min(result, default=0) < 0:
+        raise OperatorError(f"the elements of {list(shape)} cannot take the shape {list(wanted)}")
     return result
 
 

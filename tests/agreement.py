@@ -1,0 +1,122 @@
+"""Cases of one operator on which Delegraph and the official interpreter must agree.
+
+A case gives the operator's inputs as arrays: ``fed(x)`` is a graph input, ``constant(x)`` a
+constant, ``None`` is absent. Both interpreters run the same model file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from one_op import (
+    TensorDef,
+    delegraph_outputs,
+    official_outputs,
+    one_op_model,
+    tensor,
+)
+
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.schema.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Fed:
+    """A graph input and the array that it is given."""
+
+    array: NDArray[Any]
+    definition: TensorDef
+
+
+def fed(
+    values: Any, type: str | None = None, *, scale: float | None = None, zero_point: int = 0
+) -> Fed:
+    """Return a graph input that is given *values*, of the TensorType of their dtype."""
+    array = np.asarray(values)
+    name = type or next(t.name for t, dtype in NUMPY_DTYPES.items() if dtype == array.dtype)
+    return Fed(array, tensor(array.shape, name, scale=scale, zero_point=zero_point))
+
+
+def texts(*values: bytes) -> NDArray[Any]:
+    """Return a vector of byte strings, which may end in zero bytes."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+Inputs = Sequence["Fed | TensorDef | None"]
+Outputs = Sequence["str | TensorDef"]
+
+
+def model_and_arrays(
+    op: str,
+    inputs: Inputs,
+    outputs: Outputs,
+    options: Table | None = None,
+    *,
+    version: int = 1,
+    custom_options: bytes | None = None,
+) -> tuple[bytes, list[NDArray[Any]]]:
+    """Return the model file of a case and the arrays for its graph inputs."""
+    model = one_op_model(
+        op,
+        [x.definition if isinstance(x, Fed) else x for x in inputs],
+        [tensor((), y) if isinstance(y, str) else y for y in outputs],
+        options,
+        version=version,
+        custom_options=custom_options,
+    )
+    return model, [x.array for x in inputs if isinstance(x, Fed)]
+
+
+def assert_agrees(
+    op: str,
+    inputs: Inputs,
+    outputs: Outputs,
+    options: Table | None = None,
+    *,
+    tolerance: float = 0.0,
+    **given: Any,
+) -> list[NDArray[Any]]:
+    """Check that both interpreters return the same outputs, and return them.
+
+    Args:
+        op: operator name.
+        inputs: see the module.
+        outputs: type names, or tensors where they are quantized.
+        options: the operator's options.
+        tolerance: largest absolute and relative difference, for floats.
+        given: ``version``, ``custom_options``.
+    """
+    model, arrays = model_and_arrays(op, inputs, outputs, options, **given)
+    ours, official = delegraph_outputs(model, arrays), official_outputs(model, arrays)
+    for mine, theirs in zip(ours, official, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
+        if tolerance:
+            np.testing.assert_allclose(mine, theirs, rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(mine, theirs)
+    return ours
+
+
+def assert_both_refuse(
+    op: str,
+    inputs: Inputs,
+    outputs: Outputs,
+    options: Table | None = None,
+    *,
+    match: str,
+    **given: Any,
+) -> None:
+    """Check that both interpreters refuse a case, Delegraph with a message that matches."""
+    model, arrays = model_and_arrays(op, inputs, outputs, options, **given)
+    with pytest.raises(RuntimeError):
+        official_outputs(model, arrays)
+    with pytest.raises(RuntimeError, match=match):
+        delegraph_outputs(model, arrays)

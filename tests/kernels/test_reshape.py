@@ -1,0 +1,89 @@
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, BITCAST against NumPy and the official interpreter."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed, texts
+from one_op import constant
+
+from delegraph.schema.options import (
+    BitcastOptions,
+    ExpandDimsOptions,
+    ReshapeOptions,
+    SqueezeOptions,
+)
+
+VALUES = np.arange(12, dtype=np.float32).reshape(2, 6)
+GIVEN = [constant, fed]  # a shape known while preparing, and one that comes with the invoke
+
+
+def ints(*values):
+    return np.array(values, np.int32)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("shape", [(3, 4), (-1, 2), (2, -1, 1), (12,), (-1,)])
+def test_reshape_keeps_the_order_of_elements(shape, given):
+    (y,) = assert_agrees("RESHAPE", [fed(VALUES), given(ints(*shape))], ["FLOAT32"])
+    np.testing.assert_array_equal(y, VALUES.reshape(shape))
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("shape", [(5, -1), (-1, -1), (5,), (0, -1)])
+def test_reshape_refuses_a_shape_of_another_size(shape, given):
+    assert_both_refuse(
+        "RESHAPE", [fed(VALUES), given(ints(*shape))], ["FLOAT32"], match="take the shape|one -1"
+    )
+
+
+@pytest.mark.parametrize(("x", "shape"), [(VALUES, (3, 4)), (VALUES[:1, :1], (0,))])
+def test_reshape_takes_its_shape_from_the_options(x, shape):
+    assert_agrees("RESHAPE", [fed(x)], ["FLOAT32"], ReshapeOptions(new_shape=ints(*shape)))
+
+
+def test_reshape_of_a_constant_is_computed_while_preparing():
+    assert_agrees("RESHAPE", [constant(VALUES), constant(ints(4, 3))], ["FLOAT32"])
+
+
+def test_reshape_moves_strings_with_their_zero_bytes():
+    words = texts(b"a", b"bc\0", b"", b"d")
+    (y,) = assert_agrees("RESHAPE", [fed(words), constant(ints(2, -1))], ["STRING"])
+    assert y.tolist() == [[b"a", b"bc\0"], [b"", b"d"]]
+
+
+@pytest.mark.parametrize("axes", [(), (0,), (-1,), (0, 2)])
+def test_squeeze_drops_the_dimensions_of_one(axes):
+    x = VALUES.reshape(1, 12, 1)
+    assert_agrees("SQUEEZE", [fed(x)], ["FLOAT32"], SqueezeOptions(squeeze_dims=ints(*axes)))
+
+
+def test_squeeze_refuses_a_dimension_that_is_not_one():
+    options = SqueezeOptions(squeeze_dims=ints(1))
+    assert_both_refuse("SQUEEZE", [fed(VALUES)], ["FLOAT32"], options, match="not 1")
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_expand_dims_inserts_a_dimension(axis, given):
+    inputs = [fed(VALUES), given(np.array(axis, np.int32))]
+    (y,) = assert_agrees("EXPAND_DIMS", inputs, ["FLOAT32"], ExpandDimsOptions())
+    np.testing.assert_array_equal(y, np.expand_dims(VALUES, axis))
+
+
+@pytest.mark.parametrize("axis", [3, -4])
+def test_expand_dims_refuses_an_axis_outside(axis):
+    inputs = [fed(VALUES), constant(np.array(axis, np.int32))]
+    assert_both_refuse("EXPAND_DIMS", inputs, ["FLOAT32"], ExpandDimsOptions(), match="outside")
+
+
+@pytest.mark.parametrize(
+    ("x", "type_"),
+    [(VALUES, "INT32"), (VALUES, "UINT8"), (np.arange(8, dtype=np.uint8).reshape(2, 4), "FLOAT32")],
+)
+def test_bitcast_reads_the_same_bytes(x, type_):
+    (y,) = assert_agrees("BITCAST", [fed(x)], [type_], BitcastOptions())
+    assert y.tobytes() == x.tobytes()
+
+
+def test_bitcast_refuses_too_few_bytes():
+    x = np.zeros((2, 3), np.uint8)
+    assert_both_refuse("BITCAST", [fed(x)], ["FLOAT32"], BitcastOptions(), match="last dimension")

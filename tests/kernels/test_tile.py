@@ -1,0 +1,33 @@
+"""TILE."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed, texts
+from one_op import constant
+
+from delegraph.schema.options import TileOptions
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+GIVEN = [constant, fed]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("times", [(2, 3), (1, 1), (3, 1)])
+def test_each_dimension_is_repeated(times, dtype, given):
+    inputs = [fed(X), given(np.array(times, dtype))]
+    (y,) = assert_agrees("TILE", inputs, ["FLOAT32"], TileOptions())
+    np.testing.assert_array_equal(y, np.tile(X, times))
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_strings_are_repeated(given):
+    inputs = [fed(texts(b"a", b"b\0")), given(np.array([2], np.int64))]
+    (y,) = assert_agrees("TILE", inputs, ["STRING"], TileOptions())
+    assert y.tolist() == [b"a", b"b\0"] * 2
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_negative_multiples_are_refused(given):
+    inputs = [fed(X), given(np.array([-1, 1], np.int32))]
+    assert_both_refuse("TILE", inputs, ["FLOAT32"], TileOptions(), match="negative")
