@@ -1,0 +1,199 @@
+"""EMBEDDING_LOOKUP and EMBEDDING_LOOKUP_SPARSE: rows of a table by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import unpack
+from delegraph.kernels.checks import (
+    option,
+    require_counts,
+    require_same_type,
+    require_type,
+    require_zero_points,
+)
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.recurrent import require_rank, require_shape
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import CombinerType, TensorType
+
+Array = NDArray[Any]
+
+_QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT4, TensorType.INT2}
+
+
+class SparseLookupInput(IntEnum):
+    """Inputs of EMBEDDING_LOOKUP_SPARSE. Source: tflite/kernels/embedding_lookup_sparse.cc."""
+
+    IDS = 0
+    INDICES = 1
+    DENSE_SHAPE = 2
+    WEIGHTS = 3
+    TABLE = 4
+
+
+@kernel("EMBEDDING_LOOKUP", versions=(1, 4))
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Copy rows of a table; rows of integers become floats if the output has floats.
+
+    Source:
+        tflite/kernels/embedding_lookup.cc.
+    """
+    require_counts(node, 2)
+    lookup, table = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    _check_table(lookup, table)
+    context.resize_tensor(y, (lookup.shape[0], *table.shape[1:]))
+    rows = _rows(table, y)
+
+    def run() -> None:
+        if table.shape[0]:  # the official kernel leaves the output alone without a row
+            found = rows(_checked(lookup.data, table.shape[0]))
+            y.data[...] = found.reshape(y.data.shape)
+
+    return run
+
+
+@kernel("EMBEDDING_LOOKUP_SPARSE")
+def prepare_sparse(context: OpContext, node: Node) -> Eval:
+    """Combine rows of a table into weighted sums, one for each row of a sparse tensor.
+
+    The indices of the sparse tensor must be sorted.
+
+    Source:
+        tflite/kernels/embedding_lookup_sparse.cc.
+    """
+    require_counts(node, len(SparseLookupInput))
+    ids, indices, dense_shape, weights, table = (
+        input_tensor(context, node, i) for i in SparseLookupInput
+    )
+    y = output_tensor(context, node)
+    _check_table(ids, table)
+    for tensor in (indices, dense_shape):
+        require_type(tensor, {TensorType.INT32})
+    for tensor in (weights, table, y):
+        require_type(tensor, {TensorType.FLOAT32})
+    require_rank(indices, 2)
+    require_shape(indices, (ids.shape[0], indices.shape[1]))
+    require_shape(dense_shape, (indices.shape[1],))
+    require_shape(weights, ids.shape)
+    context.set_dynamic(y)
+    combiner = option(node, "combiner", CombinerType.SUM)
+
+    def run() -> None:
+        stack = tuple(dense_shape.data.tolist()[:-1])
+        context.resize_tensor(y, (*stack, *table.shape[1:]))
+        row = _row_numbers(indices.data[:, :-1], stack)
+        embeddings = table.data[_checked(ids.data, table.shape[0])].reshape(len(row), -1)
+        sums = y.data.reshape(-1, embeddings.shape[1])
+        sums[...] = 0
+        np.add.at(sums, row, embeddings * weights.data[:, None])
+        sums /= _divisors(combiner, row, weights.data, len(sums))[:, None]
+
+    return run
+
+
+def _check_table(lookup: Tensor, table: Tensor) -> None:
+    require_rank(lookup, 1)
+    require_type(lookup, {TensorType.INT32})
+    if len(table.shape) < 2:
+        raise OperatorError(f"table has shape {list(table.shape)}, expected 2 dimensions or more")
+
+
+def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
+    """Return the function from row numbers to rows.
+
+    Raises:
+        OperatorError: the table has a type or quantization that *y* cannot have rows of.
+    """
+    if y.type not in (TensorType.FLOAT32, TensorType.FLOAT16) or table.type == y.type:
+        require_same_type(table, y)
+        return lambda i: table.data.reshape(table.shape[0], -1)[i]
+    require_type(table, _QUANTIZED)
+    require_zero_points(0, table)
+    scales = _scales(table)
+
+    def dequantized(i: Array) -> Array:
+        integers = table.data.view(np.int8)  # whatever the type says
+        if table.is_packed:
+            integers = unpack(table.data, table.type, table.shape)
+        rows = integers.reshape(table.shape[0], -1)[i]
+        blocks = rows.reshape(*scales[i].shape, -1)
+        return np.asarray((blocks * scales[i][..., None]).astype(y.dtype))
+
+    return dequantized
+
+
+def _scales(table: Tensor) -> NDArray[np.float32]:
+    """Return the scales of each row's blocks: ``[rows, blocks], float32``.
+
+    Raises:
+        OperatorError: scales of another dimension, or blocks that do not divide a row.
+    """
+    rows, quantization = table.shape[0], table.quantization
+    if quantization is None:
+        return np.zeros((rows, 1), np.float32)
+    scales = quantization.scales.astype(np.float32)
+    if len(scales) == 1:
+        return np.broadcast_to(scales, (rows, 1))
+    if quantization.block_size:
+        if len(table.shape) != 2 or len(scales) * quantization.block_size != np.prod(table.shape):
+            raise OperatorError(
+                f"table of shape {list(table.shape)} has {len(scales)} scales for blocks of "
+                f"{quantization.block_size}"
+            )
+    elif quantization.quantized_dimension != 0 or len(scales) != rows:
+        raise OperatorError(
+            f"table has {len(scales)} scales along dimension {quantization.quantized_dimension}, "
+            f"expected {rows} along dimension 0"
+        )
+    return scales.reshape(rows, -1)
+
+
+def _checked(numbers: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
+    """Return *numbers*.
+
+    Raises:
+        OperatorError: one is not in ``range(rows)``.
+    """
+    outside = numbers[(numbers < 0) | (numbers >= rows)]
+    if len(outside):
+        raise OperatorError(f"row {outside[0]} is looked up in a table of {rows} rows")
+    return numbers
+
+
+def _row_numbers(indices: NDArray[np.int32], stack: tuple[int, ...]) -> NDArray[np.intp]:
+    """Return the numbers of the rows that *indices*, ``[N, rank], int32``, point to: ``[N]``.
+
+    Raises:
+        OperatorError: an index is outside of *stack*.
+    """
+    if not stack:
+        return np.zeros(len(indices), np.intp)
+    try:
+        return np.asarray(np.ravel_multi_index(tuple(indices.T), stack))
+    except ValueError:
+        raise OperatorError(f"an index is outside of dense_shape {list(stack)}") from None
+
+
+def _divisors(
+    combiner: int, row: NDArray[np.intp], weights: NDArray[np.float32], rows: int
+) -> NDArray[np.float32]:
+    """Return what each sum is divided by, ``[rows], float32``; 1 for rows without an element."""
+    divisors = np.zeros(rows, np.float32)
+    if combiner == CombinerType.MEAN:
+        np.add.at(divisors, row, weights)
+    elif combiner == CombinerType.SQRTN:
+        np.add.at(divisors, row, np.square(weights))
+        np.sqrt(divisors, out=divisors)
+    else:
+        divisors[...] = 1
+    divisors[~np.isin(np.arange(rows), row)] = 1
+    return divisors
