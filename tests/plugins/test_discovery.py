@@ -181,11 +181,18 @@ def test_unreadable_entry_points_make_one_broken_plugin(site: Path) -> None:
     assert found["good"].state is PluginState.OK
 
 
-def test_a_distribution_without_metadata_still_counts(site: Path) -> None:
-    write_plugin(site, "bare")
-    (site / "fake_bare-1.0.dist-info" / "METADATA").unlink()
-    (plugin,) = (p for p in PluginSet().plugins if p.name == "bare")
-    assert plugin.state is PluginState.OK
+def test_distributions_without_metadata_still_count(site: Path) -> None:
+    for name in ("bare", "naked"):
+        write_plugin(site, name)
+        (site / f"fake_{name}-1.0.dist-info" / "METADATA").unlink()
+    states = {p.name: p.state for p in PluginSet().plugins}
+    assert states["bare"] is states["naked"] is PluginState.OK
+
+
+def test_entry_points_that_are_no_text_are_not_ours(site: Path) -> None:
+    write_distribution(site, "fake-binary", {}, "")
+    (site / "fake_binary-1.0.dist-info" / "entry_points.txt").write_bytes(b"\xff\xfe")
+    assert fakes(PluginSet()) == {}
 
 
 def test_the_first_copy_on_the_path_counts(
@@ -194,8 +201,11 @@ def test_the_first_copy_on_the_path_counts(
     write_plugin(site, "twice")
     write_distribution(tmp_path / "newer", "fake-twice", {}, {"renamed": "fake_twice"}, "2.0")
     monkeypatch.syspath_prepend(tmp_path / "newer")
-    found = fakes(PluginSet())
-    assert {name: plugin.version for name, plugin in found.items()} == {"renamed": "2.0"}
+    found = [p for p in PluginSet().plugins if p.distribution == "fake-twice"]
+    assert [(plugin.name, plugin.version) for plugin in found] == [("renamed", "2.0")]
+    write_distribution(tmp_path / "newest", "Fake.Twice", {}, "", "3.0")
+    monkeypatch.syspath_prepend(tmp_path / "newest")
+    assert fakes(PluginSet()) == {}  # the newest copy is no plugin
 
 
 def run_python(site: Path, code: str) -> str:

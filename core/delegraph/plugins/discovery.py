@@ -49,29 +49,39 @@ def _installed() -> tuple[list[EntryPoint], list[Plugin]]:
 
     Of several copies of a distribution the first on ``sys.path`` counts, as it does for imports.
     """
-    found: dict[str, list[EntryPoint]] = {}
-    unreadable: dict[str, Plugin] = {}
-    for candidate in importlib_metadata.distributions():
-        if GROUP not in (candidate.read_text("entry_points.txt") or ""):
+    points: list[EntryPoint] = []
+    unreadable: list[Plugin] = []
+    seen: set[str] = set()
+    for dist in importlib_metadata.distributions():
+        if not _mentions_our_group(dist):
             continue  # most distributions: neither parsed nor asked for their names
-        name, dist = _active(candidate)
-        if name in found or name in unreadable:
-            continue
+        name = _distribution_name(dist)
+        if name != UNKNOWN:
+            if canonicalize_name(name) in seen:
+                continue
+            seen.add(canonicalize_name(name))
+            dist = _first_on_path(name, dist)
         try:
-            found[name] = list(dist.entry_points.select(group=GROUP))
-        except Exception as error:  # noqa: BLE001 - any damage of one file must not stop the others
+            points += dist.entry_points.select(group=GROUP)
+        except Exception as error:  # noqa: BLE001 - one damaged file must not stop the others
             plugin = Plugin(name, name, _version(dist), "entry_points.txt")
-            unreadable[name] = _broken(plugin, error, "its entry_points.txt cannot be read: ")
-    return [point for name in sorted(found) for point in found[name]], list(unreadable.values())
+            unreadable.append(_broken(plugin, error, "its entry_points.txt cannot be read: "))
+    return points, unreadable
 
 
-def _active(candidate: Distribution) -> tuple[str, Distribution]:
-    """Return the name of a distribution and the copy of it that Python would import."""
-    name = _distribution_name(candidate)
+def _mentions_our_group(dist: Distribution) -> bool:
     try:
-        return canonicalize_name(name), importlib_metadata.distribution(name)
+        return GROUP in (dist.read_text("entry_points.txt") or "")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _first_on_path(name: str, dist: Distribution) -> Distribution:
+    """Return the copy of a distribution that counts: an earlier one may have no entry points."""
+    try:
+        return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
-        return name, candidate  # its metadata are damaged
+        return dist  # its folder bears another name
 
 
 def _load(point: EntryPoint, choice: PluginChoice) -> Plugin:
@@ -87,9 +97,8 @@ def _load(point: EntryPoint, choice: PluginChoice) -> Plugin:
         state, reason = refusal
         return replace(plugin, state=state, error=reason)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter(
-            "default"
-        )  # a warning is no reason to lose a plugin, even under -W error
+        # A warning is no reason to lose a plugin, not even under -W error.
+        warnings.simplefilter("default")
         loaded = _import_and_ask(point, plugin)
     return replace(loaded, warnings=tuple(str(warning.message) for warning in caught))
 
