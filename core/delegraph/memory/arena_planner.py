@@ -183,8 +183,10 @@ class ArenaPlanner:
         return range(graph.num_tensors) if moved else placed
 
     def shared_root(self, tensor: int) -> int:
-        """Return the tensor whose memory *tensor* uses; itself if it has its own."""
-        return self._root.get(tensor, tensor)
+        """Return the tensor whose memory *tensor* uses; itself if it shares with none."""
+        root = self._planned_root(tensor)
+        kind_of = self._graph.tensor_kind
+        return root if root == tensor or kind_of(root) is kind_of(tensor) else tensor
 
     def address(self, tensor: int) -> tuple[NDArray[np.uint8], int, int] | None:
         """Return a tensor's buffer, ``[bytes], uint8``, its offset there and the bytes it needs.
@@ -193,8 +195,6 @@ class ArenaPlanner:
         """
         kind, size = self._graph.tensor_kind(tensor), self._graph.tensor_bytes(tensor)
         root = self.shared_root(tensor)
-        if self._graph.tensor_kind(root) is not kind:
-            root = tensor
         if kind is TensorKind.OTHER or not 0 < size <= self._room(root):
             return None
         arena = self._arena if kind is TensorKind.ARENA_RW else self._persistent_arena
@@ -234,12 +234,15 @@ class ArenaPlanner:
     def _tensors_from_the_start(self) -> list[int]:
         return [*self._graph.variables, *_present(self._graph.inputs)]
 
+    def _planned_root(self, tensor: int) -> int:
+        return self._root.get(tensor, tensor)
+
     def _with_reads(self, pinned: Sequence[int]) -> list[int]:
         """Return *pinned* plus 1 for each time a node reads the tensor or one that shares it."""
         references = list(pinned)
         for node in self._graph.nodes:
             for tensor in _present(node.inputs):
-                references[self.shared_root(tensor)] += 1
+                references[self._planned_root(tensor)] += 1
         return references
 
     def _share_in_place(self, references: Sequence[int]) -> None:
@@ -256,7 +259,7 @@ class ArenaPlanner:
                 continue
             for tensor in self._shareable_inputs(node):
                 if tensor not in inputs and self._may_share(node, tensor, output, references):
-                    root = self.shared_root(tensor)
+                    root = self._planned_root(tensor)
                     keeps_data = node.inplace & _DATA_UNMODIFIED
                     only_reader = references[root] <= 1
                     # In a graph out of order, others may share the output already.
@@ -290,7 +293,7 @@ class ArenaPlanner:
             if self._preserve_all:
                 continue
             for tensor in _present(node.inputs):
-                root = self.shared_root(tensor)
+                root = self._planned_root(tensor)
                 references[root] -= 1
                 if references[root] == 0 and self._alloc_node[root] != NEVER:
                     self._dealloc_node[root] = position

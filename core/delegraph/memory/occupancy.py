@@ -9,13 +9,16 @@ The places are the same.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from typing import TypeAlias
 
 import numpy as np
 
 NEVER = 2**31 - 1
 """As the last node of a block: it lives to the end, whatever nodes there are."""
 
-_FEW = 64  # blocks that plain Python scans faster than NumPy
+_Block: TypeAlias = tuple[int, int, int, int]  # first, last, offset, end
+
+_FEW = 128  # blocks that plain Python scans faster than NumPy
 
 
 def align(offset: int, alignment: int) -> int:
@@ -31,9 +34,9 @@ class Occupancy:
 
     def __init__(self, alignment: int) -> None:
         self._alignment = alignment
-        # (first, last, offset, end) of each block, ascending, by the bit length of last - first:
-        # blocks of one list that live during a node begin close to it.
-        self._by_span: dict[int, list[tuple[int, int, int, int]]] = {}
+        # Ascending, by the bit length of last - first: the blocks of one list that are live during
+        # a node begin close to it.
+        self._by_span: dict[int, list[_Block]] = {}
         self._crowd: _Crowd | None = None
 
     def add(self, first: int, last: int, offset: int, size: int) -> None:
@@ -57,25 +60,33 @@ class Occupancy:
             offset = self._crowd.offset_if_solid(size, first, last)
             if offset is not None:
                 return offset
-        neighbours = self._neighbours(first, last)
-        if len(neighbours) <= _FEW:
-            return self._scan(neighbours, size)
+        windows = self._windows(first, last)
+        if sum(stop - start for _, start, stop in windows) > _FEW:
+            return self._gathered_crowd().best_offset(size, first, last)
+        neighbours = [
+            (offset, end)
+            for blocks, start, stop in windows
+            for _, block_last, offset, end in blocks[start:stop]
+            if block_last >= first
+        ]
+        neighbours.sort()
+        return self._scan(neighbours, size)
+
+    def _windows(self, first: int, last: int) -> list[tuple[list[_Block], int, int]]:
+        """Return slices, as (list, start, stop), with all blocks live during ``[first, last]``."""
+        windows = []
+        for bits, blocks in self._by_span.items():
+            start = bisect_left(blocks, (first - (1 << bits) + 1,))
+            windows.append((blocks, start, bisect_left(blocks, (last + 1,), start)))
+        return windows
+
+    def _gathered_crowd(self) -> _Crowd:
         if self._crowd is None:
             self._crowd = _Crowd(self._alignment)
             for blocks in self._by_span.values():
                 for block in blocks:
                     self._crowd.add(*block)
-        return self._crowd.best_offset(size, first, last)
-
-    def _neighbours(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return (offset, end) of the blocks that are live during ``[first, last]``, by offset."""
-        found = []
-        for bits, blocks in self._by_span.items():
-            start = bisect_left(blocks, (first - (1 << bits) + 1,))
-            stop = bisect_left(blocks, (last + 1,), start)
-            found += [(block[2], block[3]) for block in blocks[start:stop] if block[1] >= first]
-        found.sort()
-        return found
+        return self._crowd
 
     def _scan(self, neighbours: list[tuple[int, int]], size: int) -> int:
         best = best_gap = None
@@ -92,7 +103,8 @@ class _Crowd:
     """The same blocks, for graphs in which very many are live at once.
 
     Attributes:
-        _columns: first, last, offset, end of each block, ``[4, capacity], int64``, by offset.
+        _columns: first, last, offset, end and padded end of each block, by offset,
+            ``[5, capacity], int64``.
         _used: bytes in use at each node, padding included, ``[nodes], int64``.
         _top: end of the highest block at each node, padding included, ``[nodes], int64``.
             The last entry of both stands for every later node.
@@ -100,7 +112,7 @@ class _Crowd:
 
     def __init__(self, alignment: int) -> None:
         self._alignment = alignment
-        self._columns = np.zeros((4, 256), np.int64)
+        self._columns = np.zeros((5, 256), np.int64)
         self._count = 0
         self._used = np.zeros(256, np.int64)
         self._top = np.zeros(256, np.int64)
@@ -112,10 +124,10 @@ class _Crowd:
             columns = self._columns = np.concatenate((columns, np.zeros_like(columns)), axis=1)
         place = int(columns[2, :count].searchsorted(offset, "right"))
         columns[:, place + 1 : count + 1] = columns[:, place:count]
-        columns[:, place] = first, last, offset, end
+        padded_end = align(end, self._alignment)
+        columns[:, place] = first, last, offset, end, padded_end
         self._count = count + 1
         nodes = self._nodes(first, last)
-        padded_end = align(end, self._alignment)
         self._used[nodes] += padded_end - offset
         np.maximum(self._top[nodes], padded_end, out=self._top[nodes])
 
@@ -131,17 +143,25 @@ class _Crowd:
         return top if free < align(size, self._alignment) else None
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Return what :meth:`Occupancy.best_offset` does."""
-        columns = self._columns[:, : self._count]
-        offsets, ends = columns[2:, (columns[1] >= first) & (columns[0] <= last)]
-        np.maximum.accumulate(ends, out=ends)
-        ends = np.concatenate(([0], ends))
-        starts = -(-ends // self._alignment) * self._alignment
-        best, best_gap = int(starts[-1]), None
-        for i in np.flatnonzero(starts[:-1] + size <= offsets).tolist():
-            if best_gap is None or offsets[i] - starts[i] < best_gap:
-                best, best_gap = int(starts[i]), int(offsets[i] - ends[i])
-        return best
+        """Return what :meth:`Occupancy.best_offset` does.
+
+        As offsets are aligned, its rule for equal gaps comes down to this: the first of them that
+        follows a block without padding, else the last of them.
+        """
+        firsts, lasts, offsets, ends, padded_ends = self._columns[:, : self._count]
+        live = np.flatnonzero((lasts >= first) & (firsts <= last))
+        starts = np.zeros(len(live) + 1, np.int64)  # before each block, and behind all
+        np.maximum.accumulate(padded_ends[live], out=starts[1:])
+        gaps = offsets[live] - starts[:-1]
+        fitting = np.flatnonzero(gaps >= size)
+        if not len(fitting):
+            return int(starts[-1])
+        gaps = gaps[fitting]
+        equals = fitting[gaps == gaps.min()]
+        if len(equals) > 1:
+            unpadded = np.maximum.accumulate(np.append(0, ends[live]))[equals] == starts[equals]
+            return int(starts[equals[unpadded.argmax() if unpadded.any() else -1]])
+        return int(starts[equals[0]])
 
     def _nodes(self, first: int, last: int) -> slice:
         """Return where nodes ``[first, last]`` are on the time axis, which grows as needed."""
