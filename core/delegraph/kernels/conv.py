@@ -18,10 +18,11 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.activation import BiasClamp, float_activation_range
 from delegraph.kernels.convolution_scale import affine_quantization, check_symmetric, scaling_of
 from delegraph.kernels.exact_matmul import multiply_groups, split_groups
-from delegraph.kernels.hybrid import HybridProduct, quantize_asymmetric, quantize_symmetric
+from delegraph.kernels.hybrid import HybridProduct
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.padding import Window, windows_2d
 from delegraph.kernels.patches import Patches
+from delegraph.kernels.quantize_rows import quantize_rows
 from delegraph.kernels.quantized_product import QuantizedProduct
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
@@ -160,7 +161,8 @@ def _float(context: OpContext, conv: _Conv) -> Eval:
 
 def _quantized(context: OpContext, conv: _Conv) -> Eval:
     # Groups take the reference kernel, which rounds differently.
-    scaling = scaling_of(conv.x, conv.weight, conv.bias, conv.y, halves_away=conv.groups > 1)
+    away = conv.groups > 1
+    scaling = scaling_of(conv.x, conv.weight, conv.bias, conv.y, conv.outputs, halves_away=away)
     product = QuantizedProduct(
         context, conv.x, conv.weight, conv.bias, conv.y, scaling, conv.activation, conv.groups
     )
@@ -182,21 +184,21 @@ def _quantized(context: OpContext, conv: _Conv) -> Eval:
 def _hybrid(context: OpContext, conv: _Conv) -> Eval:
     scales = affine_quantization(conv.weight, "the filter").scales.astype(np.float32)
     is_per_channel = bool(np.any(scales != scales[0])) or conv.groups > 1
-    quantize = quantize_asymmetric if is_per_channel else quantize_symmetric
     scales = np.broadcast_to(scales if is_per_channel else scales[:1], (conv.outputs,))
     product = HybridProduct(conv.weight, conv.bias, scales, conv.activation, conv.groups)
-    patches = conv.patches(context, conv.x.dtype, product.dtype)
-    quantized = context.scratch(conv.x.shape[1:], np.float32)
+    patches = conv.patches(context, np.dtype(np.int8), product.dtype)
     sums = context.scratch((patches.tile_rows, conv.outputs), product.dtype)
 
     def evaluate() -> None:
-        current = product.current()
+        weights = product.current()
         for image, result in conv.images():
-            scale, zero_point = quantize(image, quantized.data)
-            finish = current.at(scale, zero_point)
-            for tile, parts in patches.tiles(quantized.data, zero_point):
+            row, (scale,), (zero_point,) = quantize_rows(
+                image.reshape(1, -1), asymmetric=is_per_channel
+            )
+            finish = weights.at(scale, zero_point)
+            for tile, parts in patches.tiles(row.reshape(image.shape), zero_point):
                 acc = sums.data[: tile.stop - tile.start]
-                multiply_groups(parts, current.matrices, acc)
+                multiply_groups(parts, weights.matrices, acc)
                 finish(acc, result[tile])
 
     return evaluate

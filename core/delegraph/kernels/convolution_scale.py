@@ -92,7 +92,12 @@ def _check_channels(x: Tensor, weight: Tensor, quantization: Quantization, chann
 
 
 def scaling_of(
-    x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, halves_away: NDArray[np.bool_] | bool
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    y: Tensor,
+    channels: int,
+    halves_away: NDArray[np.bool_] | bool,
 ) -> Scaling:
     """Return how a convolution's accumulators become outputs.
 
@@ -102,13 +107,14 @@ def scaling_of(
         x: input.
         weight: filters; per-channel scales count the output channels.
         bias: None when absent.
-        y: output, channels last.
+        y: output.
+        channels: of the output.
         halves_away: see :func:`fixed_point_scaling`; the official kernels differ here.
 
     Raises:
         OperatorError: as :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`.
     """
-    multipliers = per_channel_multipliers(x, weight, y, y.shape[-1])
+    multipliers = per_channel_multipliers(x, weight, y, channels)
     if x.type == TensorType.UINT8:
         multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
     if x.type == TensorType.INT16 and (bias is None or bias.type == TensorType.INT64):

@@ -23,10 +23,11 @@ from delegraph.kernels.activation import (
 from delegraph.kernels.checks import require_type
 from delegraph.kernels.convolution_scale import affine_quantization, is_in_scalar_tail, scaling_of
 from delegraph.kernels.depthwise_taps import DepthwiseTaps
-from delegraph.kernels.exact_matmul import column_bound, exact_float
-from delegraph.kernels.hybrid import HybridWeights, quantize_asymmetric
+from delegraph.kernels.exact_matmul import column_bound, exact_float, largest_input
+from delegraph.kernels.hybrid import HybridWeights
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.padding import Window, windows_2d
+from delegraph.kernels.quantize_rows import quantize_rows
 from delegraph.kernels.registration import (
     Eval,
     Node,
@@ -40,8 +41,8 @@ from delegraph.kernels.tensor import Tensor
 from delegraph.kernels.weights import (
     bias_or_zeros,
     centred_integers,
+    dense_values,
     once_if_constant,
-    stored_integers,
 )
 from delegraph.schema.enums import TensorType
 
@@ -164,9 +165,11 @@ def _float(context: OpContext, conv: _Depthwise) -> Eval:
 def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
     x, y = conv.x, conv.y
     away = is_in_scalar_tail(conv.outputs) if x.type == TensorType.INT8 else True
-    scaling = scaling_of(x, conv.weight, conv.bias, y, halves_away=away)
+    scaling = scaling_of(x, conv.weight, conv.bias, y, conv.outputs, halves_away=away)
     low, high = quantized_activation_range(conv.activation, y)
-    bound = column_bound(centred_integers(conv.weight), x.dtype) if conv.is_fixed else np.inf
+    bound = np.inf
+    if conv.is_fixed:
+        bound = column_bound(centred_integers(conv.weight), largest_input(x))
     taps = conv.taps(context, exact_float(bound))
 
     def plan() -> tuple[list[NDArray[Any]], Requantize]:
@@ -196,10 +199,9 @@ def _hybrid(context: OpContext, conv: _Depthwise) -> Eval:
     scales = np.broadcast_to(quantization.scales.astype(np.float32), (conv.outputs,))
     clamp_range = float_activation_range(conv.activation)
     taps = conv.taps(context, conv.x.dtype)
-    quantized = context.scratch(conv.x.shape[1:], np.float32)
 
     def plan() -> HybridWeights:
-        weight = stored_integers(conv.weight)[0]
+        weight = dense_values(conv.weight)[0]
         bias = bias_or_zeros(conv.bias, conv.outputs, np.float32)
         arranged = tuple(taps.arrange(weight.astype(np.float32)))
         sums = weight.sum(axis=(0, 1), dtype=np.int64)
@@ -210,9 +212,9 @@ def _hybrid(context: OpContext, conv: _Depthwise) -> Eval:
     def evaluate() -> None:
         weights = planned()
         for image, result in conv.images():
-            scale, zero_point = quantize_asymmetric(image, quantized.data)
-            finish = weights.at(scale, zero_point)
-            for rows, sums in taps.tiles(quantized.data, list(weights.matrices), zero_point):
+            row, (scale,), (zero_point,) = quantize_rows(image.reshape(1, -1), asymmetric=True)
+            quantized, finish = row.reshape(image.shape), weights.at(scale, zero_point)
+            for rows, sums in taps.tiles(quantized, list(weights.matrices), zero_point):
                 finish(sums, result[rows])
 
     return evaluate

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST = {np.dtype(np.uint8): 255, np.dtype(np.int8): 128, np.dtype(np.int16): 32768}
+from delegraph.kernels.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,19 +56,19 @@ def multiply_groups(
 
 
 def integer_weights(
-    weight: NDArray[Any], input_dtype: np.dtype[Any], groups: int = 1, *, is_fixed: bool = True
+    weight: NDArray[Any], largest: int, groups: int = 1, *, is_fixed: bool = True
 ) -> IntegerWeights:
-    """Return *weight* ready for exact products with integers of *input_dtype*.
+    """Return *weight* ready for exact products with integers.
 
     Args:
         weight: ``[O, K]``, integers with the zero point already removed.
-        input_dtype: uint8, int8 or int16.
+        largest: what no input exceeds in magnitude.
         groups: parts that the outputs are divided into.
         is_fixed: False for weights that change, which always get float64 and no useful bound.
     """
     columns = np.ascontiguousarray(weight.reshape(len(weight), -1).T)  # [K, O]
     sums = columns.sum(axis=0, dtype=np.int64)
-    bound = column_bound(columns, input_dtype) if is_fixed else np.inf
+    bound = column_bound(columns, largest) if is_fixed else np.inf
     matrix = columns.astype(exact_float(bound))
     return IntegerWeights(split_groups(matrix, groups), sums, bound)
 
@@ -78,15 +78,22 @@ def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
     return tuple(np.split(matrix, groups, axis=1))
 
 
-def column_bound(weight: NDArray[Any], input_dtype: np.dtype[Any]) -> float:
-    """Return what no product with integers of *input_dtype* exceeds in magnitude.
+def largest_input(x: Tensor, *, is_centred: bool = False) -> int:
+    """Return the largest magnitude of *x*'s stored integers, or of their distances from zero."""
+    info = np.iinfo(x.dtype)
+    offset = x.zero_point if is_centred else 0
+    return max(abs(int(info.min) - offset), abs(int(info.max) - offset))
+
+
+def column_bound(weight: NDArray[Any], largest: int) -> float:
+    """Return what no product with inputs up to *largest* exceeds in magnitude.
 
     Args:
         weight: ``[..., O]``, centred integers, summed over all axes but the last.
-        input_dtype: uint8, int8 or int16.
+        largest: largest magnitude of an input.
     """
     totals = np.abs(weight.reshape(-1, weight.shape[-1])).sum(axis=0, dtype=np.int64)
-    return float(totals.max(initial=0)) * _LARGEST[np.dtype(input_dtype)]
+    return float(totals.max(initial=0)) * largest
 
 
 def exact_float(bound: float) -> np.dtype[Any]:

@@ -1,8 +1,9 @@
 """Hybrid products: float activations quantised on the fly, integer weights, float results.
 
+:mod:`delegraph.kernels.quantize_rows` quantises; this module keeps the weights and scales back.
+
 Source:
-    SymmetricQuantizeFloats, AsymmetricQuantizeFloats and MatrixBatchVectorMultiplyAccumulate,
-    tflite/kernels/internal/reference/portable_tensor_utils.cc.
+    MatrixBatchVectorMultiplyAccumulate, tflite/kernels/internal/reference/portable_tensor_utils.cc.
 """
 
 from __future__ import annotations
@@ -16,56 +17,10 @@ from numpy.typing import NDArray
 from delegraph.kernels.activation import clamp, float_activation_range
 from delegraph.kernels.channelwise import by_pattern, repeated
 from delegraph.kernels.exact_matmul import integer_weights
-from delegraph.kernels.fixed_point import round_half_away
 from delegraph.kernels.tensor import Tensor
-from delegraph.kernels.weights import bias_or_zeros, once_if_constant, stored_integers
+from delegraph.kernels.weights import bias_or_zeros, dense_values, once_if_constant
 
-_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
-
-
-def quantize_symmetric(x: NDArray[np.float32], out: NDArray[Any]) -> tuple[np.float32, int]:
-    """Store *x* as integers in -127..127 in *out* and return their scale, and 0 as zero point.
-
-    Args:
-        x: any shape, float32.
-        out: the same shape, float32.
-    """
-    largest = np.float32(max(abs(x.min(initial=0)), abs(x.max(initial=0))))
-    if largest == 0:
-        out.fill(0)
-        return np.float32(1), 0
-    np.multiply(x, np.float32(127) / largest, out=out)
-    _round_half_away(out)
-    np.clip(out, -127, 127, out=out)
-    return largest / np.float32(127), 0
-
-
-def quantize_asymmetric(x: NDArray[np.float32], out: NDArray[Any]) -> tuple[np.float32, int]:
-    """Store *x* as integers in -128..127 in *out* and return their scale and zero point.
-
-    Args:
-        x: any shape, float32.
-        out: the same shape, float32.
-    """
-    low, high = float(x.min(initial=0)), float(x.max(initial=0))
-    if low == high:
-        out.fill(0)
-        return np.float32(1), 0
-    scale = (high - low) / 255
-    from_low, from_high = -128 - low / scale, 127 - high / scale
-    is_low_closer = 128 + abs(low / scale) < 127 + abs(high / scale)
-    zero_point = round_half_away(min(max(from_low if is_low_closer else from_high, -128), 127))
-    np.multiply(x, np.float32(1) / np.float32(scale), out=out)
-    out += np.float32(zero_point)
-    _round_half_away(out)
-    np.clip(out, -128, 127, out=out)
-    return np.float32(scale), zero_point
-
-
-def _round_half_away(values: NDArray[Any]) -> None:
-    # The largest float32 below 1/2 carries halves over and nothing less.
-    values += np.copysign(_BELOW_HALF, values)
-    np.trunc(values, out=values)
+_LARGEST_INPUT = 255  # the distance between two int8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,9 +103,9 @@ class HybridProduct:
         is_fixed = weight.is_constant_or_persistent
 
         def plan() -> HybridWeights:
-            integers = stored_integers(weight).view(np.int8).reshape(channels, -1)
+            integers = dense_values(weight).view(np.int8).reshape(channels, -1)
             weights = integer_weights(
-                integers.astype(np.int16), np.dtype(np.int8), groups, is_fixed=is_fixed
+                integers.astype(np.int16), _LARGEST_INPUT, groups, is_fixed=is_fixed
             )
             values = bias_or_zeros(bias, channels, np.float32)
             return HybridWeights(weights.matrices, weights.sums, scales, values, low, high)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.kernels.activation import quantized_activation_range
-from delegraph.kernels.exact_matmul import IntegerWeights, integer_weights
+from delegraph.kernels.exact_matmul import integer_weights, largest_input
 from delegraph.kernels.registration import OpContext
 from delegraph.kernels.requantize import Requantize, Scaling
 from delegraph.kernels.tensor import Tensor
@@ -20,13 +20,14 @@ class QuantizedProduct:
 
     Args:
         context: for working memory.
-        x: input; its zero point is folded into the bias.
+        x: input; its zero point is folded into the bias unless the caller subtracts it.
         weight: ``[O, ...]``, integers.
         bias: ``[O]`` or None.
         y: output.
         scaling: of the accumulators.
         activation: fused activation.
         groups: parts that the outputs are divided into.
+        is_input_centred: whether the caller subtracts the zero point from the input.
 
     Attributes:
         dtype: the float type that input matrices and accumulators must have.
@@ -42,15 +43,20 @@ class QuantizedProduct:
         scaling: Scaling,
         activation: int,
         groups: int = 1,
+        *,
+        is_input_centred: bool = False,
     ) -> None:
         low, high = quantized_activation_range(activation, y)
         channels = weight.shape[0]
+        largest = largest_input(x, is_centred=is_input_centred)
         is_fixed = all(t is None or t.is_constant_or_persistent for t in (weight, bias))
 
         def plan() -> tuple[tuple[NDArray[np.floating], ...], Requantize]:
             integers = centred_integers(weight).reshape(channels, -1)
-            weights: IntegerWeights = integer_weights(integers, x.dtype, groups, is_fixed=is_fixed)
-            offset = bias_or_zeros(bias, channels, np.int64) - x.zero_point * weights.sums
+            weights = integer_weights(integers, largest, groups, is_fixed=is_fixed)
+            offset = bias_or_zeros(bias, channels, np.int64)
+            if not is_input_centred:
+                offset = offset - x.zero_point * weights.sums
             requantize = Requantize(
                 context, scaling, offset, weights.bound, y.zero_point, low, high, y.dtype
             )

@@ -1,4 +1,4 @@
-"""Weights as integer arrays, whatever form the model stores them in."""
+"""Weights as plain arrays, whatever form the model stores them in."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import unpack
+from delegraph.kernels.sparse import dense_places
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 T = TypeVar("T")
 
 
-def stored_integers(weight: Tensor) -> NDArray[Any]:
-    """Return the stored integers of *weight* in its shape; 2- and 4-bit ones unpacked to int8."""
+def dense_values(weight: Tensor) -> NDArray[Any]:
+    """Return the stored values in the weight's shape, sparse ones expanded, packed ones unpacked.
+
+    2- and 4-bit integers come as int8.
+    """
     if weight.is_packed:
         return unpack(weight.data, weight.type, weight.shape)
     data: NDArray[Any] = weight.data
-    return data
+    if weight.sparsity is None:
+        return data
+    dense = np.zeros(weight.shape, data.dtype)
+    dense.reshape(-1)[dense_places(weight.sparsity, weight.shape)] = data.reshape(-1)
+    return dense
 
 
 def centred_integers(weight: Tensor) -> NDArray[Any]:
     """Return stored integers minus the zero point, in its shape: int16 or int32."""
-    integers = stored_integers(weight)
+    integers = dense_values(weight)
     wide = np.int32 if weight.type == TensorType.INT16 else np.int16
     centred: NDArray[Any] = np.subtract(integers, weight.zero_point, dtype=wide)
     return centred

@@ -1,0 +1,81 @@
+"""CONV_3D: a matrix product of input boxes and filters.
+
+Source:
+    tflite/kernels/conv3d.cc.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.activation import BiasClamp, float_activation_range
+from delegraph.kernels.checks import require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.padding import window
+from delegraph.kernels.patches import Patches
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import bias_or_zeros, once_if_constant
+from delegraph.schema.enums import TensorType
+
+
+@kernel("CONV_3D")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of a float32 CONV_3D node.
+
+    Raises:
+        OperatorError: other types, or shapes that do not fit.
+    """
+    if len(node.inputs) not in (2, 3):
+        raise OperatorError(f"{len(node.inputs)} inputs, expected input, filter and maybe bias")
+    x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    bias, y, options = optional_input(context, node, 2), output_tensor(context, node), node.options
+    _check(x, weight, bias, y)
+    outputs = weight.shape[4]
+    strides = (options.stride_d, options.stride_h, options.stride_w)
+    dilations = (options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor)
+    windows = tuple(
+        window(options.padding, *axis)
+        for axis in zip(x.shape[1:4], weight.shape[:3], strides, dilations, strict=True)
+    )
+    context.resize_tensor(y, (x.shape[0], *(w.output for w in windows), outputs))
+    patches = Patches(context, windows, x.shape[4], 1, x.dtype, x.dtype, outputs)
+    clamp_range = float_activation_range(options.fused_activation_function)
+    add_bias = once_if_constant(
+        lambda: BiasClamp(bias_or_zeros(bias, outputs, np.float32), *clamp_range), bias
+    )
+
+    def evaluate() -> None:
+        matrix, finish = weight.data.reshape(-1, outputs), add_bias()
+        for image, result in zip(x.data, y.data.reshape(x.shape[0], -1, outputs), strict=True):
+            for tile, (part,) in patches.tiles(image):
+                np.matmul(part, matrix, out=result[tile])
+                finish(result[tile])
+
+    return evaluate
+
+
+def _check(x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor) -> None:
+    for tensor in (x, weight, bias, y):
+        if tensor is not None:
+            require_type(tensor, (TensorType.FLOAT32,))
+    if len(x.shape) != 5 or len(weight.shape) != 5:
+        raise OperatorError(
+            f"input is {list(x.shape)} and filter {list(weight.shape)}, expected 5 dimensions each"
+        )
+    if 0 in x.shape[1:] or 0 in weight.shape:
+        raise OperatorError(f"input {list(x.shape)} or filter {list(weight.shape)} is empty")
+    if x.shape[4] != weight.shape[3]:
+        raise OperatorError(f"input has {x.shape[4]} channels, expected {weight.shape[3]}")
+    if bias is not None and math.prod(bias.shape) != weight.shape[4]:
+        raise OperatorError(f"bias is {list(bias.shape)}, expected [{weight.shape[4]}]")

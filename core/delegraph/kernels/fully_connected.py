@@ -1,0 +1,275 @@
+"""FULLY_CONNECTED: a matrix product of input rows and weights.
+
+Source:
+    PrepareImpl, EvalQuantized, EvalHybridDense, EvalBlockwise4Bit and EvalFloat,
+    tflite/kernels/fully_connected.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.activation import BiasClamp, apply_activation, float_activation_range
+from delegraph.kernels.checks import require_type
+from delegraph.kernels.convolution_scale import (
+    affine_quantization,
+    check_symmetric,
+    per_channel_multipliers,
+    per_tensor_multiplier,
+)
+from delegraph.kernels.hybrid import HybridProduct
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.quantize_rows import quantize_rows
+from delegraph.kernels.quantized_product import QuantizedProduct
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.kernels.requantize import (
+    Scaling,
+    fixed_point_scaling,
+    int64_scaling,
+    real_scaling,
+)
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import bias_or_zeros, dense_values, once_if_constant
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
+
+_FILTER_TYPES = {
+    TensorType.FLOAT32: (
+        TensorType.FLOAT32,
+        TensorType.UINT8,
+        TensorType.INT8,
+        TensorType.INT4,
+        TensorType.INT2,
+    ),
+    TensorType.UINT8: (TensorType.UINT8,),
+    TensorType.INT8: (TensorType.INT8, TensorType.INT4, TensorType.INT2),
+    TensorType.INT16: (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.INT16),
+}
+_OUTPUT_TYPES = {
+    TensorType.FLOAT32: (TensorType.FLOAT32,),
+    TensorType.UINT8: (TensorType.UINT8, TensorType.INT16),
+    TensorType.INT8: (TensorType.INT8,),
+    TensorType.INT16: (TensorType.INT16,),
+}
+_CLAMPS = (Act.NONE, Act.RELU, Act.RELU_N1_TO_1, Act.RELU6)
+_TILE = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FullyConnected:
+    """A checked node."""
+
+    x: Tensor
+    weight: Tensor  # [O, K]
+    bias: Tensor | None  # [O]
+    y: Tensor
+    rows: int
+    options: Any
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def depth(self) -> int:
+        return self.weight.shape[1]
+
+    def matrices(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return input rows, ``[rows, K]``, and output rows, ``[rows, O]``."""
+        x = self.x.data.reshape(-1)[: self.rows * self.depth]
+        return x.reshape(self.rows, self.depth), self.y.data.reshape(self.rows, self.outputs)
+
+
+@kernel("FULLY_CONNECTED", versions=(1, 14))
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of a FULLY_CONNECTED node.
+
+    Float, quantized (uint8; int8 and int16 with weights of 8, 4, 2 or 16 bits, per tensor or
+    channel), hybrid (float input, integer weights, also with scales per block) and sparse weights.
+
+    Raises:
+        OperatorError: types, shapes or quantization that the official kernel refuses as well, or
+            weights shuffled for one processor.
+    """
+    fc = _check(context, node)
+    context.resize_tensor(fc.y, _output_shape(fc))
+    if fc.x.type != TensorType.FLOAT32:
+        return _quantized(context, fc)
+    if fc.weight.type == TensorType.FLOAT32:
+        return _float(fc)
+    if fc.weight.quantization is not None and fc.weight.quantization.block_size:
+        return _blockwise(context, fc)
+    return _hybrid(context, fc)
+
+
+def _check(context: OpContext, node: Node) -> _FullyConnected:
+    if len(node.inputs) not in (2, 3):
+        raise OperatorError(f"{len(node.inputs)} inputs, expected input, weights and maybe bias")
+    x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    bias, y, options = optional_input(context, node, 2), output_tensor(context, node), node.options
+    if options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        raise OperatorError("weights are shuffled, expected the default weights format")
+    require_type(x, tuple(_FILTER_TYPES))
+    require_type(weight, _FILTER_TYPES[x.type])
+    require_type(y, _OUTPUT_TYPES[x.type])
+    if len(weight.shape) != 2:
+        raise OperatorError(f"weights are {list(weight.shape)}, expected 2 dimensions")
+    if weight.is_packed:
+        check_symmetric(weight)
+    if bias is not None:
+        _check_bias(x, weight, bias)
+    is_hybrid = x.type == TensorType.FLOAT32 and weight.type != TensorType.FLOAT32
+    if not is_hybrid and options.fused_activation_function not in _CLAMPS:
+        name = Act(options.fused_activation_function).name
+        raise OperatorError(f"fused activation is {name}, expected a clamp")
+    elements, depth = math.prod(x.shape), weight.shape[1]
+    rows = elements // depth if depth else math.prod(x.shape[:-1])
+    return _FullyConnected(x, weight, bias, y, rows, options)
+
+
+def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
+    if x.type == TensorType.FLOAT32:
+        require_type(bias, (TensorType.FLOAT32,))
+    else:
+        require_type(bias, (TensorType.INT32, TensorType.INT64))
+    if math.prod(bias.shape) != weight.shape[0]:
+        raise OperatorError(f"bias is {list(bias.shape)}, expected [{weight.shape[0]}]")
+
+
+def _output_shape(fc: _FullyConnected) -> tuple[int, ...]:
+    if not fc.options.keep_num_dims:
+        return fc.rows, fc.outputs
+    if fc.x.shape[-1] != fc.depth:
+        raise OperatorError(f"input is {list(fc.x.shape)}, expected {fc.depth} as last dimension")
+    return (*fc.x.shape[:-1], fc.outputs)
+
+
+def _float(fc: _FullyConnected) -> Eval:
+    clamp_range = float_activation_range(fc.options.fused_activation_function)
+    matrix = once_if_constant(lambda: dense_values(fc.weight).T, fc.weight)
+    add_bias = once_if_constant(
+        lambda: BiasClamp(bias_or_zeros(fc.bias, fc.outputs, np.float32), *clamp_range), fc.bias
+    )
+
+    def evaluate() -> None:
+        x, y = fc.matrices()
+        np.matmul(x, matrix(), out=y)
+        add_bias()(y)
+
+    return evaluate
+
+
+def _quantized(context: OpContext, fc: _FullyConnected) -> Eval:
+    product = QuantizedProduct(
+        context,
+        fc.x,
+        fc.weight,
+        fc.bias,
+        fc.y,
+        _scaling(fc),
+        fc.options.fused_activation_function,
+    )
+    step = max(min(_TILE // max(fc.outputs, fc.depth, 1), fc.rows), 1)
+    inputs = context.scratch((step, fc.depth), product.dtype)
+    sums = context.scratch((step, fc.outputs), product.dtype)
+
+    def evaluate() -> None:
+        (matrix,), requantize = product.current()
+        x, y = fc.matrices()
+        for start in range(0, fc.rows, step):
+            rows = x[start : start + step]
+            part, acc = inputs.data[: len(rows)], sums.data[: len(rows)]
+            np.copyto(part, rows)
+            np.matmul(part, matrix, out=acc)
+            requantize(acc, y[start : start + step])
+
+    return evaluate
+
+
+def _scaling(fc: _FullyConnected) -> Scaling:
+    """Return the scaling; which arithmetic it takes depends on types and bias."""
+    x, weight, bias, y = fc.x, fc.weight, fc.bias, fc.y
+    multipliers = per_channel_multipliers(x, weight, y, fc.outputs)
+    real = multipliers.copy()
+    if len(affine_quantization(weight, "the weights").scales) == 1:
+        multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
+    if x.type != TensorType.INT16:
+        return fixed_point_scaling(multipliers, halves_away=weight.sparsity is not None)
+    if x.zero_point or y.zero_point:
+        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
+    if weight.type == TensorType.INT16:
+        return int64_scaling(multipliers)
+    has_wide_bias = bias is not None and bias.type == TensorType.INT64
+    if has_wide_bias or weight.zero_point:
+        return real_scaling(real)
+    return fixed_point_scaling(multipliers, halves_away=False)
+
+
+def _hybrid(context: OpContext, fc: _FullyConnected) -> Eval:
+    weight_scales = affine_quantization(fc.weight, "the weights").scales.astype(np.float32)
+    if len(weight_scales) not in (1, fc.outputs):
+        raise OperatorError(f"{len(weight_scales)} scales, expected one or {fc.outputs}")
+    weight_scales = np.broadcast_to(weight_scales, (fc.outputs,))
+    activation = fc.options.fused_activation_function
+    is_asymmetric = fc.options.asymmetric_quantize_inputs
+    product = HybridProduct(fc.weight, fc.bias, weight_scales, Act.NONE)
+    inputs = context.scratch((fc.rows, fc.depth), product.dtype)
+    sums = context.scratch((fc.rows, fc.outputs), product.dtype)
+
+    def evaluate() -> None:
+        weights, (x, y), acc = product.current(), fc.matrices(), sums.data
+        quantized, scales, zero_points = quantize_rows(x, asymmetric=is_asymmetric)
+        np.copyto(inputs.data, quantized)
+        np.matmul(inputs.data, weights.matrices[0], out=acc)
+        if is_asymmetric:
+            acc -= np.outer(zero_points, weights.sums)
+        np.multiply(acc, np.outer(scales, weights.scales), out=y, casting="same_kind")
+        y += weights.bias
+        apply_activation(activation, y)
+
+    return evaluate
+
+
+def _blockwise(context: OpContext, fc: _FullyConnected) -> Eval:
+    """Return the evaluation with one scale for each block of a row of weights.
+
+    Scales differ along the sum, so the integers cannot be added up before they are scaled; and the
+    official kernel ignores the fused activation.
+    """
+    quantization = affine_quantization(fc.weight, "the weights")
+    blocks = fc.depth // quantization.block_size
+    if len(quantization.scales) != fc.outputs * blocks:
+        raise OperatorError(
+            f"{len(quantization.scales)} scales, expected {blocks} blocks of {fc.outputs} rows"
+        )
+    block_scales = quantization.scales.astype(np.float32).reshape(fc.outputs, blocks, 1)
+
+    def real_weights() -> NDArray[np.float32]:
+        integers = dense_values(fc.weight).reshape(fc.outputs, blocks, -1)
+        return (integers * block_scales).reshape(fc.outputs, fc.depth).T
+
+    matrix = once_if_constant(real_weights, fc.weight)
+    centred = context.scratch((fc.rows, fc.depth), np.float32)
+
+    def evaluate() -> None:
+        x, y = fc.matrices()
+        quantized, scales, zero_points = quantize_rows(x, asymmetric=True)
+        np.subtract(quantized, zero_points[:, np.newaxis], out=centred.data, casting="unsafe")
+        np.matmul(centred.data, matrix(), out=y)
+        y *= scales[:, np.newaxis]
+        y += bias_or_zeros(fc.bias, fc.outputs, np.float32)
+
+    return evaluate

@@ -1,0 +1,198 @@
+"""AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D.
+
+A window is reduced along the height first and then along the width, so a pool of ``kh * kw`` taps
+takes ``kh + kw`` passes.
+
+Source:
+    tflite/kernels/pooling.cc; AveragePool and MaxPool, tflite/kernels/internal/optimized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.activation import clamp, float_activation_range, quantized_activation_range
+from delegraph.kernels.checks import require_counts, require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.padding import Window, windows_2d
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pool:
+    """A checked node."""
+
+    x: Tensor  # [N, H, W, C]
+    y: Tensor  # [N, OH, OW, C]
+    windows: tuple[Window, Window]
+    activation: int
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """What the fused activation clamps stored values to."""
+        if self.x.type == TensorType.FLOAT32:
+            return float_activation_range(self.activation)
+        return quantized_activation_range(self.activation, self.y)
+
+    def counts(self) -> NDArray[np.float32]:
+        """Return how many inputs each window has, zeros around the image not counted.
+
+        Returns:
+            ``[OH, OW, 1], float32``.
+        """
+        down, across = (_inputs_of_windows(window) for window in self.windows)
+        return np.outer(down, across)[:, :, np.newaxis].astype(np.float32)
+
+
+@kernel("AVERAGE_POOL_2D", versions=(1, 3))
+def prepare_average(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of AVERAGE_POOL_2D: means, integer ones rounded half away from zero.
+
+    Raises:
+        OperatorError: another type than float32, uint8, int8 or int16, or a bad window.
+    """
+    pool = _check(context, node, (TensorType.FLOAT32, *_QUANTIZED))
+    if pool.x.type == TensorType.FLOAT32:
+        return _float_means(context, pool)
+    return _rounded_means(context, pool)
+
+
+@kernel("MAX_POOL_2D", versions=(1, 3))
+def prepare_max(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of MAX_POOL_2D.
+
+    Raises:
+        OperatorError: another type than float32, uint8, int8 or int16, or a bad window.
+    """
+    pool = _check(context, node, (TensorType.FLOAT32, *_QUANTIZED))
+    is_float = pool.x.type == TensorType.FLOAT32
+    least = -np.inf if is_float else np.iinfo(pool.x.dtype).min
+    reduce = _Reduction(context, pool, pool.x.dtype, np.maximum, least)
+    low, high = pool.range
+
+    def evaluate() -> None:
+        for image, result in zip(pool.x.data, pool.y.data, strict=True):
+            reduce(image, result)
+            np.clip(result, low, high, out=result)
+
+    return evaluate
+
+
+@kernel("L2_POOL_2D")
+def prepare_l2(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of L2_POOL_2D: roots of the means of squares.
+
+    Raises:
+        OperatorError: another type than float32, or a bad window.
+    """
+    pool = _check(context, node, (TensorType.FLOAT32,))
+    squares = context.scratch(pool.x.shape[1:], np.float32)
+    reduce = _Reduction(context, pool, np.dtype(np.float32), np.add, 0)
+    counts, (low, high) = pool.counts(), pool.range
+
+    def evaluate() -> None:
+        for image, result in zip(pool.x.data, pool.y.data, strict=True):
+            np.square(image, out=squares.data)
+            reduce(squares.data, result)
+            result /= counts
+            np.sqrt(result, out=result)
+            clamp(result, low, high)
+
+    return evaluate
+
+
+def _float_means(context: OpContext, pool: _Pool) -> Eval:
+    reduce = _Reduction(context, pool, pool.x.dtype, np.add, 0)
+    counts, (low, high) = pool.counts(), pool.range
+
+    def evaluate() -> None:
+        for image, result in zip(pool.x.data, pool.y.data, strict=True):
+            reduce(image, result)
+            result /= counts
+            clamp(result, low, high)
+
+    return evaluate
+
+
+def _rounded_means(context: OpContext, pool: _Pool) -> Eval:
+    # A mean that is no half is further from one than float64 can blur.
+    wide = np.dtype(np.float64)
+    reduce = _Reduction(context, pool, wide, np.add, 0)
+    means, halves = (context.scratch(pool.y.shape[1:], wide) for _ in range(2))
+    counts, (low, high) = pool.counts(), pool.range
+
+    def evaluate() -> None:
+        for image, result in zip(pool.x.data, pool.y.data, strict=True):
+            mean, half = means.data, halves.data
+            reduce(image, mean)
+            mean /= counts
+            mean += np.copysign(0.5, mean, out=half)
+            np.clip(mean, low, high, out=mean)
+            np.copyto(result, mean, casting="unsafe")  # truncates
+
+    return evaluate
+
+
+def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Pool:
+    require_counts(node, 1)
+    x, y, options = input_tensor(context, node, 0), output_tensor(context, node), node.options
+    require_type(x, types)
+    require_same_type(x, y)
+    if len(x.shape) != 4:
+        raise OperatorError(f"input is {list(x.shape)}, expected 4 dimensions")
+    kernel_size = (options.filter_height, options.filter_width)
+    windows = windows_2d(options, x.shape, kernel_size)
+    context.resize_tensor(y, (x.shape[0], *(window.output for window in windows), x.shape[3]))
+    return _Pool(x, y, windows, options.fused_activation_function)
+
+
+def _inputs_of_windows(window: Window) -> NDArray[np.int64]:
+    """Return how many taps of each window fall inside the input: ``[output], int64``."""
+    counts = np.zeros(window.output, np.int64)
+    for tap in range(window.kernel):
+        counts[slice(*window.valid_outputs(tap))] += 1
+    return counts
+
+
+class _Reduction:
+    """Reduces the windows of one image along the height, then along the width."""
+
+    def __init__(
+        self,
+        context: OpContext,
+        pool: _Pool,
+        dtype: np.dtype[Any],
+        function: Callable[..., Any],
+        identity: float,
+    ) -> None:
+        self._down, self._across = pool.windows
+        self._function, self._identity = function, identity
+        _, _, width, channels = pool.x.shape
+        self._rows = context.scratch((self._down.output, width, channels), dtype)
+
+    def __call__(self, image: NDArray[Any], out: NDArray[Any]) -> None:
+        """Store the reduced windows of *image*, ``[H, W, C]``, in *out*, ``[OH, OW, C]``."""
+        rows = self._rows.data
+        self._reduce(image, rows, self._down)
+        self._reduce(rows.swapaxes(0, 1), out.swapaxes(0, 1), self._across)
+
+    def _reduce(self, x: NDArray[Any], y: NDArray[Any], window: Window) -> None:
+        """Reduce along the first axis; taps in the border around the image count nothing."""
+        y.fill(self._identity)
+        for tap in range(window.kernel):
+            first, end = window.valid_outputs(tap)
+            if first < end:
+                start = first * window.stride + tap * window.dilation - window.before
+                stop = start + (end - first - 1) * window.stride + 1
+                part = y[first:end]
+                self._function(part, x[start : stop : window.stride], out=part)

@@ -1,0 +1,289 @@
+"""TRANSPOSE_CONV: each input position adds a scaled filter to the output.
+
+Source:
+    Prepare, EvalFloat, EvalQuantized, EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8 and
+    EvalHybrid, tflite/kernels/transpose_conv.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.activation import BiasClamp, float_activation_range
+from delegraph.kernels.checks import require_type
+from delegraph.kernels.convolution_scale import affine_quantization, is_in_scalar_tail, scaling_of
+from delegraph.kernels.hybrid import HybridProduct
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.padding import window
+from delegraph.kernels.quantize_rows import quantize_rows
+from delegraph.kernels.quantized_product import QuantizedProduct
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import bias_or_zeros, once_if_constant
+from delegraph.schema.enums import TensorType
+
+_WEIGHT_TYPES = {
+    TensorType.FLOAT32: (TensorType.FLOAT32, TensorType.INT8),
+    TensorType.UINT8: (TensorType.UINT8,),
+    TensorType.INT8: (TensorType.INT8,),
+    TensorType.INT16: (TensorType.INT8,),
+}
+_BIAS_TYPES = {
+    TensorType.FLOAT32: (TensorType.FLOAT32,),
+    TensorType.UINT8: (TensorType.INT32,),
+    TensorType.INT8: (TensorType.INT32,),
+    TensorType.INT16: (TensorType.INT32, TensorType.INT64),
+}
+
+
+_VECTOR = 16
+"""Values that the official uint8 kernel requantises at once; the rest rounds differently."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TransposeConv:
+    """A checked node."""
+
+    shape: Tensor  # [4], of the output
+    weight: Tensor  # [O, KH, KW, C]
+    x: Tensor  # [N, H, W, C]
+    bias: Tensor | None  # [O]
+    y: Tensor  # [N, OH, OW, O]
+    options: Any
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def activation(self) -> int:
+        activation: int = self.options.fused_activation_function
+        return activation
+
+    def resize_output(self, context: OpContext) -> None:
+        """Give the output the shape that the shape tensor asks for."""
+        sizes = tuple(int(size) for size in self.shape.data.reshape(-1))
+        if len(sizes) != 4 or sizes[0] != self.x.shape[0] or sizes[3] != self.outputs:
+            raise OperatorError(
+                f"output shape is {list(sizes)}, "
+                f"expected [{self.x.shape[0]}, height, width, {self.outputs}]"
+            )
+        context.resize_tensor(self.y, sizes)
+
+
+@kernel("TRANSPOSE_CONV", versions=(1, 5))
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of a TRANSPOSE_CONV node.
+
+    Float, quantized (uint8; int8 and int16 activations with per-channel weights) and hybrid (float
+    activations, int8 weights), with an optional bias and a fused clamp. The output's shape is an
+    input, so it may be known only at run time.
+
+    Raises:
+        OperatorError: types, shapes or quantization that the official kernel refuses as well.
+    """
+    conv = _check(context, node)
+    if conv.shape.is_constant_or_persistent:
+        conv.resize_output(context)
+    else:
+        context.set_dynamic(conv.y)
+    if conv.x.type != TensorType.FLOAT32:
+        compute = _quantized(context, conv)
+    elif conv.weight.type != TensorType.FLOAT32:
+        compute = _hybrid(context, conv)
+    else:
+        compute = _float(context, conv)
+    if not conv.y.is_dynamic:
+        return compute
+
+    def resize_and_compute() -> None:
+        conv.resize_output(context)
+        compute()
+
+    return resize_and_compute
+
+
+def _check(context: OpContext, node: Node) -> _TransposeConv:
+    if len(node.inputs) not in (3, 4):
+        raise OperatorError(
+            f"{len(node.inputs)} inputs, expected output shape, weights, input and maybe bias"
+        )
+    shape, weight, x = (input_tensor(context, node, i) for i in range(3))
+    bias, y = optional_input(context, node, 3), output_tensor(context, node)
+    require_type(shape, (TensorType.INT32,))
+    require_type(x, tuple(_WEIGHT_TYPES))
+    require_type(weight, _WEIGHT_TYPES[x.type])
+    require_type(y, (x.type,))
+    if len(shape.shape) != 1 or len(x.shape) != 4 or len(weight.shape) != 4:
+        raise OperatorError(
+            f"output shape is {list(shape.shape)}, input {list(x.shape)} and weights "
+            f"{list(weight.shape)}, expected [4], [N, H, W, C] and [O, H, W, C]"
+        )
+    if x.shape[3] != weight.shape[3]:
+        raise OperatorError(f"input has {x.shape[3]} channels, expected {weight.shape[3]}")
+    if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
+        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
+    if bias is not None:
+        _check_bias(x, weight, bias)
+    return _TransposeConv(shape, weight, x, bias, y, node.options)
+
+
+def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
+    require_type(bias, _BIAS_TYPES[x.type])
+    if bias.zero_point and x.type in (TensorType.INT8, TensorType.INT16):
+        raise OperatorError(f"bias zero point is {bias.zero_point}, expected 0")
+    if math.prod(bias.shape) != weight.shape[0]:
+        raise OperatorError(f"bias is {list(bias.shape)}, expected [{weight.shape[0]}]")
+
+
+def _float(context: OpContext, conv: _TransposeConv) -> Eval:
+    scatter = _Scatter(context, conv, conv.x.dtype)
+    clamp_range = float_activation_range(conv.activation)
+    matrix = once_if_constant(lambda: conv.weight.data.reshape(conv.outputs, -1).T, conv.weight)
+    add_bias = once_if_constant(
+        lambda: BiasClamp(bias_or_zeros(conv.bias, conv.outputs, np.float32), *clamp_range),
+        conv.bias,
+    )
+
+    def evaluate() -> None:
+        weights, finish = matrix(), add_bias()
+        for image, result in zip(conv.x.data, conv.y.data, strict=True):
+            scatter(image, weights, result)
+            finish(result)
+
+    return evaluate
+
+
+def _quantized(context: OpContext, conv: _TransposeConv) -> Eval:
+    x, weight, bias, y = conv.x, conv.weight, conv.bias, conv.y
+
+    def product_rounding(halves_away: NDArray[np.bool_] | bool) -> QuantizedProduct:
+        scaling = scaling_of(x, weight, bias, y, conv.outputs, halves_away)
+        return QuantizedProduct(
+            context, x, weight, bias, y, scaling, conv.activation, is_input_centred=True
+        )
+
+    is_uint8 = x.type == TensorType.UINT8
+    product = product_rounding(False if is_uint8 else is_in_scalar_tail(conv.outputs))
+    tail_product = product_rounding(True) if is_uint8 else product
+    scatter = _Scatter(context, conv, product.dtype)
+    centred = context.scratch(x.shape[1:], product.dtype)
+    collect = _sums(context, conv, product.dtype)
+
+    def evaluate() -> None:
+        (matrix,), requantize = product.current()
+        sums = collect()
+        for image, result in zip(x.data, y.data, strict=True):
+            np.copyto(centred.data, image)
+            np.subtract(centred.data, x.zero_point, out=centred.data)
+            scatter(centred.data, matrix, sums)
+            requantize(sums, result)
+        tail = y.data.size % _VECTOR if is_uint8 else 0
+        if tail:
+            _, requantize = tail_product.current()
+            rows = -(-tail // conv.outputs)
+            ends = np.empty((rows, conv.outputs), y.dtype)
+            requantize(sums.reshape(-1, conv.outputs)[-rows:], ends)
+            y.data.reshape(-1)[-tail:] = ends.reshape(-1)[-tail:]
+
+    return evaluate
+
+
+def _hybrid(context: OpContext, conv: _TransposeConv) -> Eval:
+    scales = affine_quantization(conv.weight, "the weights").scales.astype(np.float32)
+    if len(scales) not in (1, conv.outputs):
+        raise OperatorError(f"{len(scales)} scales, expected one or {conv.outputs}")
+    scales = np.broadcast_to(scales, (conv.outputs,))
+    product = HybridProduct(conv.weight, conv.bias, scales, conv.activation)
+    scatter = _Scatter(context, conv, product.dtype)
+    centred = context.scratch(conv.x.shape[1:], product.dtype)
+    collect = _sums(context, conv, product.dtype)
+
+    def evaluate() -> None:
+        weights, sums = product.current(), collect()
+        for image, result in zip(conv.x.data, conv.y.data, strict=True):
+            row, (scale,), (zero_point,) = quantize_rows(image.reshape(1, -1), asymmetric=True)
+            np.copyto(centred.data, row.reshape(image.shape))
+            np.subtract(centred.data, zero_point, out=centred.data, casting="same_kind")
+            scatter(centred.data, weights.matrices[0], sums)
+            weights.at(scale, 0)(sums, result)
+
+    return evaluate
+
+
+def _sums(
+    context: OpContext, conv: _TransposeConv, dtype: np.dtype[Any]
+) -> Callable[[], NDArray[Any]]:
+    """Return a function that gives an array for the sums of an image; its contents are stale."""
+    if conv.y.is_dynamic:
+        return lambda: np.empty(conv.y.shape[1:], dtype)
+    memory = context.scratch(conv.y.shape[1:], dtype)
+    return lambda: memory.data
+
+
+class _Scatter:
+    """Adds up what the positions of one image contribute to an output image, tap by tap."""
+
+    def __init__(self, context: OpContext, conv: _TransposeConv, dtype: np.dtype[Any]) -> None:
+        _, self._height, self._width, self._channels = conv.x.shape
+        self._outputs, *self._kernel, _ = conv.weight.shape
+        self._options = conv.options
+        self._product = context.scratch((self._height, self._width, self._outputs), dtype)
+
+    def __call__(self, image: NDArray[Any], matrix: NDArray[Any], sums: NDArray[Any]) -> None:
+        """Store the sums of *image*, ``[H, W, C]``, in *sums*, ``[OH, OW, O]``.
+
+        Args:
+            image: of the sums' dtype.
+            matrix: weights, ``[KH * KW * C, O]``, of the same dtype.
+            sums: contiguous; overwritten.
+        """
+        options, product = self._options, self._product.data
+        height, width, _ = sums.shape
+        down = _targets(options.padding, height, self._kernel[0], options.stride_h, self._height)
+        across = _targets(options.padding, width, self._kernel[1], options.stride_w, self._width)
+        positions = image.reshape(-1, self._channels)
+        taps = iter(matrix.reshape(-1, self._channels, self._outputs))
+        sums.fill(0)
+        for rows, target_rows in down:
+            for columns, target_columns in across:
+                np.matmul(positions, next(taps), out=product.reshape(-1, self._outputs))
+                sums[target_rows, target_columns] += product[rows, columns]
+
+
+def _targets(
+    padding: int, size: int, kernel: int, stride: int, positions: int
+) -> list[tuple[slice, slice]]:
+    """Return for each tap along an axis which input positions it takes, and to which outputs.
+
+    Args:
+        padding: of the convolution that this one transposes, from output to input.
+        size: of the output.
+        kernel: taps.
+        stride: outputs between neighbouring positions.
+        positions: of the input.
+    """
+    before = window(padding, size, kernel, stride).before
+    targets = []
+    for tap in range(kernel):
+        first = max(-((tap - before) // stride), 0)
+        end = max(min((size - 1 + before - tap) // stride + 1, positions), first)
+        start = first * stride - before + tap
+        count = end - first
+        stop = start + (count - 1) * stride + 1 if count else start
+        targets.append((slice(first, end), slice(start, stop, stride)))
+    return targets
