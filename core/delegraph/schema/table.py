@@ -270,8 +270,8 @@ class Table(tuple[Any, ...], metaclass=TableType):
         return type(self)(**{**kept, **changes})
 
     def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
+        if not isinstance(other, Table) or type(self) is not type(other):
+            return False  # not NotImplemented: Python would go on to compare two tuples
         return all(map(_equal, self, other))
 
     def __bool__(self) -> bool:

@@ -1,0 +1,62 @@
+"""When each tensor of a plan is first written and last read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Step(Protocol):
+    """What is executed at one position of a plan: an ``Operator``, or a running ``Node``."""
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices, -1 for none."""
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices, -1 for none."""
+
+
+class Lifetime(NamedTuple):
+    """Plan positions between which a tensor holds a value that somebody needs.
+
+    Attributes:
+        first: position that writes it, -1 for a tensor that is there before the plan starts.
+        last: last position that writes or reads it; the plan's length for a graph output.
+    """
+
+    first: int
+    last: int
+
+
+def tensor_lifetimes(
+    steps: Sequence[Step], inputs: Iterable[int], outputs: Iterable[int]
+) -> dict[int, Lifetime]:
+    """Return the lifetime of every tensor that *steps*, *inputs* or *outputs* mention.
+
+    A tensor that is read and never written (a constant, a variable) is there from the start.
+
+    Args:
+        steps: in execution order.
+        inputs: tensor indices of the graph inputs.
+        outputs: tensor indices of the graph outputs.
+
+    >>> from types import SimpleNamespace as Step
+    >>> steps = [Step(inputs=[0], outputs=[1]), Step(inputs=[1, 0], outputs=[2])]
+    >>> tensor_lifetimes(steps, inputs=[0], outputs=[2])
+    {0: Lifetime(first=-1, last=1), 1: Lifetime(first=0, last=1), 2: Lifetime(first=1, last=2)}
+    """
+    first = dict.fromkeys((t for t in inputs if t >= 0), -1)
+    last = dict(first)
+    for position, step in enumerate(steps):
+        for tensor in step.inputs:
+            first.setdefault(tensor, -1)
+            last[tensor] = position
+        for tensor in step.outputs:
+            first.setdefault(tensor, position)
+            last[tensor] = position
+    for tensor in outputs:
+        first.setdefault(tensor, -1)
+        last[tensor] = len(steps)
+    return {t: Lifetime(first[t], last[t]) for t in sorted(first) if t >= 0}
