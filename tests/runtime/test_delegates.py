@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -162,7 +162,7 @@ def test_kernel_is_made_once_prepared_at_allocation_and_run_at_each_invoke() -> 
 
 def test_second_delegate_sees_the_plan_of_the_first() -> None:
     class Recording(ByName):
-        seen: list[str] = []
+        seen: ClassVar[list[str]] = []
 
         def is_node_supported_by_delegate(
             self, registration: Registration, node: Node, context: DelegateContext
