@@ -65,6 +65,7 @@ class SubgraphMemory:
         self._planner: ArenaPlanner | None = None
         self._tensors: Sequence[Tensor] = ()
         self._plan: list[PlanNode] = []
+        self._inputs: Sequence[int] = ()
 
     @property
     def arena_bytes(self) -> tuple[int, int]:
@@ -85,6 +86,7 @@ class SubgraphMemory:
             for node, registration in nodes
         ]
         self._tensors = tensors
+        self._inputs = inputs
         graph = _PlannedGraph(tensors, self._plan, inputs, outputs, variables)
         self._planner = ArenaPlanner(graph, preserve_all_tensors=self._preserve_all_tensors)
         self._planner.plan_allocations()
@@ -102,12 +104,13 @@ class SubgraphMemory:
             self.workspace.commit()
         except MemoryError as error:
             raise OperatorError(f"the model's tensors do not fit in memory: {error}") from error
-        for index in changed:
-            self._bind(self._tensors[index])
-        for node in self._plan[first : last + 1]:  # a tensor may keep its place for another shape
-            for index in node.outputs:
-                if index >= 0:
-                    self._bind(self._tensors[index])
+        # A tensor may keep its place for another shape, and one of no bytes never has a place.
+        indices = {*changed, *(self._inputs if first == 0 else ())}
+        for node in self._plan[first : last + 1]:
+            indices.update(node.outputs)
+        for index in indices:
+            if index >= 0:
+                self._bind(self._tensors[index])
 
     def reset_after(self, position: int) -> None:
         """Take back the memory of tensors first used behind a plan position."""
