@@ -45,9 +45,9 @@ from delegraph.plugins import installed
 MODELS = Path(__file__).parent / "models"
 SINES = MODELS / "sines.tflite"
 DIGITS = [MODELS / "digits_float.tflite", MODELS / "digits_int8.tflite"]
-NOBODY = "Delegraph"
 SHADES = "  ", "░░", "▒▒", "▓▓", "██"
-DRAWN = 6
+DRAWN = 5
+PIPE_WIDTH = 112
 
 Image = NDArray[np.uint8]  # [8, 8], 0 (paper) to 16 (ink)
 
@@ -55,7 +55,7 @@ Image = NDArray[np.uint8]  # [8, 8], 0 (paper) to 16 (ink)
 def main() -> None:
     """Print the whole showcase."""
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without ░
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
     delegates = [offer.address for offer in installed().offers()]
     show_delegates(console)
     show_sines(console, delegates)
@@ -169,7 +169,9 @@ def show_digits(console: Console, delegates: list[str]) -> None:
         for delegate in delegates:
             mine = [trial for trial in trials if trial.delegate == delegate]
             if any(trial.interpreter.placement.partitions for trial in mine):
-                console.print(f"  Where the nodes run with [bold]{short(delegate)}[/]:")
+                console.print(
+                    f"  What [bold]{short(delegate)}[/] takes, and why it leaves the rest:"
+                )
                 console.print(placement_table(mine))
 
 
@@ -188,9 +190,10 @@ def prepare_trials(stack: ExitStack, delegates: list[str]) -> tuple[list[Trial],
 
 
 def draw_digits(console: Console, images: NDArray[Any], labels: NDArray[Any], trial: Trial) -> None:
-    """Draw some images, the first mistake among them, each over the model's answer."""
+    """Draw some digits and the first mistake, each over the model's answer."""
     wrong = [i for i, label in enumerate(labels) if trial.predictions[i] != label][:1]
-    right = [i for i, label in enumerate(labels) if trial.predictions[i] == label]
+    right = [np.flatnonzero(labels == digit)[0] for digit in dict.fromkeys(labels)]
+    right = [i for i in right if i not in wrong]
     drawings = []
     for i in [*right[: DRAWN - len(wrong)], *wrong]:
         answer = f"{trial.predictions[i]} ({trial.confidences[i]:.0%})"
@@ -255,7 +258,7 @@ def where(node: Any) -> str:
     if node.delegate is not None:
         return f"[bold green]{node.delegate}[/], partition {node.partition}"
     reasons = "; ".join(str(reason) for reason in node.rejections.values())
-    return f"[dim]{NOBODY}: {escape(reasons or 'partition not chosen')}[/]"
+    return f"[dim]{escape(reasons or 'its partition was not chosen')}[/]"
 
 
 def runs(items: Iterator[str]) -> Iterator[tuple[str, int]]:
@@ -286,7 +289,7 @@ def quantize(values: NDArray[np.float32], details: dict[str, Any]) -> NDArray[An
     if scale == 0:
         return values
     limits = np.iinfo(details["dtype"])
-    stored = np.clip(np.rint(values / scale) + zero_point, limits.min, limits.max)
+    stored: NDArray[Any] = np.clip(np.rint(values / scale) + zero_point, limits.min, limits.max)
     return stored.astype(limits.dtype)
 
 
