@@ -51,6 +51,12 @@ def test_list_shows_plugins_delegates_and_states(fresh_delegraph: Command, site:
         assert line in ran.lines, line
 
 
+def test_without_a_subcommand_the_help_is_shown_as_a_usage_error(delegraph: Command) -> None:
+    ran = delegraph("plugins")
+    assert ran.code == 2
+    assert [line.split()[0] for line in ran.err.splitlines()[-3:]] == ["list", "info", "doctor"]
+
+
 def test_list_says_when_there_are_none(delegraph: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from delegraph.plugins import PluginSet, plugin_set
 

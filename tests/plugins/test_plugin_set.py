@@ -156,6 +156,22 @@ def test_asking_for_a_disabled_plugin_says_who_disabled_it(
         PluginSet().create_delegate("good")
 
 
+@pytest.mark.parametrize("address", ["fake-packed:zip", "fake_packed:zip:level=1"])
+def test_a_delegate_of_a_named_distribution_that_is_broken_gives_the_reason(
+    site: Path, address: str
+) -> None:
+    write_plugin(site, "packed", "raise RuntimeError('no driver')")
+    with pytest.raises(PluginLoadError, match=r"delegate 'zip' of 'fake.packed' cannot be used: "):
+        PluginSet().create_delegate(address)
+
+
+def test_a_delegate_of_a_known_package_that_is_broken_gives_the_reason(site: Path) -> None:
+    broken = {"fake_flex": "raise RuntimeError('no driver')"}
+    write_distribution(site, "Delegraph.Flex", broken, {"other_name": "fake_flex"})
+    with pytest.raises(PluginLoadError, match=r"'flex' cannot be used: .* no driver"):
+        PluginSet().create_delegate("flex")
+
+
 def test_an_unknown_delegate_lists_what_there_is_and_what_is_broken(site: Path) -> None:
     write_plugin(site, "known")
     write_plugin(site, "broken", "raise RuntimeError('no driver')")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
+from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE, USAGE
 from delegraph.cli.options import json_option, traceback_option
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
 
@@ -31,7 +31,8 @@ class OrderedGroup(click.Group):
 def command(ctx: click.Context) -> int:
     """List installed plugins, describe or check them."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        click.echo(ctx.get_help(), err=True)
+        return USAGE
     return OK
 
 

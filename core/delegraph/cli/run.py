@@ -67,7 +67,11 @@ class Answer:
 @click.option(
     "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of kernels."
 )
-@click.option("--save", metavar="FILE.npz", help="Save all outputs, by tensor name.")
+@click.option(
+    "--save",
+    metavar="FILE.npz",
+    help="Save all outputs, by tensor name (output_0, output_1, ... where names are not unique).",
+)
 @json_option
 @traceback_option
 def command(labels: str | None, as_json: bool, **options: Any) -> None:
@@ -79,6 +83,9 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
     """
     request = Request(labels=_read_labels(labels), **options)
     answer = _run(request)
+    if request.labels and not any(output.top for output in answer.outputs):
+        count = len(request.labels)
+        click.echo(f"note: {labels} has {count} names, no output has as many classes", err=True)
     if as_json:
         print_json(
             {
@@ -194,7 +201,7 @@ def _read_labels(path: str | None) -> tuple[str, ...]:
     if path is None:
         return ()
     try:
-        return tuple(Path(path).read_text(encoding="utf-8").splitlines())
+        return tuple(Path(path).read_text(encoding="utf-8-sig").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         raise click.UsageError(f"labels {path!r} cannot be read: {error}") from error
 
@@ -202,11 +209,11 @@ def _read_labels(path: str | None) -> tuple[str, ...]:
 def _save(path: str, details: Sequence[Mapping[str, Any]], arrays: Sequence[Any]) -> None:
     import numpy as np
 
-    names = [str(entry["name"]) or f"output_{i}" for i, entry in enumerate(details)]
-    if len(set(names)) < len(names):
-        names = [f"{name}_{i}" for i, name in enumerate(names)]
+    names = [str(entry["name"]) for entry in details]
+    if len(set(names) - {"", "file"}) < len(names):  # savez has an argument called file
+        names = [f"output_{i}" for i in range(len(names))]
     try:
-        np.savez(path, allow_pickle=True, **dict(zip(names, arrays, strict=True)))
+        np.savez(path, **dict(zip(names, arrays, strict=True)))
     except OSError as error:
         raise click.UsageError(f"--save {path!r}: {error}") from error
 
@@ -245,7 +252,7 @@ def _print_classes(out: Console, output: OutputSummary) -> None:
 
 
 def _range(output: OutputSummary) -> str:
-    if output.minimum is None or output.maximum is None:
+    if output.minimum is None or output.maximum is None or output.minimum == output.maximum:
         return ""
     return f"{output.minimum:.6g} to {output.maximum:.6g}"
 

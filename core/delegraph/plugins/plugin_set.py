@@ -147,30 +147,27 @@ class PluginSet:
         return dict(sorted(providers.items()))
 
     def _not_found(self, address: DelegateAddress) -> PluginError:
-        """Return the error for a delegate that no usable plugin offers."""
-        for plugin in self.plugins:
-            named = _plain(plugin.name) == _plain(address.name)
-            if plugin.state is not PluginState.OK and named:
-                if not _is_from(plugin, address.distribution):
-                    continue
+        """Return the error for a delegate that no usable plugin offers.
+
+        What an unusable plugin would offer is not known, so its names have to tell.
+        """
+        unusable = [p for p in self.plugins if p.state is not PluginState.OK]
+        for plugin in unusable:
+            if _would_offer(plugin, address):
                 return _unusable(address, plugin)
         lines = [f"no installed plugin provides delegate {_shown(address)}"]
-        names = sorted({offer.spec.name for offer in self.offers()})
+        names = sorted({offer.spec.name for offer in self.offers()} - {address.name})
         close = difflib.get_close_matches(address.name, names, n=1)
-        package = package_for_delegate(address.name)
-        if close and close[0] != address.name:
+        if close:
             lines.append(f"did you mean {close[0]!r}?")
-        if package is not None and not self._has_distribution(package):
+        package = package_for_delegate(address.name)
+        if package is not None and not any(_is_from(p, package) for p in self.plugins):
             lines.append(f"'pip install {package}' provides it")
         lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
-        out = [p for p in self.plugins if p.state is not PluginState.OK]
-        if out:
-            reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in out)
+        if unusable:
+            reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in unusable)
             lines.append(f"installed but not usable, it may be among these: {reasons}")
         return UnknownDelegateError("; ".join(lines))
-
-    def _has_distribution(self, name: str) -> bool:
-        return any(_is_from(plugin, name) for plugin in self.plugins)
 
 
 _lock = threading.Lock()
@@ -193,9 +190,14 @@ def _is_from(plugin: Plugin, distribution: str | None) -> bool:
     return canonicalize_name(plugin.distribution) == canonicalize_name(distribution)
 
 
-def _plain(name: str) -> str:
-    """Return a name with ``-``, ``_`` and ``.`` alike, as plugin and delegate names may differ."""
-    return canonicalize_name(name)
+def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
+    """Return whether a plugin that cannot be asked is the one that *address* means."""
+    if address.distribution is not None:
+        return _is_from(plugin, address.distribution)
+    package = package_for_delegate(address.name)
+    if package is not None and _is_from(plugin, package):
+        return True
+    return canonicalize_name(plugin.name) == canonicalize_name(address.name)
 
 
 def _shown(address: DelegateAddress) -> str:

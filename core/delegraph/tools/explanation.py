@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.delegate import NO_REASON, Rejection
 from delegraph.delegation.placement import NodePlacement, Placement
-from delegraph.runtime.interpreter import Interpreter
+
+if TYPE_CHECKING:
+    from delegraph.runtime.interpreter import Interpreter
 
 
 @dataclass(frozen=True, slots=True)
