@@ -132,6 +132,9 @@ class _Reader:
     def tables(self, table: type[Table], slots: Positions, where: str) -> list[Table]:
         """Return the tables that the offsets at *slots* point to."""
         self._file.count_tables(len(slots), where)
+        return self._counted_tables(table, slots, where)
+
+    def _counted_tables(self, table: type[Table], slots: Positions, where: str) -> list[Table]:
         records: list[Table] = []
         for start in range(0, len(slots), _BLOCK):
             block = self._file.follow(slots[start : start + _BLOCK], where)
@@ -205,8 +208,9 @@ class _Reader:
 
     def _children(self, table: type[Table], at: Positions, where: str) -> list[tuple[Table, ...]]:
         starts, lengths = self._file.vectors(at, 4, where)
+        self._file.count_tables(int(lengths.sum()), where)
         slots, ends = _items(starts, lengths, 4)
-        return _split(self.tables(table, slots, where), ends)
+        return _split(self._counted_tables(table, slots, where), ends)
 
     def _unions(
         self, kind: Union, tags_at: Positions, at: Positions, where: str
