@@ -263,6 +263,18 @@ def test_variables_live_in_an_arena_of_their_own():
     assert planner.address(3)[0] is not planner.address(0)[0]
 
 
+def test_variables_are_placed_once():
+    graph = chain(0, 0)
+    graph.sizes += [100, 100]
+    graph.variables = [3, 4]
+    graph.kinds = dict.fromkeys(graph.variables, TensorKind.ARENA_RW_PERSISTENT)
+    planner = planned(graph)
+    before = offsets(planner, graph)
+    planner.execute_allocations(0, 1)
+    assert offsets(planner, graph) == before
+    assert planner.arena_bytes == (192, 228)
+
+
 def test_an_absent_variable_is_an_error():
     graph = chain(0)
     graph.variables = [-1]

@@ -158,9 +158,9 @@ def _kinds(graph: GraphInfo, nodes_to_partition: Iterable[int]) -> list[bool]:
 def _edges(
     graph: GraphInfo, greedily: bool, control_edges: Iterable[ControlEdge] | None
 ) -> list[ControlEdge]:
-    """Return the distinct edges to respect, those that side effects imply included."""
+    """Return the edges to respect: those given, else those that side effects imply."""
     if control_edges is not None:
-        edges = sorted({(before, after) for before, after in control_edges})
+        edges = list(control_edges)
         for edge in edges:
             if not all(0 <= position < len(graph.nodes) for position in edge):
                 raise PartitionError(

@@ -140,7 +140,7 @@ class _Crowd:
         nodes = self._nodes(first, last)
         top = int(self._top[nodes].max())
         free = top - int(self._used[nodes].max())
-        return top if free < align(size, self._alignment) else None
+        return top if free < size else None
 
     def best_offset(self, size: int, first: int, last: int) -> int:
         """Return what :meth:`Occupancy.best_offset` does.
