@@ -1,0 +1,102 @@
+"""CAST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import BITS, pack
+from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.elements import values_of
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.BOOL,
+    TensorType.BFLOAT16,
+    TensorType.COMPLEX64,
+    TensorType.FLOAT16,
+    TensorType.FLOAT32,
+    TensorType.FLOAT64,
+    TensorType.INT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.UINT8,
+    TensorType.UINT16,
+    TensorType.UINT32,
+}
+_PACKED_LIMITS = {TensorType.INT2: (-2, 1), TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15)}
+
+
+@kernel("CAST", versions=(1, 9))
+def prepare_cast(context: OpContext, node: Node) -> Eval:
+    """Return the eval of CAST between bools, integers, floats and complex64.
+
+    Floats saturate where an integer cannot hold them, NaN becomes the largest; integers wrap;
+    complex numbers lose their imaginary part. 2- and 4-bit integers convert from and to float32.
+
+    Source:
+        tflite/kernels/cast.cc.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, _TYPES | set(BITS))
+    require_type(y, _TYPES | set(BITS))
+    if x.is_packed or y.is_packed:
+        return _packed(context, x, y)
+    context.resize_tensor(y, x.shape)
+
+    def run() -> None:
+        np.copyto(y.data, x.data, casting="unsafe")
+
+    def run_saturating() -> None:
+        saturate(x.data, y.data)
+
+    def run_real() -> None:
+        np.copyto(y.data, x.data.real, casting="unsafe")
+
+    def run_real_saturating() -> None:
+        saturate(x.data.real, y.data)
+
+    to_integer = y.dtype.kind in "iu"
+    if x.dtype.kind == "c" and y.dtype.kind != "c":
+        return run_real_saturating if to_integer else run_real
+    is_float = x.dtype.kind == "f" or x.type is TensorType.BFLOAT16
+    return run_saturating if is_float and to_integer else run
+
+
+def saturate(x: NDArray[Any], y: NDArray[Any]) -> None:
+    """Set the integers *y* to the floats *x*, cut towards zero and to the range of *y*.
+
+    Source:
+        SaturatingCastFloatingToInteger, tflite/kernels/cast.cc.
+    """
+    limits = np.iinfo(y.dtype)
+    real = np.float32 if x.dtype.itemsize == 2 else x.dtype.type  # float16 cannot hold the limits
+    low, high = real(limits.min), real(limits.max)
+    if int(high) > limits.max:
+        high = np.nextafter(high, real(0))
+    values = x.astype(real, copy=False)
+    np.copyto(y, values.clip(low, high), casting="unsafe")
+    np.copyto(y, limits.max, where=~(values <= high))
+
+
+def _packed(context: OpContext, x: Tensor, y: Tensor) -> Eval:
+    if TensorType.FLOAT32 not in (x.type, y.type):
+        raise OperatorError(f"CAST from {x.type.name} to {y.type.name}, expected FLOAT32 in one")
+    context.resize_tensor(y, x.shape)
+
+    def unpack_values() -> None:
+        y.data[...] = values_of(x)
+
+    def pack_values() -> None:
+        low, high = _PACKED_LIMITS[y.type]
+        y.data[...] = pack(x.data.clip(low, high).astype(np.int8), y.type)
+
+    return unpack_values if x.is_packed else pack_values

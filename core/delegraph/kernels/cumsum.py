@@ -1,0 +1,40 @@
+"""CUMSUM."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.kernels.checks import option, require_counts, require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import integers, normalized_axis
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("CUMSUM")
+def prepare_cumsum(context: OpContext, node: Node) -> Eval:
+    """Return the eval of CUMSUM along an axis; exclusive and reverse; float32, int32 and int64.
+
+    Source:
+        tflite/kernels/cumsum.cc.
+    """
+    require_counts(node, 2)
+    x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(x, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64})
+    require_same_type(x, y)
+    require_type(axis, {TensorType.INT32})
+    context.resize_tensor(y, x.shape)
+    exclusive = bool(option(node, "exclusive", False))
+    step = -1 if option(node, "reverse", False) else 1
+
+    def run() -> None:
+        along = normalized_axis(integers(axis)[0], len(x.shape))
+        source = np.moveaxis(x.data, along, 0)[::step]
+        target = np.moveaxis(y.data, along, 0)[::step]
+        if exclusive:
+            target[:1] = 0
+            source, target = source[:-1], target[1:]
+        np.add.accumulate(source, 0, None, target)
+
+    return run

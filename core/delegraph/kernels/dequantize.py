@@ -1,0 +1,69 @@
+"""DEQUANTIZE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.kernels.checks import require_counts, require_type, require_zero_points
+from delegraph.kernels.elements import values_of
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import fold_output
+from delegraph.kernels.quantize import channel_parameters
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.INT2,
+    TensorType.INT4,
+    TensorType.UINT4,
+    TensorType.UINT8,
+    TensorType.INT8,
+    TensorType.INT16,
+    TensorType.FLOAT16,
+}
+
+
+@kernel("DEQUANTIZE", versions=(1, 9))
+def prepare_dequantize(context: OpContext, node: Node) -> Eval:
+    """Return the eval of DEQUANTIZE: ``scale * (q - zero_point)``, or float16 widened; float32.
+
+    2-, 4- and 8-bit integers, per tensor or per channel; int16 without zero point. The result of a
+    constant is computed once, while preparing.
+
+    Source:
+        tflite/kernels/dequantize.{cc,h}.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, _TYPES)
+    require_type(y, {TensorType.FLOAT32})
+    context.resize_tensor(y, x.shape)
+    if x.type is TensorType.INT16:
+        require_zero_points(0, x)
+    run = _widen(x, y) if x.type is TensorType.FLOAT16 else _scale(x, y)
+    return fold_output(context, y, lambda: (x.shape, run)) if x.is_constant else run
+
+
+def _widen(x: Tensor, y: Tensor) -> Eval:
+    def run() -> None:
+        np.copyto(y.data, x.data)
+
+    return run
+
+
+def _scale(x: Tensor, y: Tensor) -> Eval:
+    scale, zero_point = channel_parameters(x)
+    offset = -zero_point.astype(np.float32) * scale
+
+    def run_channels() -> None:
+        out = y.data
+        np.subtract(values_of(x), zero_point, out, dtype=np.float32)
+        np.multiply(out, scale, out)
+
+    def run() -> None:
+        out = y.data
+        np.multiply(values_of(x), scale, out, dtype=np.float32)
+        np.add(out, offset, out)
+
+    return run_channels if scale.ndim else run

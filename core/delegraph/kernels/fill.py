@@ -1,0 +1,108 @@
+"""FILL, ZEROS_LIKE and BROADCAST_TO."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.broadcast import broadcast_shape
+from delegraph.kernels.checks import require_counts, require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.unary import unary_operands
+from delegraph.schema.enums import TensorType
+
+_DIMENSIONS = {TensorType.INT32, TensorType.INT64}
+_FILL_TYPES = {
+    TensorType.BOOL,
+    TensorType.FLOAT16,
+    TensorType.FLOAT32,
+    TensorType.INT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.STRING,
+}
+
+
+@kernel("FILL", versions=(1, 5))
+def prepare_fill(context: OpContext, node: Node) -> Eval:
+    """Return the eval of FILL: a tensor of the given dimensions, all elements the given value.
+
+    Raises:
+        OperatorError: the value is no scalar, the dimensions no vector, or scales differ.
+
+    Source:
+        tflite/kernels/fill.cc.
+    """
+    require_counts(node, 2)
+    dims, value = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(dims, _DIMENSIONS)
+    require_type(value, _FILL_TYPES)
+    require_same_type(value, y)
+    if len(dims.shape) != 1 or value.shape:
+        raise OperatorError(
+            f"dimensions and value have shapes {dims.shape} and {value.shape}, expected a vector "
+            "and a scalar"
+        )
+
+    def plan() -> tuple[list[int], Eval]:
+        shape = integers(dims)
+        if min(shape, default=0) < 0:
+            raise OperatorError(f"dimensions are {shape}, expected none below 0")
+
+        def run() -> None:
+            y.data.fill(value.data.item())
+
+        return shape, run
+
+    return size_output(context, y, plan, shape_inputs=(dims,))
+
+
+@kernel("ZEROS_LIKE")
+def prepare_zeros_like(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ZEROS_LIKE on float32, int32 and int64.
+
+    Source:
+        tflite/kernels/zeros_like.cc.
+    """
+    allowed = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
+    _, y = unary_operands(context, node, allowed)
+
+    def run() -> None:
+        y.data.fill(0)
+
+    return run
+
+
+@kernel("BROADCAST_TO", versions=(2, 4))
+def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
+    """Return the eval of BROADCAST_TO: x repeated to the given shape; any type but strings.
+
+    Source:
+        tflite/kernels/broadcast_to.cc.
+    """
+    require_counts(node, 2)
+    x, dims = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(dims, _DIMENSIONS)
+    require_same_type(x, y)
+    if x.type is TensorType.STRING or len(dims.shape) != 1:
+        raise OperatorError(
+            f"input is {x.type.name} and the shape has shape {dims.shape}, expected no STRING "
+            "and a vector"
+        )
+
+    def plan() -> tuple[tuple[int, ...], Eval]:
+        shape = tuple(integers(dims))
+        if len(shape) < len(x.shape) or broadcast_shape(x.shape, shape) != shape:
+            raise OperatorError(f"shape {x.shape} does not broadcast to {shape}")
+
+        def run() -> None:
+            np.copyto(y.data, x.data)
+
+        return shape, run
+
+    return size_output(context, y, plan, shape_inputs=(dims,))

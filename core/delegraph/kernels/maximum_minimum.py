@@ -1,0 +1,52 @@
+"""MAXIMUM and MINIMUM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delegraph.kernels.broadcast import broadcast_operands
+from delegraph.kernels.checks import require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.UINT8,
+    TensorType.INT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+}
+
+
+@kernel("MAXIMUM", versions=(1, 4))
+def prepare_maximum(context: OpContext, node: Node) -> Eval:
+    """Return the eval of MAXIMUM, broadcast, on floats and integers as stored.
+
+    Source:
+        tflite/kernels/maximum_minimum.cc.
+    """
+    return _prepare(context, node, np.maximum)
+
+
+@kernel("MINIMUM", versions=(1, 4))
+def prepare_minimum(context: OpContext, node: Node) -> Eval:
+    """Return the eval of MINIMUM, broadcast; types as MAXIMUM."""
+    return _prepare(context, node, np.minimum)
+
+
+def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
+    a, b, y = broadcast_operands(context, node)
+    require_type(a, _TYPES)
+    require_same_type(a, y)
+
+    def run() -> None:
+        operation(a.data, b.data, y.data)
+
+    return run

@@ -1,0 +1,95 @@
+"""POW, SQUARED_DIFFERENCE and ATAN2."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.broadcast import broadcast_operands
+from delegraph.kernels.checks import require_same_type, require_scales, require_type
+from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.quantized_arithmetic import rescale
+from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("POW")
+def prepare_pow(context: OpContext, node: Node) -> Eval:
+    """Return the eval of POW, broadcast, on float32 and int32; int32 refuses negative exponents.
+
+    Source:
+        tflite/kernels/pow.cc.
+    """
+    a, b, y = broadcast_operands(context, node)
+    require_type(a, {TensorType.FLOAT32, TensorType.INT32})
+    require_same_type(a, y)
+
+    def run() -> None:
+        np.power(a.data, b.data, y.data)
+
+    def run_integers() -> None:
+        if b.data.size and b.data.min() < 0:
+            raise OperatorError(f"exponents {b.name!r} hold negative values, expected none")
+        powers = np.power(a.data, b.data, dtype=np.float64)  # as std::pow computes them
+        np.copyto(y.data, powers, casting="unsafe")
+
+    return run if a.type is TensorType.FLOAT32 else run_integers
+
+
+@kernel("ATAN2")
+def prepare_atan2(context: OpContext, node: Node) -> Eval:
+    """Return the eval of ATAN2, the angle of (b, a), on float32 and float64.
+
+    Source:
+        tflite/kernels/atan2.cc.
+    """
+    a, b, y = broadcast_operands(context, node)
+    require_type(a, {TensorType.FLOAT32, TensorType.FLOAT64})
+    require_same_type(a, y)
+
+    def run() -> None:
+        np.arctan2(a.data, b.data, y.data)
+
+    return run
+
+
+@kernel("SQUARED_DIFFERENCE", versions=(1, 2))
+def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SQUARED_DIFFERENCE: (a - b)**2, broadcast, on float32, int32 and int8.
+
+    Source:
+        tflite/kernels/squared_difference.cc.
+    """
+    a, b, y = broadcast_operands(context, node)
+    require_type(a, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT8})
+    require_same_type(a, y)
+    if a.type is TensorType.INT8:
+        return binary_lookup(context, a, b, y, _quantized_squared_difference(a, b, y))
+
+    def run() -> None:
+        out = y.data
+        np.subtract(a.data, b.data, out)
+        np.multiply(out, out, out)
+
+    return run
+
+
+def _quantized_squared_difference(a: Tensor, b: Tensor, y: Tensor) -> BinaryFunction:
+    require_scales(a, b, y)
+    left_shift = 7
+    twice = 2 * max(a.scale, b.scale)
+    a_scaling = quantize_multiplier(a.scale / twice)
+    b_scaling = quantize_multiplier(b.scale / twice)
+    multiplier, shift = quantize_multiplier(twice * twice / ((1 << left_shift * 2) * y.scale))
+    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        difference = rescale(qa - a_zero, left_shift, *a_scaling)
+        difference = difference - rescale(qb - b_zero, left_shift, *b_scaling)
+        square = multiply_by_quantized_multiplier(difference * difference, multiplier, shift)
+        return np.asarray((square.astype(np.int64) + y_zero).clip(-128, 127))
+
+    return function

@@ -1,0 +1,207 @@
+"""QUANTIZE: floats to integers, and integers of one quantization to those of another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import pack
+from delegraph.kernels.checks import (
+    require_counts,
+    require_scales,
+    require_type,
+    require_zero_points,
+)
+from delegraph.kernels.fixed_point import (
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_gemm,
+    quantize_multiplier,
+)
+from delegraph.kernels.lookup_table import (
+    Integers,
+    UnaryFunction,
+    every_value,
+    round_half_away,
+    unary_lookup,
+)
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_OUTPUTS = {
+    TensorType.FLOAT32: {
+        TensorType.UINT8,
+        TensorType.INT8,
+        TensorType.INT16,
+        TensorType.INT4,
+    },
+    TensorType.INT16: {TensorType.INT8, TensorType.INT16, TensorType.INT32},
+    TensorType.INT32: {TensorType.INT8, TensorType.INT16},
+    TensorType.INT8: {TensorType.UINT8, TensorType.INT8, TensorType.INT16},
+    TensorType.UINT8: {TensorType.UINT8, TensorType.INT8, TensorType.INT16},
+}
+
+_LANES = 8  # elements the vector loop over floats handles at a time
+_REQUANTIZE_LANES = 16
+
+
+@kernel("QUANTIZE", versions=(1, 6))
+def prepare_quantize(context: OpContext, node: Node) -> Eval:
+    """Return the eval of QUANTIZE.
+
+    float32 to uint8, int8, int16 and int4, per tensor or per channel; uint8 and int8 to each
+    other and to int16; int16 to int8, int16 and int32; int32 to int8 and int16.
+
+    Raises:
+        OperatorError: other types, an output without scales, or int16 to int16 with zero points.
+
+    Source:
+        tflite/kernels/quantize.cc. Values beyond int32 saturate here and wrap there.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, _OUTPUTS)
+    require_type(y, _OUTPUTS[x.type])
+    if y.quantization is None:
+        raise OperatorError(f"output {y.name!r} has no scale, expected one")
+    context.resize_tensor(y, x.shape)
+    if x.type is TensorType.FLOAT32:
+        return _affine(context, x, y)
+    return _requantize(x, y)
+
+
+def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
+    """Return the eval of ``round(x / scale) + zero_point``.
+
+    The official kernel's vector loop multiplies by the inverse scale and rounds halves to even;
+    what it leaves over, and channels, are divided and rounded away from zero.
+
+    Source:
+        AffineQuantize, tflite/kernels/internal/{optimized/optimized_ops,reference/quantize}.h as
+        compiled for x86.
+    """
+    scale, zero_point = channel_parameters(y)
+    low, high = (-8, 7) if y.is_packed else (np.iinfo(y.dtype).min, np.iinfo(y.dtype).max)
+    lower, upper = np.float32(low) - zero_point, np.float32(high) - zero_point
+    has_vector_loop = scale.ndim == 0 and not y.is_packed
+    size = math.prod(x.shape)
+    vector_end = size - size % _LANES if has_vector_loop else 0
+    inverse = np.float32(1) / scale
+    divisor = scale.astype(np.float64) if has_vector_loop else scale
+    scaled = context.scratch(x.shape, np.float32)
+    whole = context.scratch(x.shape, np.int32)
+
+    def fill_vector() -> None:
+        f = scaled.data
+        np.multiply(x.data, inverse, f)
+        np.clip(f, lower, upper, f)
+        np.rint(f, f)
+
+    def fill_rest() -> None:
+        if vector_end:
+            f, values = scaled.data.reshape(-1)[vector_end:], x.data.reshape(-1)[vector_end:]
+        else:
+            f, values = scaled.data, x.data
+        ratio = np.divide(values, divisor)
+        np.copyto(f, round_half_away(ratio.clip(lower, upper)), casting="same_kind")
+
+    def store() -> None:
+        q = whole.data
+        np.copyto(q, scaled.data, casting="unsafe")
+        np.add(q, zero_point, q)
+        if y.is_packed:
+            y.data[...] = pack(q, y.type)
+        else:
+            np.copyto(y.data, q, casting="unsafe")
+
+    fills = [
+        fill for fill, used in ((fill_vector, vector_end), (fill_rest, vector_end < size)) if used
+    ]
+
+    def run() -> None:
+        for fill in fills:
+            fill()
+        store()
+
+    return run
+
+
+def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Return a tensor's scales and zero points, float32 and int32, shaped to broadcast against it.
+
+    Raises:
+        OperatorError: the tensor has no quantization, or blockwise scales.
+    """
+    quantization = tensor.quantization
+    if quantization is None or quantization.block_size:
+        raise OperatorError(f"tensor {tensor.name!r} has no scale a channel or one for all")
+    scales = quantization.scales.astype(np.float32)
+    zero_points = quantization.zero_points.astype(np.int32)
+    if len(scales) == 1:
+        return scales.reshape(()), zero_points[:1].reshape(())
+    if len(zero_points) != len(scales):
+        zero_points = np.resize(zero_points[:1], len(scales))
+    shape = [1] * len(tensor.shape)
+    shape[quantization.quantized_dimension] = len(scales)
+    return scales.reshape(shape), zero_points.reshape(shape)
+
+
+def _requantize(x: Tensor, y: Tensor) -> Eval:
+    """Return the eval of integers to integers.
+
+    Between 8-bit types the official kernel's vector loop rounds twice with halves up; what it
+    leaves over, and other types, are rounded the second time with halves away from zero.
+
+    Source:
+        Requantize, tflite/kernels/internal/{optimized/optimized_ops,reference/requantize}.h as
+        compiled for x86.
+    """
+    require_scales(x, y)
+    if x.type is y.type is TensorType.INT16:
+        require_zero_points(0, x, y)
+    scalar = _rescaling(x, y, multiply_by_quantized_multiplier)
+    if x.type is TensorType.INT32:
+
+        def run() -> None:
+            y.data[...] = scalar(x.data.astype(np.int64))
+
+        return run
+    size = math.prod(x.shape)
+    if x.dtype.itemsize == y.dtype.itemsize == 1 and size >= _REQUANTIZE_LANES:
+        vector = _rescaling(x, y, multiply_by_quantized_multiplier_gemm)
+        return _split_lookup(x, y, vector, scalar, size - size % _REQUANTIZE_LANES)
+    return unary_lookup(x, y, scalar)
+
+
+def _rescaling(x: Tensor, y: Tensor, multiply: Callable[..., Any]) -> UnaryFunction:
+    multiplier, shift = quantize_multiplier(x.scale / y.scale)
+    limits = np.iinfo(y.dtype)
+
+    def function(q: Integers) -> Integers:
+        result = multiply(q - x.zero_point, multiplier, shift).astype(np.int64)
+        return np.asarray((result + y.zero_point).clip(limits.min, limits.max))
+
+    return function
+
+
+def _split_lookup(
+    x: Tensor, y: Tensor, vector: UnaryFunction, scalar: UnaryFunction, vector_end: int
+) -> Eval:
+    """Return the eval that uses *vector* for the elements before *vector_end*, else *scalar*."""
+    run = unary_lookup(x, y, vector)
+    rest = scalar(every_value(x.dtype)).astype(y.dtype)
+    if vector_end == math.prod(x.shape):
+        return run
+
+    def run_both() -> None:
+        run()
+        indices = x.data.reshape(-1)[vector_end:]
+        y.data.reshape(-1)[vector_end:] = rest.take(indices, mode="wrap")
+
+    return run_both

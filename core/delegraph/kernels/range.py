@@ -1,0 +1,53 @@
+"""RANGE."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_counts, require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("RANGE", versions=(1, 2))
+def prepare_range(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RANGE: start, start + delta, ... before limit; float32, int32 and int64.
+
+    Constants are computed while preparing.
+
+    Raises:
+        OperatorError: inputs that are no scalars of one type, or a delta that never gets there.
+
+    Source:
+        tflite/kernels/range.cc.
+    """
+    require_counts(node, 3)
+    inputs = [input_tensor(context, node, i) for i in range(3)]
+    y = output_tensor(context, node)
+    require_type(inputs[0], {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64})
+    for tensor in inputs:
+        require_same_type(inputs[0], tensor)
+        if tensor.shape:
+            raise OperatorError(f"tensor {tensor.name!r} has shape {tensor.shape}, expected ()")
+    require_same_type(inputs[0], y)
+
+    def plan() -> tuple[tuple[int, ...], Eval]:
+        start, limit, delta = (tensor.data.item() for tensor in inputs)
+        if delta == 0 or ((start < limit) == (delta < 0) and start != limit):
+            raise OperatorError(f"range({start}, {limit}, {delta}) never ends, expected it to")
+        span = abs(limit - start)
+        is_float = y.type is TensorType.FLOAT32
+        count = math.ceil(abs(span / delta)) if is_float else -(-span // abs(delta))
+
+        def run() -> None:
+            steps = np.arange(count, dtype=y.dtype)
+            y.data[...] = y.dtype.type(start) + steps * y.dtype.type(delta)
+
+        return (count,), run
+
+    return size_output(context, y, plan, shape_inputs=inputs, fold=inputs)

@@ -1,0 +1,179 @@
+"""SUM, MEAN, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels import quantized_reductions as quantized
+from delegraph.kernels.checks import option, require_counts, require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import integers, normalized_axis, size_output
+from delegraph.kernels.reduction import Reduction
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
+_QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT16}
+
+
+Build = Callable[[Reduction], Eval]
+
+
+@kernel("SUM", versions=(1, 2))
+def prepare_sum(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SUM over axes, on float32, int32, int64, uint8, int8 and int16.
+
+    Source:
+        EvalSum, tflite/kernels/reduce.cc.
+    """
+
+    def build(r: Reduction) -> Eval:
+        return _run(np.add, r) if r.x.type in _PLAIN else quantized.total(r)
+
+    return _prepare(context, node, _PLAIN | _QUANTIZED, build)
+
+
+@kernel("MEAN", versions=(1, 3))
+def prepare_mean(context: OpContext, node: Node) -> Eval:
+    """Return the eval of MEAN over axes, on float32, int32, int64, uint8, int8 and int16.
+
+    Source:
+        EvalMean, tflite/kernels/reduce.cc.
+    """
+
+    def build(r: Reduction) -> Eval:
+        if r.x.type is TensorType.FLOAT32:
+            return _float_mean(r)
+        return _integer_mean(r) if r.x.type in _PLAIN else quantized.mean(r)
+
+    return _prepare(context, node, _PLAIN | _QUANTIZED, build)
+
+
+@kernel("REDUCE_PROD", versions=(1, 2))
+def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
+    """Return the eval of REDUCE_PROD over axes; of constants it is computed while preparing.
+
+    float32, int32, int64; 8- and 16-bit integers as stored; int8 and int16 with scales.
+
+    Source:
+        EvalProd, tflite/kernels/reduce.cc.
+    """
+    x = input_tensor(context, node, 0)
+    is_quantized = x.quantization is not None
+    if is_quantized:
+        require_type(x, {TensorType.INT8, TensorType.INT16})
+
+    def build(r: Reduction) -> Eval:
+        return quantized.product(r) if is_quantized else _run(np.multiply, r)
+
+    return _prepare(context, node, _PLAIN | _QUANTIZED, build, fold=True)
+
+
+@kernel("REDUCE_MAX", versions=(1, 3))
+def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
+    """Return the eval of REDUCE_MAX over axes, on float32, int32, int64, uint8, int8 and int16.
+
+    Source:
+        EvalGeneric, tflite/kernels/reduce.cc.
+    """
+    return _prepare(context, node, _PLAIN | _QUANTIZED, lambda r: _extreme(np.maximum, r))
+
+
+@kernel("REDUCE_MIN", versions=(1, 3))
+def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
+    """Return the eval of REDUCE_MIN over axes; types as REDUCE_MAX."""
+    return _prepare(context, node, _PLAIN | _QUANTIZED, lambda r: _extreme(np.minimum, r))
+
+
+@kernel("REDUCE_ANY")
+def prepare_reduce_any(context: OpContext, node: Node) -> Eval:
+    """Return the eval of REDUCE_ANY over axes, on bool. Source: tflite/kernels/reduce.cc."""
+    return _prepare(context, node, {TensorType.BOOL}, lambda r: _run(np.logical_or, r))
+
+
+@kernel("REDUCE_ALL")
+def prepare_reduce_all(context: OpContext, node: Node) -> Eval:
+    """Return the eval of REDUCE_ALL over axes, on bool. Source: tflite/kernels/reduce.cc."""
+    return _prepare(context, node, {TensorType.BOOL}, lambda r: _run(np.logical_and, r))
+
+
+def _prepare(
+    context: OpContext, node: Node, allowed: set[TensorType], build: Build, *, fold: bool = False
+) -> Eval:
+    """Return the eval of a reduction whose axes may be known only while invoking."""
+    require_counts(node, 2)
+    x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(x, allowed)
+    require_same_type(x, y)
+    require_type(axis, {TensorType.INT32})
+    if x.type is TensorType.INT16 and (x.zero_point or y.zero_point):
+        raise OperatorError(f"zero points are {x.zero_point} and {y.zero_point}, expected 0")
+    keep_dims = bool(option(node, "keep_dims", False))
+
+    def plan() -> tuple[tuple[int, ...], Eval]:
+        rank = len(x.shape)
+        axes = sorted({normalized_axis(i, rank) for i in integers(axis)}) if rank else []
+        count = math.prod(x.shape[i] for i in axes)
+        reduction = Reduction(x, y, tuple(axes), count, keep_dims)
+        return reduction.shape, build(reduction)
+
+    known = (x, axis) if fold else None
+    return size_output(context, y, plan, shape_inputs=(axis,), fold=known)
+
+
+def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
+    """Return the eval that reduces by a NumPy ufunc."""
+    x, y, axes, keep_dims = r.x, r.y, r.axes, r.keep_dims
+    reduce = operation.reduce
+
+    def run() -> None:
+        reduce(x.data, axes, x.dtype, y.data, keep_dims, **initial)
+
+    return run
+
+
+def _extreme(operation: Any, r: Reduction) -> Eval:
+    """Return the eval of a maximum or minimum; of nothing it is the type's worst value."""
+    quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
+    if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
+        raise OperatorError(
+            f"input and output have scale and zero point {quantization[0]} and {quantization[1]}, "
+            "expected the same"
+        )
+    if r.count:
+        return _run(operation, r)
+    limits = np.finfo(r.x.dtype) if r.x.dtype.kind == "f" else np.iinfo(r.x.dtype)
+    return _run(operation, r, initial=limits.min if operation is np.maximum else limits.max)
+
+
+def _float_mean(r: Reduction) -> Eval:
+    run_sum = _run(np.add, r)
+    with np.errstate(all="ignore"):
+        factor = np.float32(1) / np.float32(r.count)
+    y = r.y
+
+    def run() -> None:
+        run_sum()
+        np.multiply(y.data, factor, y.data)
+
+    return run
+
+
+def _integer_mean(r: Reduction) -> Eval:
+    """Return the eval of an integer mean, truncated towards zero."""
+    x, y, axes, keep_dims, count = r.x, r.y, r.axes, r.keep_dims, r.count
+
+    def run() -> None:
+        total = x.data.sum(axes, np.int64, keepdims=keep_dims)
+        if count:
+            y.data[...] = np.sign(total) * (np.abs(total) // count)
+        else:
+            y.data[...] = 0
+
+    return run

@@ -1,0 +1,88 @@
+"""SELECT and SELECT_V2."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.broadcast import broadcast_shape
+from delegraph.kernels.checks import require_counts, require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("SELECT", versions=(1, 4))
+def prepare_select(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SELECT: a where the condition holds, else b.
+
+    The condition has the shape of a and b, or is a scalar, or a vector over their first axis.
+
+    Source:
+        tflite/kernels/select.cc.
+    """
+    condition, a, b, y = _operands(context, node)
+    if _is_single(condition, a, b, y):
+        return _run(context, condition, a, b, y, y.shape, ())
+    if a.shape != b.shape:
+        raise OperatorError(f"inputs have shapes {a.shape} and {b.shape}, expected the same")
+    if condition.shape not in (a.shape, (), a.shape[:1]):
+        raise OperatorError(
+            f"condition has shape {condition.shape}, expected {a.shape}, {a.shape[:1]} or ()"
+        )
+    trailing = (1,) * (len(a.shape) - len(condition.shape))
+    return _run(context, condition, a, b, y, a.shape, condition.shape + trailing)
+
+
+@kernel("SELECT_V2", versions=(1, 2))
+def prepare_select_v2(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SELECT_V2: a where the condition holds, else b, all broadcast.
+
+    Source:
+        tflite/kernels/select.cc.
+    """
+    condition, a, b, y = _operands(context, node)
+    if _is_single(condition, a, b, y):
+        return _run(context, condition, a, b, y, y.shape, ())
+    shape = broadcast_shape(condition.shape, broadcast_shape(a.shape, b.shape))
+    return _run(context, condition, a, b, y, shape, condition.shape)
+
+
+def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    require_counts(node, 3)
+    condition, a, b = (input_tensor(context, node, i) for i in range(3))
+    y = output_tensor(context, node)
+    require_type(condition, {TensorType.BOOL})
+    require_same_type(a, b)
+    require_same_type(a, y)
+    if a.dtype.kind not in "biuf":
+        raise OperatorError(f"values have type {a.type.name}, expected BOOL, integers or floats")
+    return condition, a, b, y
+
+
+def _is_single(*tensors: Tensor) -> bool:
+    """Whether all have one element; the output then keeps the shape it has."""
+    return all(math.prod(tensor.shape) == 1 for tensor in tensors)
+
+
+def _run(
+    context: OpContext,
+    condition: Tensor,
+    a: Tensor,
+    b: Tensor,
+    y: Tensor,
+    shape: tuple[int, ...],
+    mask_shape: tuple[int, ...],
+) -> Eval:
+    context.resize_tensor(y, shape)
+    shapes = ((), ()) if math.prod(shape) == 1 else (a.shape, b.shape)
+
+    def run() -> None:
+        out = y.data
+        np.copyto(out, b.data.reshape(shapes[1]))
+        np.copyto(out, a.data.reshape(shapes[0]), where=condition.data.reshape(mask_shape))
+
+    return run

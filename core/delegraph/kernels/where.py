@@ -1,0 +1,47 @@
+"""WHERE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.BOOL,
+    TensorType.FLOAT32,
+    TensorType.INT8,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.UINT8,
+    TensorType.UINT32,
+}
+
+
+@kernel("WHERE", versions=(1, 2))
+def prepare_where(context: OpContext, node: Node) -> Eval:
+    """Return the eval of WHERE: the indices of true or nonzero elements, ``[count, rank], int64``.
+
+    Source:
+        tflite/kernels/where.cc.
+    """
+    require_counts(node, 1)
+    condition, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(condition, _TYPES)
+    require_type(y, {TensorType.INT64})
+    if not condition.shape:
+        raise OperatorError("condition is a scalar, expected at least one dimension")
+
+    def plan() -> tuple[tuple[int, ...], Eval]:
+        found = np.argwhere(condition.data)
+
+        def run() -> None:
+            y.data[...] = found
+
+        return found.shape, run
+
+    return size_output(context, y, plan, shape_inputs=(condition,))
