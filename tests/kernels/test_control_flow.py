@@ -1,0 +1,180 @@
+"""IF, WHILE and CALL_ONCE against the official interpreter."""
+
+import numpy as np
+import pytest
+from agreement import texts
+from many_subgraphs import Graph, Op, model_of
+from one_op import constant, delegraph_outputs, official_outputs, tensor
+
+from delegraph import Interpreter
+from delegraph.schema.options import (
+    AddOptions,
+    CallOnceOptions,
+    IfOptions,
+    LessOptions,
+    MulOptions,
+    PadOptions,
+    VarHandleOptions,
+    WhileOptions,
+)
+
+F = np.float32
+
+
+def assert_same(model, arrays):
+    ours, official = delegraph_outputs(model, arrays), official_outputs(model, arrays)
+    for mine, theirs in zip(ours, official, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    return ours
+
+
+def binary(op, options, shape=(2,), other=None):
+    """Return a subgraph with two inputs that applies *op*."""
+    x, b, y = tensor(shape), tensor(shape if other is None else other), tensor(shape)
+    return Graph([x, b], [y], [Op(op, [x, b], [y], options)])
+
+
+def if_model(then, otherwise, shape=(2,)):
+    c, a, b, y = tensor((), "BOOL"), tensor(shape), tensor(shape), tensor(shape)
+    options = IfOptions(then_subgraph_index=1, else_subgraph_index=2)
+    return model_of(Graph([c, a, b], [y], [Op("IF", [c, a, b], [y], options)]), then, otherwise)
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_if_runs_the_branch_that_the_condition_names(condition):
+    model = if_model(binary("ADD", AddOptions()), binary("MUL", MulOptions()))
+    arrays = [np.array(condition), F([5, 7]), F([1, 2])]
+    (y,) = assert_same(model, arrays)
+    assert y.tolist() == ([6, 9] if condition else [5, 14])
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_if_returns_whatever_shape_the_branch_has(condition):
+    x, b = tensor((2,)), tensor((2,))
+    y, pads = tensor((5,)), constant(np.array([[1, 2]], np.int32))
+    padding = Graph([x, b], [y], [Op("PAD", [x, pads], [y], PadOptions())])
+    model = if_model(binary("ADD", AddOptions()), padding)
+    (y,) = assert_same(model, [np.array(condition), F([5, 7]), F([1, 2])])
+    assert y.shape == ((2,) if condition else (5,))
+
+
+def counting(body, shape=(), limit=3):
+    """Return a model that runs *body* on (counter, value) while the counter is below a limit."""
+    i, x, n, y = tensor(()), tensor(shape), tensor(()), tensor(shape)
+    options = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    main = Graph([i, x], [n, y], [Op("WHILE", [i, x], [n, y], options)])
+    a, b, c, bound = tensor(()), tensor(shape), tensor((), "BOOL"), constant(F(limit))
+    condition = Graph([a, b], [c], [Op("LESS", [a, bound], [c], LessOptions())])
+    return model_of(main, condition, body)
+
+
+def incremented(i):
+    j = tensor(())
+    return j, Op("ADD", [i, constant(F(1))], [j], AddOptions())
+
+
+@pytest.mark.parametrize("start", [0, 2, 5])
+def test_while_runs_the_body_as_long_as_the_condition_holds(start):
+    i, x, y = tensor(()), tensor((2,)), tensor((2,))
+    j, count = incremented(i)
+    double = Op("ADD", [x, x], [y], AddOptions())
+    model = counting(Graph([i, x], [j, y], [count, double]), (2,))
+    n, y = assert_same(model, [F(start), F([1, 2])])
+    assert n == max(start, 3)
+    assert y[0] == 2 ** max(3 - start, 0)
+
+
+def test_while_passes_values_through():
+    i, x = tensor(()), tensor((2,))
+    j, count = incremented(i)
+    model = counting(Graph([i, x], [j, x], [count]), (2,))
+    n, y = assert_same(model, [F(0), F([1, 2])])
+    assert (n, y.tolist()) == (3, [1, 2])
+
+
+def test_while_may_swap_its_values():
+    i, x, y = tensor(()), tensor(()), tensor(())
+    j, count = incremented(i)
+    a, b, c = tensor(()), tensor(()), tensor(())
+    n, u, v = tensor(()), tensor(()), tensor(())
+    options = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    main = Graph([a, b, c], [n, u, v], [Op("WHILE", [a, b, c], [n, u, v], options)])
+    p, q, r, holds = tensor(()), tensor(()), tensor(()), tensor((), "BOOL")
+    less = Op("LESS", [p, constant(F(3))], [holds], LessOptions())
+    model = model_of(main, Graph([p, q, r], [holds], [less]), Graph([i, x, y], [j, y, x], [count]))
+    assert [float(z) for z in delegraph_outputs(model, [F(0), F(10), F(20)])] == [3, 20, 10]
+
+
+def test_while_grows_a_tensor():
+    i, x, y = tensor(()), tensor((1,)), tensor((2,))
+    j, count = incremented(i)
+    pads = constant(np.array([[0, 1]], np.int32))
+    model = counting(Graph([i, x], [j, y], [count, Op("PAD", [x, pads], [y], PadOptions())]), (1,))
+    _, y = assert_same(model, [F(0), F([7])])
+    assert y.tolist() == [7, 0, 0, 0]
+
+
+def test_while_carries_strings():
+    i, x = tensor(()), tensor((2,), "STRING")
+    j, count = incremented(i)
+    a, b = tensor(()), tensor((2,), "STRING")
+    n, y = tensor(()), tensor((2,), "STRING")
+    options = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    main = Graph([a, b], [n, y], [Op("WHILE", [a, b], [n, y], options)])
+    p, q, holds = tensor(()), tensor((2,), "STRING"), tensor((), "BOOL")
+    condition = Graph([p, q], [holds], [Op("LESS", [p, constant(F(2))], [holds], LessOptions())])
+    model = model_of(main, condition, Graph([i, x], [j, x], [count]))
+    _, words = delegraph_outputs(model, [F(0), texts(b"a\0", b"b")])
+    assert words.tolist() == [b"a\0", b"b"]
+
+
+def test_an_error_inside_a_body_names_the_inner_operator():
+    i, x, y = tensor(()), tensor((2,)), tensor((2,))
+    j, count = incremented(i)
+    pads = tensor((1, 2), "INT32")
+    model = counting(Graph([i, x], [j, y], [count, Op("PAD", [x, pads], [y], PadOptions())]), (2,))
+    with pytest.raises(RuntimeError, match="PAD"):
+        delegraph_outputs(model, [F(0), F([1, 2])])
+
+
+@pytest.mark.parametrize("index", [0, 7, -1])
+def test_a_subgraph_that_does_not_exist_is_refused(index):
+    c, y = tensor((), "BOOL"), tensor(())
+    options = IfOptions(then_subgraph_index=index, else_subgraph_index=index)
+    model = model_of(Graph([c], [y], [Op("IF", [c], [y], options)]))
+    with pytest.raises(RuntimeError, match="subgraph"):
+        delegraph_outputs(model, [np.array(True)])
+
+
+def test_a_subgraph_with_other_inputs_is_refused():
+    model = if_model(binary("ADD", AddOptions()), Graph([], []))
+    with pytest.raises(RuntimeError, match="else subgraph has 0 inputs and 0 outputs"):
+        delegraph_outputs(model, [np.array(True), F([1, 2]), F([1, 2])])
+
+
+def test_call_once_runs_at_the_first_invoke_only():
+    handle, start = tensor((), "RESOURCE"), constant(F(2))
+    inner = tensor((), "RESOURCE")
+    x, old, y = tensor(()), tensor(()), tensor(())
+    name = VarHandleOptions(container="", shared_name="v")
+    main = Graph(
+        [x],
+        [y],
+        [
+            Op("CALL_ONCE", [], [], CallOnceOptions(init_subgraph_index=1)),
+            Op("VAR_HANDLE", [], [handle], name),
+            Op("READ_VARIABLE", [handle], [old]),
+            Op("MUL", [old, x], [y], MulOptions()),
+            Op("ASSIGN_VARIABLE", [handle, y], []),
+        ],
+    )
+    assign = Op("ASSIGN_VARIABLE", [inner, start], [])
+    model = model_of(main, Graph([], [], [Op("VAR_HANDLE", [], [inner], name), assign]))
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    results = []
+    for _ in range(3):
+        interpreter.set_tensor(0, F(3))
+        interpreter.invoke()
+        results.append(float(interpreter.get_tensor(interpreter.get_output_details()[0]["index"])))
+    assert results == [6, 18, 54]

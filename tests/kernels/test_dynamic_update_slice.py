@@ -1,0 +1,30 @@
+"""DYNAMIC_UPDATE_SLICE."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+
+from delegraph.schema.options import DynamicUpdateSliceOptions
+
+
+@pytest.mark.parametrize("dtype", ["f4", "u1", "i1", "i4", "i8", "?"])
+@pytest.mark.parametrize(
+    ("start", "row", "column"), [((0, 0), 0, 0), ((1, 2), 1, 2), ((5, 5), 1, 2), ((-3, 1), 0, 1)]
+)
+def test_the_block_is_moved_inside(start, row, column, dtype):
+    x, update = fed(np.zeros((3, 4), dtype)), fed(np.ones((2, 2), dtype))
+    inputs = [x, update, fed(np.array(start, np.int32))]
+    kind = x.definition.type.name
+    options = DynamicUpdateSliceOptions()
+    (y,) = assert_agrees("DYNAMIC_UPDATE_SLICE", inputs, [kind], options, version=5)
+    slow = x.array.copy()
+    slow[row : row + 2, column : column + 2] = 1
+    np.testing.assert_array_equal(y, slow)
+
+
+def test_an_update_larger_than_the_operand_is_refused():
+    inputs = [np.zeros((3, 4), np.float32), np.zeros((4, 2), np.float32), np.zeros(2, np.int32)]
+    options = DynamicUpdateSliceOptions()
+    assert_both_refuse(
+        "DYNAMIC_UPDATE_SLICE", [*map(fed, inputs)], ["FLOAT32"], options, match="larger than"
+    )

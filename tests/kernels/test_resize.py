@@ -1,0 +1,92 @@
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: every integer output bit for bit."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant, tensor
+
+from delegraph.kernels.resize import nearest_positions
+from delegraph.kernels.resize_bilinear import fixed_taps, float_taps
+from delegraph.schema.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
+
+OPS = {
+    "RESIZE_BILINEAR": ResizeBilinearOptions,
+    "RESIZE_NEAREST_NEIGHBOR": ResizeNearestNeighborOptions,
+}
+MODES = {"legacy": {}, "corners": {"align_corners": True}, "centers": {"half_pixel_centers": True}}
+SIZES = [
+    ((1, 3, 4, 2), (6, 8)),  # twice
+    ((1, 2, 2, 8), (16, 16)),  # eight times, the official kernel's own case
+    ((2, 5, 7, 3), (3, 4)),
+    ((1, 5, 7, 1), (11, 29)),
+    ((1, 1, 1, 3), (4, 5)),
+    ((1, 9, 6, 2), (1, 1)),
+]
+
+
+def sample(shape, dtype):
+    rng = np.random.default_rng(sum(shape))
+    if dtype == "f4":
+        return fed(rng.standard_normal(shape).astype(dtype)), "FLOAT32"
+    info = np.iinfo(dtype)
+    x = fed(rng.integers(info.min, info.max, shape, dtype, endpoint=True), scale=0.5)
+    return x, tensor((), x.definition.type.name, scale=0.5)
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["f4", "u1", "i1", "i2"])
+@pytest.mark.parametrize(("shape", "size"), SIZES)
+def test_images_are_resized_as_officially(shape, size, dtype, mode, op):
+    x, y = sample(shape, dtype)
+    inputs = [x, constant(np.array(size, np.int32))]
+    tolerance = 1e-6 if dtype == "f4" and op == "RESIZE_BILINEAR" else 0.0
+    assert_agrees(op, inputs, [y], OPS[op](**MODES[mode]), version=4, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", ["f4", "u1"])
+def test_a_size_that_comes_with_the_invoke_is_taken(dtype, op):
+    x, y = sample((1, 3, 4, 2), dtype)
+    inputs = [x, fed(np.array([5, 9], np.int32))]
+    assert_agrees(op, inputs, [y], OPS[op](), version=4, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("size", [(0, 3), (3, -1)])
+def test_a_size_below_one_is_refused(size, op):
+    x, y = sample((1, 3, 4, 2), "f4")
+    inputs = [x, constant(np.array(size, np.int32))]
+    if op == "RESIZE_BILINEAR":
+        assert_both_refuse(op, inputs, [y], OPS[op](), match="cannot resize")
+
+
+def slow_bilinear(x, size):
+    """Return the mean of the four neighbours, weighted by distance, in float64."""
+    (h, w), (oh, ow) = x.shape, size
+    y = np.zeros(size)
+    for i in range(oh):
+        for j in range(ow):
+            fy, fx = i * h / oh, j * w / ow
+            for row, wy in ((int(fy), 1 - fy % 1), (min(int(fy) + 1, h - 1), fy % 1)):
+                for column, wx in ((int(fx), 1 - fx % 1), (min(int(fx) + 1, w - 1), fx % 1)):
+                    y[i, j] += wy * wx * x[row, column]
+    return y
+
+
+def test_bilinear_is_the_weighted_mean_of_four():
+    x = np.random.default_rng(0).standard_normal((1, 5, 7, 1)).astype(np.float32)
+    inputs = [fed(x), constant(np.array([9, 4], np.int32))]
+    options = ResizeBilinearOptions()
+    (y,) = assert_agrees("RESIZE_BILINEAR", inputs, ["FLOAT32"], options, tolerance=1e-6)
+    np.testing.assert_allclose(y[0, :, :, 0], slow_bilinear(x[0, :, :, 0], (9, 4)), atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_taps_lie_inside(mode):
+    flags = [MODES[mode].get(name, False) for name in ("align_corners", "half_pixel_centers")]
+    for old in range(1, 12):
+        for new in range(1, 40):
+            for taps in (float_taps(old, new, *flags), fixed_taps(old, new, *flags)):
+                assert 0 <= taps.low.min() <= taps.high.max() < old
+            assert nearest_positions(old, new, *flags).max() < old

@@ -1,0 +1,28 @@
+"""SEGMENT_SUM."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant
+
+from delegraph.schema.options import SegmentSumOptions
+
+GIVEN = [constant, fed]
+X = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("ids", [(0, 0, 1), (0, 1, 2), (0, 0, 0)])
+def test_rows_of_one_segment_are_added(ids, given):
+    inputs = [fed(X), given(np.array(ids, np.int32))]
+    (y,) = assert_agrees("SEGMENT_SUM", inputs, ["FLOAT32"], SegmentSumOptions())
+    slow = [X[np.array(ids) == i].sum(0) for i in range(max(ids) + 1)]
+    np.testing.assert_array_equal(y, slow)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("ids", [(1, 1, 2), (0, 2, 2), (1, 0, 0)])
+def test_ids_with_gaps_are_refused(ids, given):
+    inputs = [fed(X), given(np.array(ids, np.int32))]
+    options = SegmentSumOptions()
+    assert_both_refuse("SEGMENT_SUM", inputs, ["FLOAT32"], options, match="without gaps")

@@ -1,0 +1,67 @@
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant, tensor
+
+from delegraph.schema.options import BatchToSpaceNDOptions, SpaceToBatchNDOptions
+
+GIVEN = [constant, fed]
+DTYPES = [("f4", None, 0), ("u1", 0.5, 7), ("i1", 0.5, -3)]
+
+
+def case(shape, dtype, scale, zero, block, pairs, given):
+    x = fed((np.arange(np.prod(shape)) % 100).reshape(shape).astype(dtype), scale=scale,
+            zero_point=zero)  # fmt: skip
+    y = tensor((), x.definition.type.name, scale=scale, zero_point=zero)
+    return [x, given(np.array(block, np.int32)), given(np.array(pairs, np.int32))], [y]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize(("dtype", "scale", "zero"), DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "block", "pads"),
+    [
+        ((1, 4, 4, 2), (2, 2), [[0, 0], [0, 0]]),
+        ((2, 4, 4, 2), (2, 3), [[1, 1], [2, 0]]),
+        ((1, 4, 3), (2,), [[2, 0]]),
+    ],
+)
+def test_space_to_batch_deals_padded_pixels_out(shape, block, pads, dtype, scale, zero, given):
+    inputs, outputs = case(shape, dtype, scale, zero, block, pads, given)
+    options = SpaceToBatchNDOptions()
+    (y,) = assert_agrees("SPACE_TO_BATCH_ND", inputs, outputs, options, version=3)
+    padded = np.pad(inputs[0].array, [[0, 0], *pads, [0, 0]], constant_values=zero)
+    last = tuple(slice(b - 1, None, b) for b in block)
+    np.testing.assert_array_equal(y[-shape[0] :], padded[(slice(None), *last)])
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize(("dtype", "scale", "zero"), DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "block", "crops"),
+    [
+        ((8, 2, 2, 2), (2, 2), [[0, 0], [0, 0]]),
+        ((6, 2, 2, 2), (2, 3), [[1, 0], [2, 1]]),
+        ((4, 3, 2), (2,), [[1, 0]]),
+    ],
+)
+def test_batch_to_space_collects_and_crops(shape, block, crops, dtype, scale, zero, given):
+    inputs, outputs = case(shape, dtype, scale, zero, block, crops, given)
+    options = BatchToSpaceNDOptions()
+    (y,) = assert_agrees("BATCH_TO_SPACE_ND", inputs, outputs, options, version=3)
+    assert y.size < inputs[0].array.size or not np.any(crops)
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_what_does_not_divide_is_refused(given):
+    pairs = [[0, 0], [0, 1]]
+    inputs, outputs = case((1, 4, 4, 2), "f4", None, 0, (2, 2), pairs, given)
+    options = SpaceToBatchNDOptions()
+    assert_both_refuse("SPACE_TO_BATCH_ND", inputs, outputs, options, match="whole blocks")
+    inputs, outputs = case((6, 2, 2, 2), "f4", None, 0, (2, 2), pairs, given)
+    options = BatchToSpaceNDOptions()
+    assert_both_refuse(
+        "BATCH_TO_SPACE_ND", inputs, outputs, options, match="multiple of the blocks"
+    )

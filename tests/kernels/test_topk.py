@@ -1,0 +1,38 @@
+"""TOPK_V2."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant
+
+from delegraph.schema.options import TopKV2Options
+
+GIVEN = [constant, fed]
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("dtype", ["f4", "u1", "i1", "i2", "i4", "i8"])
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_equal_values_come_in_the_order_of_their_positions(k, dtype, given):
+    x = fed(np.random.default_rng(k).integers(0, 3, (3, 5)).astype(dtype))
+    inputs = [x, given(np.array(k, np.int32))]
+    outputs = [x.definition.type.name, "INT32"]
+    values, positions = assert_agrees("TOPK_V2", inputs, outputs, TopKV2Options(), version=3)
+    for row, best, places in zip(x.array, values, positions, strict=True):
+        slow = sorted(range(5), key=lambda i: (-int(row[i]), i))[:k]
+        assert places.tolist() == slow
+        assert best.tolist() == row[slow].tolist()
+
+
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_long_rows_agree(k):
+    x = np.random.default_rng(k).integers(0, 20, (4, 200)).astype(np.float32)
+    inputs = [fed(x), fed(np.array(k, np.int32))]
+    assert_agrees("TOPK_V2", inputs, ["FLOAT32", "INT32"], TopKV2Options())
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_more_than_there_are_is_refused(given):
+    inputs = [fed(np.ones((2, 3), np.float32)), given(np.array(4, np.int32))]
+    outputs = ["FLOAT32", "INT32"]
+    assert_both_refuse("TOPK_V2", inputs, outputs, TopKV2Options(), match="k is 4, expected 0 to 3")

@@ -1,0 +1,19 @@
+"""UNIQUE."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, fed
+
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import UniqueOptions
+
+
+@pytest.mark.parametrize("places", ["INT32", "INT64"])
+@pytest.mark.parametrize("dtype", ["f4", "u1", "i4", "i8"])
+def test_values_come_in_the_order_of_their_first_appearance(dtype, places):
+    x = fed(np.array([3, 1, 3, 0, 1, 2], dtype))
+    options = UniqueOptions(idx_out_type=TensorType[places])
+    outputs = [x.definition.type.name, places]
+    values, found = assert_agrees("UNIQUE", [x], outputs, options)
+    assert values.tolist() == [3, 1, 0, 2]
+    assert found.tolist() == [0, 1, 0, 2, 1, 3]

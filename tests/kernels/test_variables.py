@@ -1,0 +1,40 @@
+"""VAR_HANDLE, ASSIGN_VARIABLE and READ_VARIABLE."""
+
+import numpy as np
+import pytest
+from many_subgraphs import Graph, Op, model_of
+from one_op import delegraph_outputs, official_outputs, tensor
+
+from delegraph.schema.options import VarHandleOptions
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def variable_model(shape, *ops):
+    """Return a model that makes a handle, runs *ops* on (handle, x, y) and returns y."""
+    handle, x, y = tensor((), "RESOURCE"), tensor((2, 3)), tensor(shape)
+    operands = {"ASSIGN_VARIABLE": ([handle, x], []), "READ_VARIABLE": ([handle], [y])}
+    name = VarHandleOptions(container="c", shared_name="v")
+    steps = [Op("VAR_HANDLE", [], [handle], name), *(Op(op, *operands[op]) for op in ops)]
+    return model_of(Graph([x], [y], steps))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), ()])
+def test_a_variable_gives_back_what_was_assigned(shape):
+    model = variable_model(shape, "ASSIGN_VARIABLE", "READ_VARIABLE")
+    for outputs in (delegraph_outputs(model, [X]), official_outputs(model, [X])):
+        np.testing.assert_array_equal(outputs[0], X)
+
+
+def test_reading_before_assigning_is_refused():
+    model = variable_model((2, 3), "READ_VARIABLE")
+    with pytest.raises(RuntimeError):
+        official_outputs(model, [X])
+    with pytest.raises(RuntimeError, match="read before it is assigned"):
+        delegraph_outputs(model, [X])
+
+
+def test_reading_into_another_size_is_refused():
+    model = variable_model((2, 2), "ASSIGN_VARIABLE", "READ_VARIABLE")
+    with pytest.raises(RuntimeError, match=r"variable is \[2, 3\], expected \[2, 2\]"):
+        delegraph_outputs(model, [X])
