@@ -180,6 +180,8 @@ def test_operators_page_is_in_step_with_the_op_table() -> None:
 
 def test_errors_page_explains_every_exception_with_its_base() -> None:
     page = (DOCS / "errors.md").read_text(encoding="utf-8")
+    tree = inspect.cleandoc(str(delegraph.errors.__doc__)).split("\n\n")[1]
+    assert f"```text\n{tree}\n```" in page
     for name, kind in inspect.getmembers(delegraph.errors, inspect.isclass):
         bases = [b.__name__ for b in (ValueError, RuntimeError) if issubclass(kind, b)]
         base = f"`{bases[0]}` " if bases else ""

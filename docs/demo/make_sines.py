@@ -23,11 +23,11 @@ from delegraph.schema.tables import (
     Buffer,
     Model,
     Operator,
-    OperatorCode,
     SignatureDef,
     SubGraph,
     Tensor,
     TensorMap,
+    operator_code,
 )
 from delegraph.schema.writer import write_model
 
@@ -69,9 +69,7 @@ def sines_model() -> bytes:
     )
     model = Model(
         version=3,
-        operator_codes=tuple(
-            OperatorCode(deprecated_builtin_code=code, builtin_code=code) for code in CODES
-        ),
+        operator_codes=tuple(operator_code(code) for code in CODES),
         subgraphs=(graph,),
         description="f(x) = sin(x) + x + sin(2x)",
         buffers=(Buffer(), two),
