@@ -50,6 +50,8 @@ class TensorLoader:
         (shape, kind, buffer, name, quantization, is_variable, sparsity, signature, has_rank,
          _, external_buffer) = record  # fmt: skip
         shape = shape or ()
+        if is_variable and kind in OBJECT_TYPES:
+            raise self._fault(index, "String variable tensor isn't supported.")
         required = self._required_bytes(index, kind, shape)
         data = self._constant(index, record, required) if buffer else None
         return TensorSpec(
