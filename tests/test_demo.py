@@ -90,7 +90,10 @@ def test_sines_model_computes_its_formula(x: float) -> None:
 
 @pytest.mark.parametrize("name", ["digits_float", "digits_int8"])
 def test_digits_models_give_the_official_answers(name: str) -> None:
-    """int8 bit for bit; float to 1e-6, the sums being ordered differently."""
+    """int8 bit for bit; float to what its logits, which reach 80, can hold: 80 / 2**24 = 5e-6.
+
+    The official kernels differ from one another (BUILTIN, BUILTIN_REF, XNNPACK) by up to 7e-7.
+    """
     path = MODELS / f"{name}.tflite"
     official = OfficialInterpreter(
         str(path),
@@ -104,7 +107,7 @@ def test_digits_models_give_the_official_answers(name: str) -> None:
         for image in images:
             values = (image[np.newaxis, :, :, np.newaxis] / 16).astype(np.float32)
             expected, got = demo.run(official, values), demo.run(ours, values)
-            tolerance = 1e-6 if name == "digits_float" else 0.0
+            tolerance = 5e-6 if name == "digits_float" else 0.0
             np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
 
 
