@@ -15,7 +15,7 @@ from delegraph.kernels.checks import option, require_same_type, require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import are_known, fold_output
 from delegraph.kernels.quantized_add import quantized_add
-from delegraph.kernels.registration import Eval, InPlace, Node, OpContext
+from delegraph.kernels.registration import Eval, InPlace, Node, OpContext, output_tensor
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
@@ -67,7 +67,8 @@ def prepare_mul(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/mul.cc; infinities as in ADD.
     """
-    a, b, y = broadcast_operands(context, node)
+    declared = output_tensor(context, node).type
+    a, b, y = broadcast_operands(context, node, result=declared)
     run = _mul(context, node, a, b, y)
     return fold_output(context, y, lambda: (y.shape, run)) if are_known((a, b)) else run
 
@@ -108,7 +109,6 @@ def _operands(
 ) -> tuple[Tensor, Tensor, Tensor]:
     a, b, y = broadcast_operands(context, node)
     require_type(a, allowed)
-    require_same_type(a, y)
     return a, b, y
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_counts, require_same_type
+from delegraph.kernels.checks import adopt_type, require_counts, require_same_type
 from delegraph.kernels.registration import Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
 
 
 def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
@@ -31,8 +32,15 @@ def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(shape))
 
 
-def broadcast_operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor]:
-    """Return both inputs and the output of a two-operand node; the output gets its shape.
+def broadcast_operands(
+    context: OpContext, node: Node, *, result: TensorType | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return both inputs and the output of a two-operand node; the output gets its type and shape.
+
+    Args:
+        context: the host.
+        node: the node.
+        result: the output's type; None for that of the inputs.
 
     Raises:
         OperatorError: other than two inputs and one output, inputs of different types, or shapes
@@ -42,5 +50,6 @@ def broadcast_operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, 
     a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_same_type(a, b)
+    adopt_type(y, a.type if result is None else result)
     context.resize_tensor(y, broadcast_shape(a.shape, b.shape))
     return a, b, y

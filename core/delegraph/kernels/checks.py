@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.kernels.registration import Node
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -46,6 +47,15 @@ def require_same_type(a: Tensor, b: Tensor) -> None:
             f"tensors {a.name!r} and {b.name!r} have types {a.type.name} and {b.type.name}, "
             "expected the same"
         )
+
+
+def adopt_type(output: Tensor, type_: TensorType) -> None:
+    """Give an output the type that the operator decides, whatever the file declares.
+
+    Source:
+        ``output->type = ...`` in many a Prepare of tflite/kernels.
+    """
+    output.type, output.dtype = type_, NUMPY_DTYPES[type_]
 
 
 def require_zero_points(expected: int, *tensors: Tensor) -> None:

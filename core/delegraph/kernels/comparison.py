@@ -82,9 +82,8 @@ def _prepare(
     *,
     int16_by_value: bool = False,
 ) -> Eval:
-    a, b, y = broadcast_operands(context, node)
+    a, b, y = broadcast_operands(context, node, result=TensorType.BOOL)
     require_type(a, allowed)
-    require_type(y, {TensorType.BOOL})
     by_value = a.dtype.itemsize == 1 and a.type is not TensorType.BOOL
     if a.type is TensorType.INT16 and int16_by_value:
         by_value = a.quantization is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.kernels.checks import require_counts, require_type, require_zero_points
+from delegraph.kernels.checks import adopt_type, require_counts, require_type, require_zero_points
 from delegraph.kernels.elements import values_of
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import fold_output
@@ -37,7 +37,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     require_type(x, _TYPES)
-    require_type(y, {TensorType.FLOAT32})
+    adopt_type(y, TensorType.FLOAT32)
     context.resize_tensor(y, x.shape)
     if x.type is TensorType.INT16:
         require_zero_points(0, x)

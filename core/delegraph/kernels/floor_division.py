@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_same_type, require_type
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.kernels.tensor import Tensor
@@ -65,7 +65,6 @@ def _operands(
 ) -> tuple[Tensor, Tensor, Tensor]:
     a, b, y = broadcast_operands(context, node)
     require_type(a, allowed)
-    require_same_type(a, y)
     return a, b, y
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_same_type, require_type
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -44,7 +44,6 @@ def prepare_minimum(context: OpContext, node: Node) -> Eval:
 def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
     a, b, y = broadcast_operands(context, node)
     require_type(a, _TYPES)
-    require_same_type(a, y)
 
     def run() -> None:
         operation(a.data, b.data, y.data)

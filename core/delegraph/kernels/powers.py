@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_same_type, require_scales, require_type
+from delegraph.kernels.checks import require_scales, require_type
 from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
 from delegraph.kernels.op_table import kernel
@@ -25,7 +25,6 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
     """
     a, b, y = broadcast_operands(context, node)
     require_type(a, {TensorType.FLOAT32, TensorType.INT32})
-    require_same_type(a, y)
 
     def run() -> None:
         np.power(a.data, b.data, y.data)
@@ -48,7 +47,6 @@ def prepare_atan2(context: OpContext, node: Node) -> Eval:
     """
     a, b, y = broadcast_operands(context, node)
     require_type(a, {TensorType.FLOAT32, TensorType.FLOAT64})
-    require_same_type(a, y)
 
     def run() -> None:
         np.arctan2(a.data, b.data, y.data)
@@ -65,7 +63,6 @@ def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
     """
     a, b, y = broadcast_operands(context, node)
     require_type(a, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT8})
-    require_same_type(a, y)
     if a.type is TensorType.INT8:
         return binary_lookup(context, a, b, y, _quantized_squared_difference(a, b, y))
 

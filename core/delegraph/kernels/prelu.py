@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_same_type, require_scales, require_type
+from delegraph.kernels.checks import require_scales, require_type
 from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
 from delegraph.kernels.op_table import kernel
@@ -27,7 +27,6 @@ def prepare_prelu(context: OpContext, node: Node) -> Eval:
     """
     x, alpha, y = broadcast_operands(context, node)
     require_type(x, {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8})
-    require_same_type(x, y)
     if y.shape != x.shape:
         raise OperatorError(f"alpha of shape {alpha.shape} does not broadcast to {x.shape}")
     if x.type is not TensorType.FLOAT32:

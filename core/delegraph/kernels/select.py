@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.broadcast import broadcast_shape
-from delegraph.kernels.checks import require_counts, require_same_type, require_type
+from delegraph.kernels.checks import adopt_type, require_counts, require_same_type, require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
@@ -57,7 +57,7 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, T
     y = output_tensor(context, node)
     require_type(condition, {TensorType.BOOL})
     require_same_type(a, b)
-    require_same_type(a, y)
+    adopt_type(y, a.type)
     if a.dtype.kind not in "biuf":
         raise OperatorError(f"values have type {a.type.name}, expected BOOL, integers or floats")
     return condition, a, b, y

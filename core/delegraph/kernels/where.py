@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.checks import adopt_type, require_counts, require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -32,7 +32,7 @@ def prepare_where(context: OpContext, node: Node) -> Eval:
     require_counts(node, 1)
     condition, y = input_tensor(context, node, 0), output_tensor(context, node)
     require_type(condition, _TYPES)
-    require_type(y, {TensorType.INT64})
+    adopt_type(y, TensorType.INT64)
     if not condition.shape:
         raise OperatorError("condition is a scalar, expected at least one dimension")
 
