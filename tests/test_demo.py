@@ -50,10 +50,15 @@ def run_demo(**environment: str) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def shown() -> str:
+    """What the showcase prints into a pipe."""
+    return run_demo()
+
+
 @needs_example
-def test_demo_shows_subsets_accuracy_and_placement() -> None:
-    text = run_demo()
-    flat = " ".join(text.split())
+def test_demo_shows_subsets_accuracy_and_placement(shown: str) -> None:
+    flat = " ".join(shown.split())
     assert "[SIN]:sin [ADD, MUL] [SIN]:sin [ADD] 2.152495" in flat
     assert "digits_float none 0 of 15 358 (99.44%)" in flat
     assert "add_sub 3 of 15, 3 partitions 358 (99.44%) yes" in flat
@@ -62,9 +67,8 @@ def test_demo_shows_subsets_accuracy_and_placement() -> None:
     assert "run your.tflite --delegate add_sub" in flat
 
 
-@needs_example
-def test_demo_is_plain_text_when_piped() -> None:
-    assert "\x1b" not in run_demo()
+def test_demo_is_plain_text_when_piped(shown: str) -> None:
+    assert "\x1b" not in shown
 
 
 def test_demo_runs_without_any_plugin() -> None:
