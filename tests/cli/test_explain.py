@@ -10,11 +10,11 @@ def test_stages_come_in_execution_order(delegraph: Command, sines: Path) -> None
     assert (ran.code, ran.err) == (0, "")
     start = ran.lines.index("In execution order")
     assert ran.lines[start + 1 : start + 6] == [
-        "partition delegate count nodes operators",
+        "partition runs on count nodes operators",
         "0 sin 1 0 SIN",
-        "- - 2 1-2 ADD, MUL",
+        "- Delegraph 2 1-2 ADD, MUL",
         "1 sin 1 3 SIN",
-        "- - 1 4 ADD",
+        "- Delegraph 1 4 ADD",
     ]
 
 
@@ -24,8 +24,8 @@ def test_refused_nodes_come_with_reason_and_where_they_run(delegraph: Command, s
     assert ran.lines[start + 1 :] == [
         "delegate operator count nodes reason runs on",
         "sin ADD 2 1, 4 op: is ADD, needs SIN add_sub",
-        "sin MUL 1 2 op: is MUL, needs SIN -",
-        "add_sub MUL 1 2 op: is MUL, needs ADD or SUB -",
+        "sin MUL 1 2 op: is MUL, needs SIN Delegraph",
+        "add_sub MUL 1 2 op: is MUL, needs ADD or SUB Delegraph",
     ]
 
 
@@ -47,12 +47,12 @@ def test_a_model_with_unresolved_operators_can_be_explained(
 ) -> None:
     ran = delegraph("explain", custom, "-d", "sin")
     assert ran.code == 0
-    assert "sin FlexErf 1 0 op: is FlexErf, needs SIN -" in ran.lines
+    assert "sin FlexErf 1 0 op: is FlexErf, needs SIN Delegraph" in ran.lines
 
 
 def test_options_reach_the_delegate(delegraph: Command, sines: Path) -> None:
     ran = delegraph("explain", sines, "-d", "add_sub:min_nodes=3")
-    assert "add_sub ADD 2 1, 4 min-nodes-per-partition: is 2, needs 3 -" in ran.lines
+    assert "add_sub ADD 2 1, 4 min-nodes-per-partition: is 2, needs 3 Delegraph" in ran.lines
 
 
 def test_plugin_trouble_exits_with_3(delegraph: Command, sines: Path) -> None:

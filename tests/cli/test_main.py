@@ -121,12 +121,12 @@ def test_an_unexpected_error_is_one_line_that_names_traceback(
 ) -> None:
     @click.command()
     def broken() -> None:
-        raise ZeroDivisionError("by zero\nindeed")
+        raise ZeroDivisionError("by zero\nindeed.\n  Yes")
 
     monkeypatch.setattr(CommandGroup, "get_command", lambda *_: broken)
     assert main(["run"]) == 1
     assert capsys.readouterr().err == (
-        "error: unexpected ZeroDivisionError: by zero indeed (--traceback shows where)\n"
+        "error: unexpected ZeroDivisionError: by zero; indeed. Yes (--traceback shows where)\n"
     )
 
 

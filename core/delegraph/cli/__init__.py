@@ -85,8 +85,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo("error: " + " ".join(message.split()), err=True)
+    click.echo(f"error: {_on_one_line(message)}", err=True)
     return code
+
+
+def _on_one_line(message: str) -> str:
+    """Return a message with its lines joined: by a blank after a full stop, else by ``;``."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
+    return joined.rstrip("; ")
 
 
 def _with_help(error: click.ClickException) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from delegraph.tools.explanation import Explanation
 
-OWN = "-"  # stands for Delegraph's own kernels in tables
+OWN = "Delegraph"  # runs what no delegate takes
 
 
 @click.command("explain")
@@ -61,7 +61,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
     rows = [
         (
             *((stage.subgraph,) if several else ()),
-            OWN if stage.partition is None else stage.partition,
+            "-" if stage.partition is None else stage.partition,
             stage.delegate or OWN,
             len(stage.nodes),
             index_ranges(stage.nodes),
@@ -69,7 +69,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
         )
         for stage in explanation.stages
     ]
-    columns = ("partition", "delegate", "count", "nodes", "operators")
+    columns = ("partition", "runs on", "count", "nodes", "operators")
     print_table(
         out,
         ("subgraph", *columns) if several else columns,
