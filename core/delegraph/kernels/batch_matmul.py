@@ -194,30 +194,45 @@ def _requantized_eval(
     scale_x, zero_x = _scale_and_zero_point(x)
     scale_w, zero_w = _scale_and_zero_point(w)
     scale_y, zero_y = _scale_and_zero_point(y)
-    multiplier = np.array([float(scale_x * scale_w) / float(scale_y)])
+    multiplier = float(scale_x * scale_w) / float(scale_y)
     largest = _LARGEST[x.type] * _LARGEST[w.type] * _depth(x, y)
-    is_int16 = x.type == TensorType.INT16
-    scaling = int64_scaling(multiplier) if is_int16 else fixed_point_scaling(multiplier, True)
-    limits = np.iinfo(y.dtype)
-    requantize = Requantize(
-        context,
-        scaling,
-        np.zeros(1, np.int64),
-        largest,
-        zero_y,
-        int(limits.min),
-        int(limits.max),
-        y.dtype,
-    )
+    store = _stored(context, multiplier, largest, zero_y, y)
     exact = exact_float(largest)
     acc = context.scratch(y.shape, exact)
     matrices = once_if_constant(lambda: np.subtract(right(), zero_w, dtype=exact), w)
 
     def run() -> None:
         np.matmul(np.subtract(left(), zero_x, dtype=exact), matrices(), out=acc.data)
-        requantize(acc.data.reshape(-1, 1), y.data.reshape(-1, 1))
+        store(acc.data.reshape(-1, 1), y.data.reshape(-1, 1))
 
     return run
+
+
+def _stored(
+    context: OpContext, multiplier: float, largest: float, zero_point: int, y: Tensor
+) -> Callable[[Array, Array], object]:
+    """Return the function that requantises sums, ``[N, 1]``, into values of *y*'s type.
+
+    Args:
+        context: for working memory.
+        multiplier: from sums to units of the output.
+        largest: no sum is larger in magnitude.
+        zero_point: of the output.
+        y: the output.
+    """
+    is_int16 = y.type == TensorType.INT16
+    real = np.array([multiplier])
+    scaling = int64_scaling(real) if is_int16 else fixed_point_scaling(real, True)
+    low, high = int(np.iinfo(y.dtype).min), int(np.iinfo(y.dtype).max)
+    if largest * max(2 * multiplier, 1) < 2**31:
+        bias = np.zeros(1, np.int64)
+        return Requantize(context, scaling, bias, largest, zero_point, low, high, y.dtype)
+
+    def wrapped(acc: Array, out: Array) -> None:
+        # What leaves 32 bits wraps before it saturates, as in the official kernel.
+        out[...] = np.clip(scaling.exact(acc.astype(np.int64)) + zero_point, low, high)
+
+    return wrapped
 
 
 def _depth(x: Tensor, y: Tensor) -> int:
