@@ -47,7 +47,7 @@ SINES = MODELS / "sines.tflite"
 DIGITS = [MODELS / "digits_float.tflite", MODELS / "digits_int8.tflite"]
 SHADES = "  ", "░░", "▒▒", "▓▓", "██"
 DRAWN = 5
-PIPE_WIDTH = 112
+PIPE_WIDTH = 120
 
 Image = NDArray[np.uint8]  # [8, 8], 0 (paper) to 16 (ink)
 
@@ -158,9 +158,7 @@ def show_digits(console: Console, delegates: list[str]) -> None:
     console.rule(f"[bold]Handwritten digits[/]: {len(labels)} unseen images", align="left")
     with ExitStack() as stack:
         trials, failures = prepare_trials(stack, delegates)
-        for image in images:  # the trials take turns, so that a busy machine is unfair to none
-            for trial in trials:
-                trial.classify(image)
+        classify_in_turns(trials, images)
         if trials:
             draw_digits(console, images, labels, trials[0])
             console.print(results_table(trials, labels))
@@ -187,6 +185,18 @@ def prepare_trials(stack: ExitStack, delegates: list[str]) -> tuple[list[Trial],
             except DelegraphError as error:
                 failures.append(f"{model.stem} with {short(delegate)}: {first_line(error)}")
     return trials, failures
+
+
+def classify_in_turns(trials: list[Trial], images: NDArray[np.uint8]) -> None:
+    """Run every trial on every image, in a new order for each.
+
+    So a busy machine slows all of them alike, and none always runs behind another model, whose data
+    then fill the caches.
+    """
+    order = np.random.default_rng(0)
+    for image in images:
+        for i in order.permutation(len(trials)):
+            trials[i].classify(image)
 
 
 def draw_digits(console: Console, images: NDArray[Any], labels: NDArray[Any], trial: Trial) -> None:
@@ -221,7 +231,7 @@ def results_table(trials: list[Trial], labels: NDArray[Any]) -> Table:
                 nodes_taken(trial.interpreter.placement),
                 f"{right} ({right / len(labels):.2%})",
                 "" if trial is alone else "[green]yes[/]" if same else "[red]no[/]",
-                f"{trial.median_ms:.3f}",
+                f"{trial.median_ms:.2f}",
             )
         table.add_section()
     return table
