@@ -2,11 +2,11 @@
 
 DelegraphError
   + ModelError                the model cannot be used
-    - MalformedModelError     (ValueError) the bytes are not a sound TFLite file; raised while loading
+    - MalformedModelError     (ValueError) while loading: the bytes are not a sound TFLite file
     - UnsupportedModelError   (ValueError) a sound file with an operator version we do not know
     - NodeError               (RuntimeError) one node failed to prepare or to run
       - UnresolvedOpError     a custom operator that neither a kernel nor a delegate provides
-  + OperatorError             (RuntimeError) raised inside a kernel; the runtime turns it into NodeError
+  + OperatorError             (RuntimeError) raised by a kernel; the runtime makes a NodeError of it
   + StateError                (RuntimeError) a call at the wrong time, e.g. invoke before allocate
   + ResizeError               (RuntimeError) a tensor that cannot have the shape asked for
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option

@@ -1,0 +1,1 @@
+"""What authors of delegates test them with."""
