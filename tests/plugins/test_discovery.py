@@ -247,6 +247,12 @@ def test_the_process_discovers_once(site: Path) -> None:
     assert run_python(site, code).split() == ["imported", "1"]
 
 
+def test_a_plugin_that_asks_for_plugins_at_import_is_broken_and_does_not_hang(site: Path) -> None:
+    write_plugin(site, "asks", "from delegraph.plugins import installed; installed()")
+    code = "from delegraph.plugins import installed; print(*(p.error for p in installed().plugins))"
+    assert "PluginError: a plugin's module asks for plugins" in run_python(site, code)
+
+
 def test_discovery_logs_nothing_when_all_is_well(
     site: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

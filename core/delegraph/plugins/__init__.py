@@ -1,7 +1,7 @@
 """Installed plugins: what a plugin offers, how it is found, how a delegate is made by name.
 
-A plugin's entry-point module needs :data:`hookimpl`, :class:`DelegateSpec` and
-:class:`CustomOpSpec`; everybody else starts at :func:`installed`. Importing this package discovers
+A plugin's entry-point module needs ``hookimpl``, ``DelegateSpec`` and ``CustomOpSpec``, which
+``delegraph`` itself also has; everybody else starts at :func:`installed`. Importing this package discovers
 nothing and imports neither NumPy nor any plugin.
 """
 

@@ -7,7 +7,7 @@ listed as incompatible and none of its hooks is called.
 
 ::
 
-    from delegraph.plugins import DelegateSpec, hookimpl
+    from delegraph import DelegateSpec, hookimpl
 
     DELEGRAPH_API = 1
 

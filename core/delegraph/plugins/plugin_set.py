@@ -170,16 +170,27 @@ class PluginSet:
         return UnknownDelegateError("; ".join(lines))
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _installed: PluginSet | None = None
+_is_discovering = False
 
 
 def installed() -> PluginSet:
-    """Return the plugin set of this process, made from the environment on first use."""
-    global _installed
+    """Return the plugin set of this process, made from the environment on first use.
+
+    Raises:
+        PluginError: a plugin's own module asks while it is being discovered.
+    """
+    global _installed, _is_discovering
     with _lock:
+        if _is_discovering:
+            raise PluginError("a plugin's module asks for plugins when it is imported")
         if _installed is None:
-            _installed = PluginSet()
+            _is_discovering = True
+            try:
+                _installed = PluginSet()
+            finally:
+                _is_discovering = False
         return _installed
 
 

@@ -64,7 +64,7 @@ class CustomOpSpec:
     Attributes:
         name: the custom code in the model file.
         summary: one line for ``delegraph plugins info``.
-        load: imports and returns the operator's registration, whose name is ``name``.
+        load: imports and returns the operator's registration.
 
     Raises:
         ArgumentError: a field that cannot be used.
