@@ -1,8 +1,8 @@
 """Installed plugins: what a plugin offers, how it is found, how a delegate is made by name.
 
 A plugin's entry-point module needs ``hookimpl``, ``DelegateSpec`` and ``CustomOpSpec``, which
-``delegraph`` itself also has; everybody else starts at :func:`installed`. Importing this package discovers
-nothing and imports neither NumPy nor any plugin.
+``delegraph`` itself also has; everybody else starts at :func:`installed`. Importing this package
+discovers nothing and imports neither NumPy nor any plugin.
 """
 
 from delegraph.plugins.hookspecs import API_VERSION, hookimpl
