@@ -67,7 +67,8 @@ class _Conv:
     def images(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Yield each image, ``[H, W, C]``, with its result, ``[OH * OW, O]``."""
         rows = self.windows[0].output * self.windows[1].output
-        return zip(self.x.data, self.y.data.reshape(-1, rows, self.outputs), strict=True)
+        results = self.y.data.reshape(self.x.shape[0], rows, self.outputs)
+        return zip(self.x.data, results, strict=True)
 
 
 @kernel("CONV_2D", versions=(1, 8))
@@ -161,8 +162,15 @@ def _float(context: OpContext, conv: _Conv) -> Eval:
 
 def _quantized(context: OpContext, conv: _Conv) -> Eval:
     # Groups take the reference kernel, which rounds differently.
-    away = conv.groups > 1
-    scaling = scaling_of(conv.x, conv.weight, conv.bias, conv.y, conv.outputs, halves_away=away)
+    scaling = scaling_of(
+        conv.x,
+        conv.weight,
+        conv.bias,
+        conv.y,
+        conv.outputs,
+        halves_away=conv.groups > 1,
+        sums_int64=conv.bias.type == TensorType.INT64,
+    )
     product = QuantizedProduct(
         context, conv.x, conv.weight, conv.bias, conv.y, scaling, conv.activation, conv.groups
     )

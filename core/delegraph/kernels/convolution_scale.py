@@ -98,10 +98,10 @@ def scaling_of(
     y: Tensor,
     channels: int,
     halves_away: NDArray[np.bool_] | bool,
+    *,
+    sums_int64: bool = False,
 ) -> Scaling:
     """Return how a convolution's accumulators become outputs.
-
-    Int16 activations have int64 accumulators unless the bias is int32.
 
     Args:
         x: input.
@@ -110,6 +110,7 @@ def scaling_of(
         y: output.
         channels: of the output.
         halves_away: see :func:`fixed_point_scaling`; the official kernels differ here.
+        sums_int64: whether accumulators have 64 bits.
 
     Raises:
         OperatorError: as :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`.
@@ -117,7 +118,7 @@ def scaling_of(
     multipliers = per_channel_multipliers(x, weight, y, channels)
     if x.type == TensorType.UINT8:
         multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
-    if x.type == TensorType.INT16 and (bias is None or bias.type == TensorType.INT64):
+    if sums_int64:
         return int64_scaling(multipliers)
     return fixed_point_scaling(multipliers, halves_away)
 

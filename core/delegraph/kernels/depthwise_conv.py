@@ -33,7 +33,6 @@ from delegraph.kernels.registration import (
     Node,
     OpContext,
     input_tensor,
-    optional_input,
     output_tensor,
 )
 from delegraph.kernels.requantize import Requantize
@@ -86,7 +85,7 @@ class _Depthwise:
     def images(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Yield each image, ``[H, W, C]``, with its result, ``[OH, OW * O]``."""
         down, across = self.windows
-        shape = (-1, down.output, across.output * self.outputs)
+        shape = (self.x.shape[0], down.output, across.output * self.outputs)
         return zip(self.x.data, self.y.data.reshape(shape), strict=True)
 
 
@@ -114,7 +113,8 @@ def _check(context: OpContext, node: Node) -> _Depthwise:
     if len(node.inputs) not in (2, 3):
         raise OperatorError(f"{len(node.inputs)} inputs, expected input, filter and maybe bias")
     x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    bias, y = optional_input(context, node, 2), output_tensor(context, node)
+    bias = input_tensor(context, node, 2) if len(node.inputs) == 3 else None
+    y = output_tensor(context, node)
     if len(x.shape) != 4 or len(weight.shape) != 4 or weight.shape[0] != 1:
         raise OperatorError(
             f"input is {list(x.shape)} and filter {list(weight.shape)}, "
@@ -165,18 +165,26 @@ def _float(context: OpContext, conv: _Depthwise) -> Eval:
 def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
     x, y = conv.x, conv.y
     away = is_in_scalar_tail(conv.outputs) if x.type == TensorType.INT8 else True
-    scaling = scaling_of(x, conv.weight, conv.bias, y, conv.outputs, halves_away=away)
+    scaling = scaling_of(
+        x,
+        conv.weight,
+        conv.bias,
+        y,
+        conv.outputs,
+        halves_away=away,
+        sums_int64=x.type == TensorType.INT16,
+    )
     low, high = quantized_activation_range(conv.activation, y)
-    bound = np.inf
+    memory, bound = None, np.inf
     if conv.is_fixed:
-        bound = column_bound(centred_integers(conv.weight), largest_input(x))
+        memory, bound = context, column_bound(centred_integers(conv.weight), largest_input(x))
     taps = conv.taps(context, exact_float(bound))
 
     def plan() -> tuple[list[NDArray[Any]], Requantize]:
         weight = centred_integers(conv.weight)[0]
         sums = weight.sum(axis=(0, 1), dtype=np.int64)
         offset = bias_or_zeros(conv.bias, conv.outputs, np.int64) - x.zero_point * sums
-        requantize = Requantize(context, scaling, offset, bound, y.zero_point, low, high, y.dtype)
+        requantize = Requantize(memory, scaling, offset, bound, y.zero_point, low, high, y.dtype)
         return taps.arrange(weight.astype(exact_float(bound))), requantize
 
     planned = once_if_constant(plan, conv.weight, conv.bias)

@@ -98,7 +98,7 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
         RoundingDivideByPOT, gemmlowp/fixedpoint/fixedpoint.h.
     """
     exponent = np.asarray(exponent, x.dtype)
-    mask = (np.ones((), x.dtype) << exponent) - 1
+    mask = ((np.int64(1) << exponent) - 1).astype(x.dtype)
     threshold = (mask >> 1) + (x < 0)
     return np.asarray((x >> exponent) + ((x & mask) > threshold), x.dtype)
 

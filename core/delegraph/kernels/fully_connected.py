@@ -213,7 +213,8 @@ def _scaling(fc: _FullyConnected) -> Scaling:
     if weight.type == TensorType.INT16:
         return int64_scaling(multipliers)
     has_wide_bias = bias is not None and bias.type == TensorType.INT64
-    if has_wide_bias or weight.zero_point:
+    is_wide = fc.options.quantized_bias_type == TensorType.INT64
+    if has_wide_bias or is_wide or weight.zero_point:
         return real_scaling(real)
     return fixed_point_scaling(multipliers, halves_away=False)
 

@@ -58,7 +58,14 @@ class QuantizedProduct:
             if not is_input_centred:
                 offset = offset - x.zero_point * weights.sums
             requantize = Requantize(
-                context, scaling, offset, weights.bound, y.zero_point, low, high, y.dtype
+                context if is_fixed else None,
+                scaling,
+                offset,
+                weights.bound,
+                y.zero_point,
+                low,
+                high,
+                y.dtype,
             )
             return weights.matrices, requantize
 

@@ -126,7 +126,8 @@ class Requantize:
     One object belongs to one node; calling it touches arrays only.
 
     Args:
-        context: for working memory.
+        context: for working memory; None while invoking, when none can be had: the result is then
+            computed in integers.
         scaling: see :class:`Scaling`.
         bias: added to the accumulators first, ``[O], int64``.
         bound: no accumulator without bias is larger in magnitude.
@@ -138,7 +139,7 @@ class Requantize:
 
     def __init__(
         self,
-        context: OpContext,
+        context: OpContext | None,
         scaling: Scaling,
         bias: NDArray[np.int64],
         bound: float,
@@ -152,8 +153,9 @@ class Requantize:
         self._zero_point = zero_point
         self._range = low, high
         self._dtype = dtype
-        self._is_fast = _is_exact_in_float64(scaling, bias, bound, high - low + 2)
-        if self._is_fast:
+        self._is_fast = False
+        if context is not None and _is_exact_in_float64(scaling, bias, bound, high - low + 2):
+            self._is_fast = True
             self._prepare_fast(context, scaling, bias)
 
     def _prepare_fast(self, context: OpContext, scaling: Scaling, bias: NDArray[np.int64]) -> None:

@@ -74,6 +74,13 @@ class _TransposeConv:
         activation: int = self.options.fused_activation_function
         return activation
 
+    @property
+    def sums_int64(self) -> bool:
+        if self.bias is not None:
+            return self.bias.type == TensorType.INT64
+        is_short = self.options.quantized_bias_type == TensorType.INT32
+        return self.x.type == TensorType.INT16 and not is_short
+
     def resize_output(self, context: OpContext) -> None:
         """Give the output the shape that the shape tensor asks for."""
         sizes = tuple(int(size) for size in self.shape.data.reshape(-1))
@@ -81,6 +88,14 @@ class _TransposeConv:
             raise OperatorError(
                 f"output shape is {list(sizes)}, "
                 f"expected [{self.x.shape[0]}, height, width, {self.outputs}]"
+            )
+        _, height, width, _ = self.x.shape
+        down = window(self.options.padding, sizes[1], self.weight.shape[1], self.options.stride_h)
+        across = window(self.options.padding, sizes[2], self.weight.shape[2], self.options.stride_w)
+        if (down.output, across.output) != (height, width):
+            raise OperatorError(
+                f"output shape {list(sizes)} gives {down.output} x {across.output} positions, "
+                f"expected the input's {height} x {width}"
             )
         context.resize_tensor(self.y, sizes)
 
@@ -172,7 +187,9 @@ def _quantized(context: OpContext, conv: _TransposeConv) -> Eval:
     x, weight, bias, y = conv.x, conv.weight, conv.bias, conv.y
 
     def product_rounding(halves_away: NDArray[np.bool_] | bool) -> QuantizedProduct:
-        scaling = scaling_of(x, weight, bias, y, conv.outputs, halves_away)
+        scaling = scaling_of(
+            x, weight, bias, y, conv.outputs, halves_away, sums_int64=conv.sums_int64
+        )
         return QuantizedProduct(
             context, x, weight, bias, y, scaling, conv.activation, is_input_centred=True
         )

@@ -1,0 +1,186 @@
+"""CONV_2D."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from convolution_operands import (
+    FLOAT,
+    HYBRID,
+    HYBRID_CHANNELS,
+    HYBRID_INT4,
+    INT4_CHANNELS,
+    INT8,
+    INT8_CHANNELS,
+    INT16_CHANNELS,
+    INT16_SHORT_BIAS,
+    UINT8,
+    operands,
+)
+from one_op import constant, delegraph_outputs, one_op_model, tensor
+
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import Padding, TensorType
+from delegraph.schema.options import Conv2DOptions
+
+KINDS = {
+    "float": FLOAT,
+    "uint8": UINT8,
+    "int8": INT8,
+    "int8-channels": INT8_CHANNELS,
+    "int4-channels": INT4_CHANNELS,
+    "int16-int64-bias": INT16_CHANNELS,
+    "int16-int32-bias": INT16_SHORT_BIAS,
+    "hybrid": HYBRID,
+    "hybrid-channels": HYBRID_CHANNELS,
+    "hybrid-int4": HYBRID_INT4,
+}
+FLOAT_TOLERANCE = 1e-5
+
+
+def options(stride=(1, 1), dilation=(1, 1), padding=Padding.SAME, act=Act.NONE, kind=FLOAT):
+    is_short = kind is INT16_SHORT_BIAS
+    return Conv2DOptions(
+        padding=padding,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h_factor=dilation[0],
+        dilation_w_factor=dilation[1],
+        fused_activation_function=act,
+        quantized_bias_type=TensorType.INT32 if is_short else TensorType.FLOAT32,
+    )
+
+
+def assert_conv_agrees(kind, x_shape, weight_shape, seed=0, **given):
+    case = operands(kind, x_shape, weight_shape, seed=seed)
+    return assert_agrees(
+        "CONV_2D",
+        [case.x, case.weight, case.bias],
+        [case.y],
+        options(kind=kind, **given),
+        version=6,
+        tolerance=FLOAT_TOLERANCE if kind.is_float else 0,
+    )[0]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_pointwise(kind):
+    assert_conv_agrees(kind, (2, 24, 24, 8), (24, 1, 1, 8))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_windows_with_border_and_strides(kind):
+    assert_conv_agrees(kind, (1, 33, 30, 5), (17, 3, 4, 5), stride=(2, 1))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_dilation(kind):
+    assert_conv_agrees(kind, (1, 20, 21, 4), (9, 3, 2, 4), dilation=(2, 3))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_whole_windows_only(kind):
+    y = assert_conv_agrees(kind, (1, 20, 21, 4), (9, 5, 4, 4), padding=Padding.VALID)
+    assert y.shape == (1, 16, 18, 9)
+
+
+@pytest.mark.parametrize("act", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_fused_activation(kind, act):
+    assert_conv_agrees(kind, (1, 12, 12, 3), (8, 3, 3, 3), act=act)
+
+
+@pytest.mark.parametrize("kind", [FLOAT, UINT8, INT8_CHANNELS, INT16_CHANNELS, HYBRID_CHANNELS])
+def test_groups_round_like_the_reference_kernel(kind):
+    assert_conv_agrees(kind, (1, 32, 32, 12), (24, 3, 3, 4))
+
+
+@pytest.mark.parametrize("kind", [FLOAT, INT8_CHANNELS])
+@pytest.mark.parametrize("x_shape", [(1, 1, 700, 3), (1, 700, 1, 3), (3, 1, 1, 16)])
+def test_images_of_one_row_or_column(kind, x_shape):
+    assert_conv_agrees(kind, x_shape, (10, 1, 5, x_shape[3]))
+
+
+def test_tiles_follow_each_other():
+    # 300 * 300 windows of 27 values are far more than a tile holds.
+    assert_conv_agrees(INT8_CHANNELS, (1, 300, 300, 3), (4, 3, 3, 3))
+
+
+@pytest.mark.parametrize("kind", [INT8_CHANNELS, UINT8])
+def test_long_sums_stay_exact(kind):
+    # 9216 products of bytes leave float32's 24 bits.
+    assert_conv_agrees(kind, (1, 4, 4, 1024), (16, 3, 3, 1024))
+
+
+@pytest.mark.parametrize("scale", [2.0**-22, 1.0, 90.0])
+def test_unusual_multipliers(scale):
+    case = operands(INT8, (1, 16, 16, 4), (8, 1, 1, 4))
+    unusual = tensor((), "INT8", scale=scale, zero_point=5)
+    inputs = [case.x, case.weight, case.bias]
+    assert_agrees("CONV_2D", inputs, [unusual], options(), version=6)
+
+
+def test_a_window_larger_than_the_image_gives_nothing():
+    x, weight = np.zeros((1, 2, 2, 1), np.float32), np.zeros((1, 3, 3, 1), np.float32)
+    y = tensor((), "FLOAT32")
+    inputs = [tensor(x.shape), constant(weight), constant(np.zeros(1, np.float32))]
+    model = one_op_model("CONV_2D", inputs, [y], options(padding=Padding.VALID))
+    assert delegraph_outputs(model, [x])[0].size == 0
+
+
+def test_weights_that_are_computed():
+    rng = np.random.default_rng(1)
+    x, weight = (rng.standard_normal(s).astype("f4") for s in [(1, 9, 9, 4), (6, 3, 3, 4)])
+    inputs = [fed(x), fed(weight), constant(np.ones(6, np.float32))]
+    assert_agrees("CONV_2D", inputs, ["FLOAT32"], options(), tolerance=FLOAT_TOLERANCE)
+
+
+def test_quantized_weights_that_are_computed():
+    case = operands(INT8, (1, 9, 9, 4), (6, 3, 3, 4))
+    rng = np.random.default_rng(1)
+    weight = fed(rng.integers(-127, 128, (6, 3, 3, 4)).astype("i1"), scale=0.0151)
+    assert_agrees("CONV_2D", [case.x, weight, case.bias], [case.y], options(), version=6)
+
+
+def refusal(x=(1, 8, 8, 4), weight=(2, 3, 3, 4), bias=(2,), bias_type="f4", y="FLOAT32", **given):
+    return (
+        "CONV_2D",
+        [
+            fed(np.zeros(x, "f4")),
+            constant(np.zeros(weight, "f4")),
+            constant(np.zeros(bias, bias_type)),
+        ],
+        [y],
+        options(**given),
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "match"),
+    [
+        (refusal(x=(8, 8, 4)), "4 dimensions"),
+        (refusal(weight=(2, 3, 4)), "4 dimensions"),
+        (refusal(weight=(2, 3, 3, 3)), "multiple of the filter's 3"),
+        (refusal(bias=(3,)), "one value for each of 2 filters"),
+        (refusal(bias_type="i4"), "bias"),
+        (refusal(y="INT8"), "INT8"),
+        (refusal(stride=(0, 1)), "stride is 0"),
+        (refusal(dilation=(1, 0)), "dilation is 0"),
+    ],
+)
+def test_refused_by_both(case, match):
+    assert_both_refuse(*case, match=match)
+
+
+def test_a_missing_bias_is_refused():
+    inputs = [fed(np.zeros((1, 4, 4, 1), "f4")), constant(np.zeros((1, 1, 1, 1), "f4"))]
+    assert_both_refuse("CONV_2D", [*inputs, None], ["FLOAT32"], options(), match="absent")
+    assert_both_refuse("CONV_2D", inputs, ["FLOAT32"], options(), match="2 inputs")
+
+
+def test_zero_points_of_signed_weights_are_refused():
+    case = operands(INT8, (1, 4, 4, 2), (3, 1, 1, 2))
+    weight = constant(np.zeros((3, 1, 1, 2), "i1"), scale=0.1, zero_point=4)
+    inputs = [case.x, weight, case.bias]
+    assert_both_refuse(
+        "CONV_2D", inputs, [case.y], options(), match=r"\[4\], expected 0", version=3
+    )

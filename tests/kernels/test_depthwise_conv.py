@@ -1,0 +1,165 @@
+"""DEPTHWISE_CONV_2D."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from convolution_operands import (
+    FLOAT,
+    HYBRID_CHANNELS,
+    INT4_CHANNELS,
+    INT8,
+    INT8_CHANNELS,
+    INT16_CHANNELS,
+    UINT8,
+    operands,
+)
+from one_op import constant, delegraph_outputs, one_op_model, tensor
+
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import Padding
+from delegraph.schema.options import DepthwiseConv2DOptions
+
+KINDS = {
+    "float": FLOAT,
+    "uint8": UINT8,
+    "int8": INT8,
+    "int8-channels": INT8_CHANNELS,
+    "int4-channels": INT4_CHANNELS,
+    "int16": INT16_CHANNELS,
+    "hybrid-channels": HYBRID_CHANNELS,
+}
+FLOAT_TOLERANCE = 1e-5
+
+
+def options(stride=(1, 1), dilation=(1, 1), padding=Padding.SAME, act=Act.NONE, multiplier=1):
+    return DepthwiseConv2DOptions(
+        padding=padding,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        depth_multiplier=multiplier,
+        dilation_h_factor=dilation[0],
+        dilation_w_factor=dilation[1],
+        fused_activation_function=act,
+    )
+
+
+def assert_depthwise_agrees(kind, x_shape, window, multiplier=1, seed=0, **given):
+    weight_shape = (1, *window, x_shape[3] * multiplier)
+    case = operands(kind, x_shape, weight_shape, channel_axis=3, seed=seed)
+    return assert_agrees(
+        "DEPTHWISE_CONV_2D",
+        [case.x, case.weight, case.bias],
+        [case.y],
+        options(multiplier=multiplier, **given),
+        version=6,
+        tolerance=FLOAT_TOLERANCE if kind.is_float else 0,
+    )[0]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("stride", [(1, 1), (2, 2), (1, 3), (3, 2)])
+def test_strides(kind, stride):
+    assert_depthwise_agrees(kind, (2, 25, 24, 16), (3, 3), stride=stride)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("channels", [1, 3, 8, 13, 20, 32])
+def test_channels_beyond_the_last_eight_round_differently(kind, channels):
+    assert_depthwise_agrees(kind, (1, 40, 40, channels), (1, 1))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("multiplier", [2, 5])
+def test_depth_multiplier(kind, multiplier):
+    assert_depthwise_agrees(kind, (1, 17, 19, 5), (3, 2), multiplier, stride=(2, 1))
+
+
+@pytest.mark.parametrize("kind", [FLOAT, UINT8, INT8_CHANNELS, INT16_CHANNELS])
+@pytest.mark.parametrize("padding", [Padding.SAME, Padding.VALID])
+def test_dilation(kind, padding):
+    assert_depthwise_agrees(kind, (1, 24, 23, 8), (3, 3), dilation=(2, 4), padding=padding)
+
+
+@pytest.mark.parametrize("kind", [FLOAT, INT8_CHANNELS])
+def test_dilation_and_stride(kind):
+    given = {"dilation": (2, 3), "stride": (2, 2), "padding": Padding.VALID}
+    case = operands(kind, (1, 24, 23, 8), (1, 3, 3, 8), channel_axis=3)
+    inputs = [case.x, case.weight, case.bias]
+    tolerance = FLOAT_TOLERANCE if kind.is_float else 0
+    args = ("DEPTHWISE_CONV_2D", inputs, [case.y], options(**given))
+    assert_agrees(*args, version=6, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("act", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_fused_activation(kind, act):
+    assert_depthwise_agrees(kind, (1, 12, 12, 12), (3, 3), act=act)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_without_bias_is_a_bias_of_zeros(kind):
+    # The official float kernel crashes without a bias, so there is nothing to compare with.
+    case = operands(kind, (1, 8, 8, 9), (1, 3, 3, 9), channel_axis=3)
+    zeros = replace(case.bias, data=np.zeros_like(case.bias.data))
+    results = []
+    for bias in ([], [zeros]):
+        inputs = [case.x.definition, case.weight, *bias]
+        model = one_op_model("DEPTHWISE_CONV_2D", inputs, [case.y], options(), version=6)
+        results += delegraph_outputs(model, [case.x.array])
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("kind", [FLOAT, INT8_CHANNELS])
+@pytest.mark.parametrize("x_shape", [(1, 1, 300, 7), (1, 300, 1, 7), (2, 1, 1, 700)])
+def test_images_of_one_row_or_column(kind, x_shape):
+    assert_depthwise_agrees(kind, x_shape, (5, 5))
+
+
+def test_rows_are_computed_in_tiles():
+    assert_depthwise_agrees(INT8_CHANNELS, (1, 100, 100, 32), (3, 3))
+
+
+def test_weights_that_are_computed():
+    rng = np.random.default_rng(1)
+    weight = fed(rng.standard_normal((1, 3, 3, 4)).astype("f4"))
+    x = fed(rng.standard_normal((1, 9, 9, 4)).astype("f4"))
+    bias = constant(np.zeros(4, np.float32))
+    args = ("DEPTHWISE_CONV_2D", [x, weight, bias], ["FLOAT32"], options())
+    assert_agrees(*args, tolerance=FLOAT_TOLERANCE)
+
+
+def refusal(x=(1, 8, 8, 4), weight=(1, 3, 3, 4), bias=(4,), bias_type="f4", **given):
+    inputs = [fed(np.zeros(x, "f4")), constant(np.zeros(weight, "f4"))]
+    inputs.append(constant(np.zeros(bias, bias_type)))
+    return ("DEPTHWISE_CONV_2D", inputs, ["FLOAT32"], options(**given))
+
+
+@pytest.mark.parametrize(
+    ("case", "match"),
+    [
+        (refusal(x=(8, 8, 4)), r"expected \[N, H, W, C\]"),
+        (refusal(weight=(2, 3, 3, 4)), r"\[1, H, W, O\]"),
+        (refusal(weight=(1, 3, 3, 6), bias=(6,)), "multiple of 4 channels"),
+        (refusal(bias=(3,)), r"expected \[4\]"),
+        (refusal(bias_type="i4"), "INT32"),
+        (refusal(stride=(0, 1)), "stride is 0"),
+        (refusal(dilation=(1, 0)), "dilation is 0"),
+    ],
+)
+def test_refused_by_both(case, match):
+    assert_both_refuse(*case, match=match)
+
+
+def test_hybrid_weights_need_a_scale_for_each_channel():
+    weight = constant(np.ones((1, 3, 3, 4), "i1"), scale=0.5, axis=3)
+    inputs = [fed(np.zeros((1, 8, 8, 4), "f4")), weight]
+    assert_both_refuse(
+        "DEPTHWISE_CONV_2D", inputs, [tensor(())], options(), match="1 scales", version=6
+    )
+
+
+def test_a_bias_that_is_named_must_be_there():
+    inputs = [fed(np.zeros((1, 8, 8, 4), "f4")), constant(np.zeros((1, 3, 3, 4), "f4")), None]
+    assert_both_refuse("DEPTHWISE_CONV_2D", inputs, ["FLOAT32"], options(), match="absent")

@@ -1,0 +1,223 @@
+"""FULLY_CONNECTED."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from convolution_operands import (
+    FLOAT,
+    HYBRID,
+    HYBRID_CHANNELS,
+    HYBRID_INT4,
+    INT4_CHANNELS,
+    INT8,
+    INT8_CHANNELS,
+    INT16_CHANNELS,
+    INT16_SHORT_BIAS,
+    UINT8,
+    operands,
+)
+from one_op import constant, delegraph_outputs, one_op_model, tensor
+
+from delegraph.schema import tables
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as Format
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import FullyConnectedOptions
+
+KINDS = {
+    "float": FLOAT,
+    "uint8": UINT8,
+    "int8": INT8,
+    "int8-channels": INT8_CHANNELS,
+    "int4": replace(INT4_CHANNELS, per_channel=False),
+    "int4-channels": INT4_CHANNELS,
+    "int16-int64-bias": replace(INT16_CHANNELS, per_channel=False),
+    "int16-int64-bias-channels": INT16_CHANNELS,
+    "int16-int32-bias": replace(INT16_SHORT_BIAS, per_channel=False),
+    "int16-int32-bias-channels": INT16_SHORT_BIAS,
+    "hybrid": HYBRID,
+    "hybrid-channels": HYBRID_CHANNELS,
+    "hybrid-int4": HYBRID_INT4,
+}
+FLOAT_TOLERANCE = 1e-5
+
+
+def options(kind=FLOAT, act=Act.NONE, **given):
+    bias_types = {"INT32": TensorType.INT32, "INT64": TensorType.INT64}
+    is_int16 = kind.x == "INT16"
+    bias_type = bias_types[kind.bias] if is_int16 else TensorType.FLOAT32
+    return FullyConnectedOptions(
+        fused_activation_function=act, quantized_bias_type=bias_type, **given
+    )
+
+
+def assert_fc_agrees(kind, x_shape, weight_shape, *, bias=True, seed=0, **given):
+    case = operands(kind, x_shape, weight_shape, seed=seed)
+    return assert_agrees(
+        "FULLY_CONNECTED",
+        [case.x, case.weight, case.bias if bias else None],
+        [case.y],
+        options(kind, **given),
+        version=9,
+        tolerance=FLOAT_TOLERANCE if kind.is_float else 0,
+    )[0]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("rows", [1, 5, 300])
+def test_rows(kind, rows):
+    assert_fc_agrees(kind, (rows, 24), (300, 24))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_without_bias(kind):
+    assert_fc_agrees(kind, (4, 50), (70, 50), bias=False)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("act", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
+def test_fused_activation(kind, act):
+    assert_fc_agrees(kind, (16, 24), (40, 24), act=act)
+
+
+def test_hybrid_kernels_know_tanh():
+    assert_fc_agrees(HYBRID, (16, 24), (40, 24), act=Act.TANH)
+
+
+@pytest.mark.parametrize("kind", [HYBRID, HYBRID_CHANNELS])
+def test_asymmetric_inputs(kind):
+    assert_fc_agrees(kind, (16, 24), (40, 24), asymmetric_quantize_inputs=True)
+
+
+@pytest.mark.parametrize("kind", [HYBRID, HYBRID_CHANNELS])
+def test_rows_of_zeros(kind):
+    case = operands(kind, (2, 24), (40, 24))
+    x = fed(np.zeros((2, 24), np.float32))
+    args = ("FULLY_CONNECTED", [x, case.weight, case.bias], [case.y], options())
+    assert_agrees(*args, version=9, tolerance=FLOAT_TOLERANCE)
+
+
+def test_the_input_is_flattened_to_rows():
+    assert assert_fc_agrees(FLOAT, (2, 3, 4, 5), (7, 20)).shape == (6, 7)
+
+
+def test_dimensions_are_kept_on_request():
+    y = assert_fc_agrees(INT8_CHANNELS, (2, 3, 4, 5), (7, 5), keep_num_dims=True)
+    assert y.shape == (2, 3, 4, 7)
+
+
+@pytest.mark.parametrize("kind", [INT8_CHANNELS, UINT8])
+def test_long_sums_stay_exact(kind):
+    assert_fc_agrees(kind, (3, 9216), (20, 9216))
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_int16_weights(per_channel):
+    rng = np.random.default_rng(0)
+    scale = rng.uniform(1e-6, 2e-6, 40).tolist() if per_channel else 1.5e-6
+    x = fed(rng.integers(-32768, 32767, (300, 24)).astype(np.int16), scale=0.01)
+    weight = constant(rng.integers(-32767, 32767, (40, 24)).astype(np.int16), scale=scale)
+    y = tensor((), "INT16", scale=0.0003)
+    args = ("FULLY_CONNECTED", [x, weight, None], [y], FullyConnectedOptions())
+    try:
+        assert_agrees(*args, version=14)
+    except RuntimeError as refused:  # newer than the official release in use
+        pytest.skip(str(refused))
+
+
+def test_uint8_to_int16():
+    case = operands(UINT8, (100, 24), (40, 24))
+    y = tensor((), "INT16", scale=0.005)
+    args = ("FULLY_CONNECTED", [case.x, case.weight, case.bias], [y], options())
+    assert_agrees(*args, version=4)
+
+
+def test_weights_that_are_computed():
+    rng = np.random.default_rng(1)
+    x, weight = (fed(rng.standard_normal(s).astype("f4")) for s in [(5, 8), (6, 8)])
+    args = ("FULLY_CONNECTED", [x, weight, None], ["FLOAT32"], options())
+    assert_agrees(*args, tolerance=FLOAT_TOLERANCE)
+
+
+def test_quantized_weights_that_are_computed():
+    case = operands(INT8, (5, 8), (6, 8))
+    rng = np.random.default_rng(1)
+    weight = fed(rng.integers(-127, 128, (6, 8)).astype("i1"), scale=0.0151)
+    args = ("FULLY_CONNECTED", [case.x, weight, case.bias], [case.y], options())
+    assert_agrees(*args, version=4)
+
+
+def sparse(values, **given):
+    """Return dense *values* as a constant whose rows keep only blocks of 16 that are not zero."""
+    blocks = values.reshape(len(values), -1, 16)
+    kept = [np.flatnonzero(row.any(axis=1)) for row in blocks]
+    dense, sparse_kind = tables.DimensionType.DENSE, tables.DimensionType.SPARSE_CSR
+    segments = tables.Int32Vector(values=np.cumsum([0, *map(len, kept)], dtype=np.int32))
+    indices = tables.Int32Vector(values=np.concatenate(kept).astype(np.int32))
+    metadata = (
+        tables.DimensionMetadata(format=dense, dense_size=len(values)),
+        tables.DimensionMetadata(
+            format=sparse_kind, array_segments=segments, array_indices=indices
+        ),
+        tables.DimensionMetadata(format=dense, dense_size=16),
+    )
+    stored = np.concatenate([row[places] for row, places in zip(blocks, kept, strict=True)])
+    whole = constant(values, **given)
+    parameters = tables.SparsityParameters(
+        traversal_order=np.array([0, 1, 2], np.int32),
+        block_map=np.array([1], np.int32),
+        dim_metadata=metadata,
+    )
+    return replace(whole, data=np.frombuffer(stored.tobytes(), np.uint8), sparsity=parameters)
+
+
+def sparse_values(seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-127, 128, (64, 64))
+    values.reshape(64, 4, 16)[rng.random((64, 4)) < 0.6] = 0
+    return values.astype(np.int8)
+
+
+def test_sparse_int8_weights():
+    case = operands(INT8, (200, 64), (64, 64))
+    weight = sparse(sparse_values(), scale=0.0151)
+    args = ("FULLY_CONNECTED", [case.x, weight, case.bias], [case.y], options())
+    assert_agrees(*args, version=8)
+
+
+def test_sparse_hybrid_weights():
+    x = fed(np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
+    args = ("FULLY_CONNECTED", [x, sparse(sparse_values(), scale=0.1), None], ["FLOAT32"])
+    assert_agrees(*args, options(), version=8, tolerance=FLOAT_TOLERANCE)
+
+
+def refusal(x=(4, 6), weight=(3, 6), bias=(3,), bias_type="f4", y="FLOAT32", **given):
+    inputs = [fed(np.zeros(x, "f4")), constant(np.zeros(weight, "f4"))]
+    return (
+        "FULLY_CONNECTED", [*inputs, constant(np.zeros(bias, bias_type))], [y], options(**given)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("case", "match"),
+    [
+        (refusal(weight=(3, 2, 3)), "2 dimensions"),
+        (refusal(bias=(4,)), r"expected \[3\]"),
+        (refusal(bias_type="i4"), "INT32"),
+        (refusal(y="INT8"), "INT8"),
+        (refusal(act=Act.TANH), "TANH, expected a clamp"),
+        (refusal(x=(4, 12), keep_num_dims=True), "expected 6 as last dimension"),
+    ],
+)
+def test_refused_by_both(case, match):
+    assert_both_refuse(*case, match=match)
+
+
+def test_shuffled_weights_are_refused():
+    given = FullyConnectedOptions(weights_format=Format.SHUFFLED4x16INT8)
+    x, y = tensor((4, 6)), tensor((4, 3))
+    model = one_op_model("FULLY_CONNECTED", [x, constant(np.zeros((3, 6), "f4")), None], [y], given)
+    with pytest.raises(RuntimeError, match="shuffled"):
+        delegraph_outputs(model, [np.zeros((4, 6), "f4")])

@@ -1,0 +1,126 @@
+"""TRANSPOSE_CONV."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from convolution_operands import (
+    FLOAT,
+    HYBRID,
+    HYBRID_CHANNELS,
+    INT8,
+    INT8_CHANNELS,
+    INT16_CHANNELS,
+    INT16_SHORT_BIAS,
+    UINT8,
+    operands,
+)
+from one_op import constant
+
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import Padding, TensorType
+from delegraph.schema.options import TransposeConvOptions
+
+KINDS = {
+    "float": FLOAT,
+    "uint8": UINT8,
+    "int8": INT8,
+    "int8-channels": INT8_CHANNELS,
+    "int16-int64-bias": INT16_CHANNELS,
+    "int16-int32-bias": INT16_SHORT_BIAS,
+    "hybrid": HYBRID,
+    "hybrid-channels": HYBRID_CHANNELS,
+}
+FLOAT_TOLERANCE = 1e-5
+
+
+def options(kind=FLOAT, stride=(1, 1), padding=Padding.SAME, act=Act.NONE):
+    is_short = kind is INT16_SHORT_BIAS
+    return TransposeConvOptions(
+        padding=padding,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        fused_activation_function=act,
+        quantized_bias_type=TensorType.INT32 if is_short else TensorType.FLOAT32,
+    )
+
+
+def assert_transpose_agrees(
+    kind, x_shape, weight_shape, y_shape, *, given=constant, bias=True, **chosen
+):
+    case = operands(kind, x_shape, weight_shape, taps=4 * x_shape[3])
+    shape = given(np.array(y_shape, np.int32))
+    return assert_agrees(
+        "TRANSPOSE_CONV",
+        [shape, case.weight, case.x, *([case.bias] if bias else [])],
+        [case.y],
+        options(kind, **chosen),
+        version=4,
+        tolerance=FLOAT_TOLERANCE if kind.is_float else 0,
+    )[0]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_same_padding_with_strides(kind):
+    assert_transpose_agrees(kind, (2, 9, 8, 6), (13, 3, 4, 6), (2, 18, 24, 13), stride=(2, 3))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_valid_padding(kind):
+    shapes = (1, 9, 8, 6), (5, 4, 3, 6), (1, 20, 10, 5)
+    assert_transpose_agrees(kind, *shapes, stride=(2, 1), padding=Padding.VALID)
+
+
+@pytest.mark.parametrize("kind", [FLOAT, INT8_CHANNELS])
+@pytest.mark.parametrize("size", [(19, 19), (20, 18), (19, 18)])
+def test_the_output_may_be_larger_than_what_is_reached(kind, size):
+    shapes = (1, 9, 9, 4), (3, 3, 2, 4), (1, *size, 3)
+    assert_transpose_agrees(kind, *shapes, stride=(2, 2), padding=Padding.VALID)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_values_beyond_the_last_vector_round_differently(kind):
+    for channels in (3, 8, 20):
+        shapes = (1, 31, 33, 8), (channels, 1, 1, 8), (1, 31, 33, channels)
+        assert_transpose_agrees(kind, *shapes)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_without_bias(kind):
+    shapes = (1, 9, 8, 6), (5, 2, 2, 6), (1, 18, 16, 5)
+    assert_transpose_agrees(kind, *shapes, stride=(2, 2), bias=False)
+
+
+@pytest.mark.parametrize("kind", [FLOAT, INT8_CHANNELS, UINT8])
+@pytest.mark.parametrize("act", [Act.RELU, Act.RELU6])
+def test_fused_activation(kind, act):
+    shapes = (1, 9, 8, 6), (5, 2, 2, 6), (1, 18, 16, 5)
+    assert_transpose_agrees(kind, *shapes, stride=(2, 2), act=act)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_shape_known_at_run_time(kind):
+    shapes = (1, 9, 8, 6), (5, 2, 2, 6), (1, 18, 16, 5)
+    y = assert_transpose_agrees(kind, *shapes, stride=(2, 2), given=fed)
+    assert y.shape == (1, 18, 16, 5)
+
+
+def refusal(shape=(1, 8, 8, 3), x=(1, 4, 4, 2), weight=(3, 2, 2, 2), y="FLOAT32", **given):
+    inputs = [constant(np.array(shape, "i4")), constant(np.zeros(weight, "f4"))]
+    inputs.append(fed(np.zeros(x, "f4")))
+    return ("TRANSPOSE_CONV", inputs, [y], options(**given))
+
+
+@pytest.mark.parametrize(
+    ("case", "match"),
+    [
+        (refusal(x=(4, 4, 2)), r"\[N, H, W, C\]"),
+        (refusal(weight=(3, 2, 2, 3)), "2 channels, expected 3"),
+        (refusal(shape=(1, 8, 8)), "output shape"),
+        (refusal(shape=(2, 8, 8, 3)), "output shape"),
+        (refusal(shape=(1, 8, 9, 3), stride=(2, 2)), "gives 4 x 5 positions"),
+        (refusal(y="INT8"), "INT8"),
+        (refusal(stride=(0, 1)), "stride is 0"),
+    ],
+)
+def test_refused_by_both(case, match):
+    assert_both_refuse(*case, match=match)
