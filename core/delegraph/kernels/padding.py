@@ -83,7 +83,8 @@ def window(padding: int, input_size: int, kernel: int, stride: int, dilation: in
         raise OperatorError(f"window size is {kernel}, expected at least 1")
     span = (kernel - 1) * dilation + 1
     output = _output_size(padding, input_size, span, stride)
-    before = max((output - 1) * stride + span - input_size, 0) // 2
+    missing = (output - 1) * stride + span - input_size if output else 0
+    before = max(missing, 0) // 2
     return Window(input_size, kernel, stride, dilation, output, before)
 
 
