@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from delegraph.plugins.hookspecs import hookimpl as hookimpl
     from delegraph.plugins.specs import CustomOpSpec as CustomOpSpec
     from delegraph.plugins.specs import DelegateSpec as DelegateSpec
+    from delegraph.runtime.delegate_choice import load_delegate as load_delegate
     from delegraph.runtime.interpreter import Interpreter as Interpreter
-    from delegraph.runtime.interpreter import load_delegate as load_delegate
     from delegraph.runtime.op_resolver import OpResolverType as OpResolverType
     from delegraph.runtime.op_resolver import register_custom_op as register_custom_op
     from delegraph.runtime.signature_runner import SignatureRunner as SignatureRunner
+    from delegraph.schema.enums import ActivationFunctionType as ActivationFunctionType
     from delegraph.schema.enums import BuiltinOperator as BuiltinOperator
     from delegraph.schema.enums import TensorType as TensorType
 
@@ -61,16 +62,15 @@ _MODULES = {
     "kernels.tensor": ("AllocationType", "Tensor"),
     "plugins.hookspecs": ("hookimpl",),
     "plugins.specs": ("CustomOpSpec", "DelegateSpec"),
-    "runtime.interpreter": ("Interpreter", "load_delegate"),
+    "runtime.delegate_choice": ("load_delegate",),
+    "runtime.interpreter": ("Interpreter",),
     "runtime.op_resolver": ("OpResolverType", "register_custom_op"),
     "runtime.signature_runner": ("SignatureRunner",),
-    "schema.enums": ("BuiltinOperator", "TensorType"),
+    "schema.enums": ("ActivationFunctionType", "BuiltinOperator", "TensorType"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [
-    *sorted(_HOME)
-]
+__all__ = [*sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement
-from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
+from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.kernels.registration import Registration
 from delegraph.kernels.tensor import Tensor
-from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegate_choice import AnyDelegate, as_delegate
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.placing import placement_of
@@ -35,29 +35,11 @@ from delegraph.runtime.tensor_access import read_tensor, tensor_details, write_t
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
 
-AnyDelegate = str | Delegate | SimpleDelegateInterface
-"""A delegate, or the name of an installed one: ``name``, ``name:key=value`` or ``dist:name``."""
-
 _LIVE_VIEW = (
     "There is at least 1 reference to internal data in the interpreter in the form of a numpy "
     "array or slice. Be sure to only hold the function returned from tensor() if you are using "
     "raw data access."
 )
-
-
-def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
-    """Return an installed delegate, ready for ``experimental_delegates``.
-
-    Args:
-        library: name of an installed delegate, as ``delegraph plugins list`` shows it.
-        options: its options by name.
-
-    Raises:
-        UnknownDelegateError: no installed plugin provides it.
-        PluginLoadError: it is installed but broken.
-        PluginOptionError: an unknown option or a bad value.
-    """
-    return installed().create_delegate(library, options)
 
 
 class Interpreter:
@@ -318,7 +300,7 @@ class Interpreter:
             StateError: a view from ``tensor()`` is alive.
         """
         self._ensure_no_views()
-        applied = _as_delegate(delegate)
+        applied = as_delegate(delegate)
         self.session.apply(applied)
         self._delegates.append(applied)
 
@@ -411,16 +393,3 @@ def _check_strict(tensor: Tensor, shape: Sequence[int]) -> None:
             f"Attempting to resize tensor {tensor.index} to {list(shape)}: with strict=True only "
             f"the dimensions that are -1 in {list(signature)} may change"
         )
-
-
-def _as_delegate(delegate: AnyDelegate) -> Delegate:
-    if isinstance(delegate, str):
-        return installed().create_delegate(delegate)
-    if isinstance(delegate, SimpleDelegateInterface):
-        return SimpleDelegate(delegate)
-    if isinstance(delegate, Delegate):
-        return delegate
-    raise ArgumentError(
-        f"a delegate is a name, a SimpleDelegateInterface or a Delegate, not "
-        f"{type(delegate).__name__}"
-    )
