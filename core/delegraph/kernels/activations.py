@@ -1,8 +1,7 @@
-"""RELU and its kin, LEAKY_RELU, ELU, HARD_SWISH, GELU, LOGISTIC and TANH."""
+"""RELU and its kin, LEAKY_RELU, ELU, HARD_SWISH, LOGISTIC and TANH."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels import sigmoid_int16
-from delegraph.kernels.activation import clamp
 from delegraph.kernels.checks import option, require_scales, require_zero_points
 from delegraph.kernels.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -28,6 +26,9 @@ from delegraph.schema.enums import TensorType
 _FLOAT_AND_8_BIT = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
 _FLOAT_AND_QUANTIZED = _FLOAT_AND_8_BIT | {TensorType.INT16}
 _FLOAT_AND_INT8 = {TensorType.FLOAT32, TensorType.INT8}
+
+_ZERO, _ONE, _THREE, _SIX = (np.array(value, np.float32) for value in (0, 1, 3, 6))
+_SIXTH = np.array(1 / 6, np.float32)
 
 
 @kernel("RELU", versions=(1, 3))
@@ -66,10 +67,10 @@ def _relu(
         if x.type is TensorType.INT16:
             require_zero_points(0, x, y)
         return unary_lookup(x, y, _quantized_relu(x, y, low, high))
-    lower, upper = np.float32(low), np.float32(high)
+    lower, upper = np.array(low, np.float32), np.array(high, np.float32)
 
     def run_above() -> None:
-        np.maximum(x.data, lower, y.data)
+        np.maximum(x.data, lower, out=y.data)
 
     def run_between() -> None:
         x.data.clip(lower, upper, y.data)
@@ -103,7 +104,7 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
         LeakyReluEval, tflite/kernels/activations.cc.
     """
     x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
-    alpha = np.float32(option(node, "alpha", 0.0))
+    alpha = np.array(option(node, "alpha", 0.0), np.float32)
     if x.type is not TensorType.FLOAT32:
         if x.type is TensorType.INT16:
             require_zero_points(0, x, y)
@@ -113,12 +114,12 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
     def run() -> None:
         out = y.data
         np.multiply(x.data, alpha, out)
-        larger(x.data, out, out)
+        larger(x.data, out, out=out)
 
     return run
 
 
-def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: np.float32) -> UnaryFunction:
+def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> UnaryFunction:
     """Return quantized LEAKY_RELU.
 
     Source:
@@ -158,9 +159,9 @@ def prepare_elu(context: OpContext, node: Node) -> Eval:
 
     def run() -> None:
         out = y.data
-        np.minimum(x.data, np.float32(0), out)
+        np.minimum(x.data, _ZERO, out=out)
         np.expm1(out, out)
-        np.maximum(x.data, out, out)  # exp(x) - 1 >= x everywhere
+        np.maximum(x.data, out, out=out)  # exp(x) - 1 >= x everywhere
 
     return run
 
@@ -178,10 +179,10 @@ def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
 
     def run() -> None:
         out = y.data
-        np.add(x.data, np.float32(3), out)
-        clamp(out, 0, 6)
+        np.add(x.data, _THREE, out)
+        out.clip(_ZERO, _SIX, out)
         np.multiply(out, x.data, out)
-        np.multiply(out, np.float32(1 / 6), out)
+        np.multiply(out, _SIXTH, out)
 
     return run
 
@@ -237,57 +238,6 @@ def _high_mul(x: Integers, y: int) -> Integers:
 
 def _saturate(x: Integers) -> Integers:
     return x.clip(-32768, 32767)
-
-
-@kernel("GELU", versions=(1, 3))
-def prepare_gelu(context: OpContext, node: Node) -> Eval:
-    """Return the eval of GELU, exact or by tanh, on float32, uint8, int8 and int16.
-
-    Source:
-        GeluEval, tflite/kernels/activations.cc; GeluTransform, internal/reference/gelu.h.
-    """
-    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
-    approximate = bool(option(node, "approximate", False))
-    if x.type is not TensorType.FLOAT32:
-        return run_transform(_gelu_by_tanh if approximate else _gelu, x, y)
-    if approximate:
-        return run_ufunc(lambda v, out: np.copyto(out, _gelu_by_tanh(v)), x, y)
-
-    def run() -> None:
-        y.data[...] = 0.5 * x.data * _erfc(x.data * _MINUS_SQRT_HALF)
-
-    return run
-
-
-def _gelu(x: NDArray[Any]) -> NDArray[Any]:
-    erfc = [math.erfc(v) for v in (x * _MINUS_SQRT_HALF).tolist()]
-    return np.asarray(np.float32(0.5) * x * np.array(erfc, x.dtype))
-
-
-def _gelu_by_tanh(x: NDArray[Any]) -> NDArray[Any]:
-    inner = _SQRT_2_OVER_PI * (x + np.float32(0.044715) * x * x * x)
-    return np.asarray(np.float32(0.5) * x * (_ONE + in_double(np.tanh)(inner)))
-
-
-_ONE = np.float32(1)
-_MINUS_SQRT_HALF = np.float32(-math.sqrt(0.5))
-_SQRT_2_OVER_PI = np.float32(math.sqrt(2 / math.pi))
-_ERFC = (
-    -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806,
-    0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277,
-)  # fmt: skip
-
-
-def _erfc(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the complementary error function with a relative error below 1.2e-7, in float64.
-
-    Source:
-        Press et al., Numerical Recipes, section 6.2: a Chebyshev fit in 1 / (1 + |x| / 2).
-    """
-    z = np.abs(x.astype(np.float64))
-    t = 1 / (1 + 0.5 * z)
-    value = t * np.exp(np.polynomial.polynomial.polyval(t, _ERFC) - z * z)
-    return np.asarray(np.where(x >= 0, value, 2 - value))
 
 
 @kernel("LOGISTIC", versions=(1, 3))

@@ -32,8 +32,8 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
     float32, int32, int64, int16 without scales; quantized uint8, int8 and int16.
 
     Source:
-        tflite/kernels/add.cc. Infinite float results stay infinite here; the official kernel clamps
-        them to the largest finite number even without an activation.
+        tflite/kernels/add.cc. Infinite float results stay infinite here, as in XNNPACK; the
+        official builtin kernel clamps them to the largest finite number even without activation.
     """
     a, b, y = _operands(context, node, _PLAIN | _QUANTIZED)
     if a.type in _PLAIN or (a.type is TensorType.INT16 and a.quantization is None):
@@ -94,11 +94,11 @@ def prepare_div(context: OpContext, node: Node) -> Eval:
     float32; int32, truncated towards zero; quantized uint8, int8 and int16.
 
     Source:
-        tflite/kernels/div.cc; infinities as in ADD.
+        tflite/kernels/div.cc.
     """
     a, b, y = _operands(context, node, {TensorType.FLOAT32, TensorType.INT32} | _QUANTIZED)
     if a.type is TensorType.FLOAT32:
-        return _plain(np.divide, a, b, y, _activation(node))
+        return _float_division(a, b, y, _activation(node))
     if a.type is TensorType.INT32:
         return _integer_division(a, b, y, _activation(node))
     return quantized.div(context, node, a, b, y)
@@ -117,29 +117,47 @@ def _activation(node: Node) -> int:
 
 
 def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the eval of one NumPy operation and a clamp; integers wrap round."""
+    """Return the eval of one NumPy operation and its activation; integers wrap round."""
     low, high = float_activation_range(activation)
+    if high == np.inf:
+        return _at_least(operation, a, b, y, low)
+    return _between(operation, a, b, y, low, high)
 
+
+def _at_least(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, low: float) -> Eval:
     def run() -> None:
         operation(a.data, b.data, y.data)
+
+    if low == -np.inf:
+        return run
+    lower = np.array(low, y.dtype)
 
     def run_at_least() -> None:
         out = y.data
         operation(a.data, b.data, out)
-        np.maximum(out, lower, out)
+        np.maximum(out, lower, out=out)
 
-    def run_between() -> None:
+    return run_at_least
+
+
+def _between(
+    operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, low: float, high: float
+) -> Eval:
+    lower, upper = np.array(low, y.dtype), np.array(high, y.dtype)
+
+    def run() -> None:
         out = y.data
         operation(a.data, b.data, out)
         out.clip(lower, upper, out)
 
-    if low == -np.inf:
-        return run
-    lower = y.dtype.type(low)
-    if high == np.inf:
-        return run_at_least
-    upper = y.dtype.type(high)
-    return run_between
+    return run
+
+
+def _float_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
+    """Return the eval of float32 DIV: a division by zero gives the largest finite number."""
+    low, high = float_activation_range(activation)
+    limits = np.finfo(np.float32)
+    return _between(np.divide, a, b, y, max(low, limits.min), min(high, limits.max))
 
 
 def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:

@@ -55,7 +55,7 @@ def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         np.square(x.data, out)
         np.add.reduce(out, -1, out=r, keepdims=True)
         np.sqrt(r, r)
-        np.maximum(r, _EPSILON, r)
+        np.maximum(r, _EPSILON, out=r)
         np.divide(x.data, r, out)
 
     return run

@@ -78,7 +78,7 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         e, d = exps.data, difference.data
         np.maximum.reduce(x.data, -1, out=row_max.data, keepdims=True)
         np.subtract(x.data, row_max.data, d)
-        table.take(d, None, e, "wrap")
+        table.take(d.view(np.uint8), None, e, "clip")
         total = np.add.accumulate(e, -1)[..., -1:]  # in the order of the official loop
         log_total = np.log(total.astype(np.float64)).astype(np.float32)
         offset = (input_scale * row_max.data.astype(np.float32) + log_total) / output_scale

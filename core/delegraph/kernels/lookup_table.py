@@ -4,8 +4,7 @@ An 8-bit operator of one input is a table of 256 results, one of two inputs a ta
 so is a 16-bit operator of one input. The table is filled by whatever arithmetic the operator
 defines, however slow; running it is a gather.
 
-Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``. ``take``
-with ``mode="wrap"`` does that for signed and unsigned indices alike.
+Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ def every_value(dtype: np.dtype[Any]) -> Integers:
     >>> every_value(np.dtype(np.int8))[126:130].tolist()
     [126, 127, -128, -127]
     """
-    unsigned = np.dtype(f"u{dtype.itemsize}")
-    return np.arange(1 << (8 * dtype.itemsize)).astype(unsigned).view(dtype).astype(np.int64)
+    bits = np.arange(1 << (8 * dtype.itemsize)).astype(unsigned(dtype))
+    return bits.view(dtype).astype(np.int64)
 
 
 def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
@@ -57,12 +56,17 @@ def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
     table = table.astype(y.dtype)
     if x.dtype.itemsize == 1 == y.dtype.itemsize and math.prod(x.shape) >= _TRANSLATE_FROM:
         return _translate(x, y, table.tobytes())
-    take = table.take
+    take, bits = table.take, unsigned(x.dtype)
 
     def run() -> None:
-        take(x.data, None, y.data, "wrap")
+        take(x.data.view(bits), None, y.data, "clip")
 
     return run
+
+
+def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the unsigned type as wide as *dtype*, as which ``take`` gathers without branches."""
+    return np.dtype(f"u{dtype.itemsize}")
 
 
 def _translate(x: Tensor, y: Tensor, table: bytes) -> Eval:
@@ -95,7 +99,7 @@ def binary_lookup(
 
     def run() -> None:
         fill()
-        take(index.data, None, y.data, "wrap")
+        take(index.data, None, y.data, "clip")
 
     return run
 
@@ -106,7 +110,7 @@ def pair_table(
     """Return the results of all pairs of 8-bit operands, in :func:`pair_index`'s order."""
     values = every_value(operands)
     table = np.empty(1 << 16, result)
-    table[(values[:, None] * 256 + values) & 0xFFFF] = function(values[:, None], values[None, :])
+    table.reshape(256, 256)[...] = function(values[:, None], values[None, :])
     return table
 
 
@@ -114,14 +118,13 @@ def pair_index(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor
 ) -> tuple[Scratch, Callable[[], None]]:
     """Return working memory of the shape of *y*, and the function that fills it with indices."""
-    index_type = np.uint16 if a.dtype.kind == "u" else np.int16
-    index = context.scratch(y.shape, index_type)
-    multiply, add, high = np.multiply, np.add, index_type(256)
+    index = context.scratch(y.shape, np.uint16)
+    shift, merge, high = np.left_shift, np.bitwise_or, np.uint16(8)
 
     def fill() -> None:
         i = index.data
-        multiply(a.data, high, i)
-        add(i, b.data, i)  # may wrap: the table is filled modulo 2**16 as well
+        shift(a.data.view(np.uint8), high, i, dtype=np.uint16)
+        merge(i, b.data.view(np.uint8), i)
 
     return index, fill
 

@@ -46,6 +46,6 @@ def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> E
     require_type(a, _TYPES)
 
     def run() -> None:
-        operation(a.data, b.data, y.data)
+        operation(a.data, b.data, out=y.data)
 
     return run

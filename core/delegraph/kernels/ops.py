@@ -27,6 +27,7 @@ from delegraph.kernels import (  # noqa: F401 - registers kernels
     floor_division,
     fully_connected,
     gather,
+    gelu,
     hashtable,
     hashtable_lookup,
     l2_normalization,

@@ -31,12 +31,15 @@ def prepare_prelu(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"alpha of shape {alpha.shape} does not broadcast to {x.shape}")
     if x.type is not TensorType.FLOAT32:
         return binary_lookup(context, x, alpha, y, _quantized(x, alpha, y))
-    mask = context.scratch(x.shape, np.bool_)
+    negative = context.scratch(x.shape, np.float32)
+    zero = np.array(0, np.float32)
 
     def run() -> None:
-        np.multiply(x.data, alpha.data, y.data)
-        np.greater_equal(x.data, np.float32(0), mask.data)
-        np.copyto(y.data, x.data, where=mask.data)
+        out, below = y.data, negative.data
+        np.minimum(x.data, zero, out=below)
+        np.multiply(below, alpha.data, below)
+        np.maximum(x.data, zero, out=out)
+        np.add(out, below, out)
 
     return run
 

@@ -28,6 +28,7 @@ from delegraph.kernels.lookup_table import (
     every_value,
     round_half_away,
     unary_lookup,
+    unsigned,
 )
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -49,6 +50,7 @@ _OUTPUTS = {
 
 _LANES = 8  # elements the vector loop over floats handles at a time
 _REQUANTIZE_LANES = 16
+_BLOCK = 1 << 14  # floats handled at a time
 
 
 @kernel("QUANTIZE", versions=(1, 6))
@@ -86,48 +88,71 @@ def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         AffineQuantize, tflite/kernels/internal/{optimized/optimized_ops,reference/quantize}.h as
         compiled for x86.
     """
-    scale, zero_point = channel_parameters(y)
-    low, high = (-8, 7) if y.is_packed else (np.iinfo(y.dtype).min, np.iinfo(y.dtype).max)
-    lower, upper = np.float32(low) - zero_point, np.float32(high) - zero_point
-    has_vector_loop = scale.ndim == 0 and not y.is_packed
     size = math.prod(x.shape)
-    vector_end = size - size % _LANES if has_vector_loop else 0
-    inverse = np.float32(1) / scale
-    divisor = scale.astype(np.float64) if has_vector_loop else scale
-    scaled = context.scratch(x.shape, np.float32)
-    whole = context.scratch(x.shape, np.int32)
-
-    def fill_vector() -> None:
-        f = scaled.data
-        np.multiply(x.data, inverse, f)
-        np.clip(f, lower, upper, f)
-        np.rint(f, f)
-
-    def fill_rest() -> None:
-        if vector_end:
-            f, values = scaled.data.reshape(-1)[vector_end:], x.data.reshape(-1)[vector_end:]
-        else:
-            f, values = scaled.data, x.data
-        ratio = np.divide(values, divisor)
-        np.copyto(f, round_half_away(ratio.clip(lower, upper)), casting="same_kind")
-
-    def store() -> None:
-        q = whole.data
-        np.copyto(q, scaled.data, casting="unsafe")
-        np.add(q, zero_point, q)
-        if y.is_packed:
-            y.data[...] = pack(q, y.type)
-        else:
-            np.copyto(y.data, q, casting="unsafe")
-
-    fills = [
-        fill for fill, used in ((fill_vector, vector_end), (fill_rest, vector_end < size)) if used
-    ]
+    if y.is_packed or len(channel_parameters(y)[0].shape):
+        return _divided(x, y)
+    vector_end = size - size % _LANES
+    vector, rest = _vector(context, x, y, vector_end), _rest(x, y, vector_end)
+    if vector_end == size:
+        return vector
+    if not vector_end:
+        return rest
 
     def run() -> None:
-        for fill in fills:
-            fill()
-        store()
+        vector()
+        rest()
+
+    return run
+
+
+def _limits(y: Tensor) -> tuple[int, int]:
+    limits = np.iinfo(y.dtype)
+    return (-8, 7) if y.is_packed else (limits.min, limits.max)
+
+
+def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
+    """Return the eval of the elements before *end*, block by block to stay in cache."""
+    inverse = np.array(np.float32(1) / np.float32(y.scale))
+    low, high = _limits(y)
+    zero_point = np.array(y.zero_point, np.float32)
+    lower, upper = np.float32(low) - zero_point, np.float32(high) - zero_point
+    blocks = [slice(i, min(i + _BLOCK, end)) for i in range(0, end, _BLOCK)]
+    scratch = context.scratch((min(_BLOCK, end),), np.float32)
+
+    def run() -> None:
+        values, out = x.data.reshape(-1), y.data.reshape(-1)
+        for block in blocks:
+            f = scratch.data[: block.stop - block.start]
+            np.multiply(values[block], inverse, f)
+            f.clip(lower, upper, f)
+            np.rint(f, f)
+            np.add(f, zero_point, f)
+            np.copyto(out[block], f, casting="unsafe")
+
+    return run
+
+
+def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
+    """Return the eval of the elements from *start* on."""
+    low, high = _limits(y)
+    scale, zero_point = y.scale, y.zero_point
+
+    def run() -> None:
+        ratio = round_half_away(x.data.reshape(-1)[start:] / np.float64(scale))
+        y.data.reshape(-1)[start:] = (ratio + zero_point).clip(low, high)
+
+    return run
+
+
+def _divided(x: Tensor, y: Tensor) -> Eval:
+    """Return the eval of a scale a channel, and of packed results."""
+    low, high = _limits(y)
+    scale, zero_point = channel_parameters(y)
+
+    def run() -> None:
+        ratio = round_half_away(x.data / scale)
+        q = (ratio + zero_point).clip(low, high)
+        y.data[...] = pack(q.astype(np.int8), y.type) if y.is_packed else q
 
     return run
 
@@ -195,13 +220,13 @@ def _split_lookup(
 ) -> Eval:
     """Return the eval that uses *vector* for the elements before *vector_end*, else *scalar*."""
     run = unary_lookup(x, y, vector)
-    rest = scalar(every_value(x.dtype)).astype(y.dtype)
+    rest, bits = scalar(every_value(x.dtype)).astype(y.dtype), unsigned(x.dtype)
     if vector_end == math.prod(x.shape):
         return run
 
     def run_both() -> None:
         run()
-        indices = x.data.reshape(-1)[vector_end:]
-        y.data.reshape(-1)[vector_end:] = rest.take(indices, mode="wrap")
+        indices = x.data.reshape(-1)[vector_end:].view(bits)
+        y.data.reshape(-1)[vector_end:] = rest.take(indices, mode="clip")
 
     return run_both

@@ -96,8 +96,8 @@ def _split_int16(
     run = run_int16(a, b, y, vector)
 
     def run_both() -> None:
-        run()
         qa, qb = (x.data.reshape(-1)[vector_end:].astype(np.int64) for x in (a, b))
+        run()  # may overwrite the operands: the output can share memory with one
         y.data.reshape(-1)[vector_end:] = scalar(qa, qb)
 
     return run_both
@@ -118,9 +118,9 @@ def _split_lookup(
     def run() -> None:
         fill()
         out = y.data
-        vector.take(index.data, None, out, "wrap")
+        vector.take(index.data, None, out, "clip")
         rest = index.data.reshape(-1, length)[:, vector_end:]
-        out.reshape(-1, length)[:, vector_end:] = scalar.take(rest, mode="wrap")
+        out.reshape(-1, length)[:, vector_end:] = scalar.take(rest, mode="clip")
 
     return run
 

@@ -29,7 +29,7 @@ from delegraph.schema.enums import TensorType
 Rescale = Callable[[Integers, int, int, int], Integers]
 """Brings a summand to the common scale; see :func:`rescale`."""
 
-_BLOCK = 1 << 15  # int16 elements handled at a time, so that their int64 products stay in cache
+_BLOCK = 1 << 13  # int16 elements handled at a time, so that their int64 products stay in cache
 
 
 def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:

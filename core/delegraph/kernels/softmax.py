@@ -118,7 +118,7 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
         e, d = exps.data, difference.data
         np.maximum.reduce(x.data, -1, out=row_max.data, keepdims=True)
         np.subtract(x.data, row_max.data, d)
-        table.take(d, None, e, "wrap")
+        table.take(d.view(np.uint8), None, e, "clip")
         # One float32 sum after the other, as the official loop adds them.
         np.add.accumulate(e, -1, None, sums.data)
         inverse = np.float32(1) / (sums.data[..., -1:] * scale)
