@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 from agreement import assert_agrees, fed
+from many_subgraphs import Graph, Op, model_of
+from one_op import constant, tensor
 
+from delegraph import Interpreter
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import RankOptions, ShapeOptions
+from delegraph.schema.options import ConcatenationOptions, PadOptions, RankOptions, ShapeOptions
+
+ONE = np.array([1], np.int32)
 
 
 @pytest.mark.parametrize("type_", ["INT32", "INT64"])
@@ -18,3 +23,29 @@ def test_shape_returns_the_dimensions(type_):
 def test_rank_returns_the_number_of_dimensions():
     (y,) = assert_agrees("RANK", [fed(np.zeros((2, 3, 4), np.float32))], ["INT32"], RankOptions())
     assert y == 3
+
+
+def test_shape_of_a_tensor_whose_shape_comes_with_the_invoke():
+    x, pads, y = tensor((3,)), tensor((1, 2), "INT32"), tensor((3,))
+    size, wanted, z = tensor((1,), "INT32"), tensor((2,), "INT32"), tensor((1, 1))
+    model = model_of(
+        Graph(
+            [x, pads],
+            [size, z],
+            [
+                Op("PAD", [x, pads], [y], PadOptions()),
+                Op("SHAPE", [y], [size], ShapeOptions(out_type=TensorType.INT32)),
+                Op("CONCATENATION", [constant(ONE), size], [wanted], ConcatenationOptions(axis=0)),
+                Op("RESHAPE", [y, wanted], [z]),
+            ],
+        )
+    )
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    for count in (1, 2, 1):
+        interpreter.set_tensor(0, np.ones(3, np.float32))
+        interpreter.set_tensor(1, np.array([[0, count]], np.int32))
+        interpreter.invoke()
+        sizes, rows = (interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details())
+        assert sizes.tolist() == [3 + count]
+        assert rows.tolist() == [[1] * 3 + [0] * count]

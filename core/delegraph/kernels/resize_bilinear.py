@@ -6,6 +6,7 @@ Source:
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from delegraph.schema.enums import TensorType
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+HALF = np.float32(0.5)
 
 
 class Taps(NamedTuple):
@@ -78,21 +80,25 @@ def truncated(values: Ints, divisor: int) -> Ints:
 
 
 def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
-    """Mix rows first and columns then: the official sum of four products, factored."""
-    share_y = rows.share[:, None, None]  # [H, 1, 1]
-    share_x = columns.share[:, None]  # [W, 1]
-    keep_y, keep_x = 1 - share_y, 1 - share_x
+    """Mix columns first and rows then: the official sum of four products, factored."""
+    n, h, _, c = x.shape
+    share_x = np.repeat(columns.share, c)  # [W * C]
+    keep_x = 1 - share_x
+    mixes = list(zip(rows.low.tolist(), rows.high.tolist(), rows.share, 1 - rows.share, strict=True))
 
     def resize() -> None:
-        top, bottom = x.data.take(rows.low, 1), x.data.take(rows.high, 1)
-        top *= keep_y
-        bottom *= share_y
-        top += bottom  # [N, H, w, C]
-        right = top.take(columns.high, 2)
+        mixed = x.data.take(columns.low, 2).reshape(n, h, len(share_x))
+        mixed *= keep_x
+        right = x.data.take(columns.high, 2).reshape(n, h, len(share_x))
         right *= share_x
-        left = np.take(top, columns.low, 2, y.data, "clip")
-        left *= keep_x
-        left += right
+        mixed += right
+        target = y.data.reshape(n, len(mixes), len(share_x))
+        below = np.empty((n, len(share_x)), np.float32)
+        for i, (low, high, share, keep) in enumerate(mixes):
+            row = target[:, i]
+            np.multiply(mixed[:, low], keep, out=row)
+            np.multiply(mixed[:, high], share, out=below)
+            row += below
 
     return resize
 
@@ -102,21 +108,26 @@ def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
     n, h, _, c = x.shape
     share_x = np.repeat(columns.share, c)  # [W * C]
     keep_x = 1 - share_x
-    mixes = list(
-        zip(rows.low.tolist(), rows.high.tolist(), rows.share, 1 - rows.share, strict=True)
-    )
+    mixes = list(zip(rows.low.tolist(), rows.high.tolist(), rows.share, strict=True))
+
+    @lru_cache(maxsize=16)  # for whole-number scales, the shares of the rows come round soon
+    def weights(share: np.float32) -> tuple[Floats, Floats, Floats, Floats]:
+        keep = 1 - share
+        return keep * keep_x, keep * share_x, share * keep_x, share * share_x
 
     def resize() -> None:
         source = x.data.astype(np.float32)
         left = source.take(columns.low, 2).reshape(n, h, len(share_x))
         right = source.take(columns.high, 2).reshape(n, h, len(share_x))
         target = y.data.reshape(n, len(mixes), len(share_x))
-        for i, (low, high, share, keep) in enumerate(mixes):
-            total = left[:, low] * (keep * keep_x)
-            total += right[:, low] * (keep * share_x)
-            total += left[:, high] * (share * keep_x)
-            total += right[:, high] * (share * share_x)
-            total += np.float32(0.5)
+        total, product = np.empty((2, n, len(share_x)), np.float32)
+        for i, (low, high, share) in enumerate(mixes):
+            top_left, top_right, bottom_left, bottom_right = weights(share)
+            np.multiply(left[:, low], top_left, out=total)
+            total += np.multiply(right[:, low], top_right, out=product)
+            total += np.multiply(left[:, high], bottom_left, out=product)
+            total += np.multiply(right[:, high], bottom_right, out=product)
+            total += HALF
             target[:, i] = total  # truncates
 
     return resize
