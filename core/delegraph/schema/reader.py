@@ -14,7 +14,7 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, pairwise, repeat, starmap
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
 from delegraph.schema.flatbuffer import NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
+from delegraph.schema.parts_outside import with_parts_inside
 from delegraph.schema.table import (
     UINT8,
     ArrayVector,
@@ -34,7 +35,7 @@ from delegraph.schema.table import (
     Table,
     Union,
 )
-from delegraph.schema.tables import Buffer, Model, Operator, with_operators
+from delegraph.schema.tables import Model
 
 FILE_IDENTIFIER = b"TFL3"
 
@@ -64,50 +65,7 @@ def read_model(content: NDArray[np.uint8]) -> Model:
     with collector_paused():
         root = _Reader(content).tables(Model, np.zeros(1, np.int64), "Model")[0]
         assert isinstance(root, Model)
-        return _with_outside_parts(root, content)
-
-
-def _with_outside_parts(model: Model, content: NDArray[np.uint8]) -> Model:
-    """Return *model* with the constants and custom options that stand behind the flatbuffer.
-
-    A file above 2 GB refers to them by offset and size instead of holding them as vectors.
-
-    Raises:
-        MalformedModelError: one of them is not inside the file.
-    """
-
-    def part(offset: int, size: int, where: str) -> NDArray[np.uint8]:
-        if offset + size > len(content):
-            raise MalformedModelError(
-                f"{where} specified an out of range offset: bytes {offset} to {offset + size} of "
-                f"{len(content)}"
-            )
-        return content[offset : offset + size]
-
-    def buffer(index: int, record: Buffer) -> Buffer:
-        if record.offset <= 1 or record.data is not None:
-            return record
-        return Buffer(data=part(record.offset, record.size, f"Constant buffer {index}"))
-
-    def operator(record: Operator) -> Operator:
-        offset, size = record.large_custom_options_offset, record.large_custom_options_size
-        if offset <= 1 or record.custom_options is not None:
-            return record
-        return record.replace(
-            custom_options=part(
-                offset, size, f"Custom options of opcode_index {record.opcode_index}"
-            ),
-            large_custom_options_offset=0,
-            large_custom_options_size=0,
-        )
-
-    if any(record.offset > 1 for record in model.buffers or ()):
-        buffers = starmap(buffer, enumerate(model.buffers or ()))
-        model = model.replace(buffers=tuple(buffers))
-    operators = chain.from_iterable(s.operators or () for s in model.subgraphs or ())
-    if any(record.large_custom_options_offset > 1 for record in operators):
-        model = with_operators(model, operator)
-    return model
+        return with_parts_inside(root, content)
 
 
 @contextmanager

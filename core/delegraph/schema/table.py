@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -48,29 +47,25 @@ INT64 = np.dtype("<i8")
 UINT64 = np.dtype("<u8")
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A number, a bool or an enumeration stored in the table itself."""
 
     dtype: np.dtype[Any]
     enum: type[IntEnum] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class String:
+class String(NamedTuple):
     """UTF-8 text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarVector:
+class ScalarVector(NamedTuple):
     """Numbers, read as a tuple: for the short lists of the schema, such as shapes."""
 
     dtype: np.dtype[Any]
     enum: type[IntEnum] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayVector:
+class ArrayVector(NamedTuple):
     """Numbers, read as a view of the file: for lists that may be long, such as constants.
 
     Attributes:
@@ -82,22 +77,19 @@ class ArrayVector:
     align: int
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(NamedTuple):
     """One table by reference."""
 
     table: type[Table]
 
 
-@dataclass(frozen=True, slots=True)
-class ChildVector:
+class ChildVector(NamedTuple):
     """A list of tables."""
 
     table: type[Table]
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+class Union(NamedTuple):
     """One table of several types; its type tag is stored under the field id before this one."""
 
     tables: Mapping[int, type[Table]]
@@ -113,8 +105,7 @@ class Union:
 Kind = Scalar | String | ScalarVector | ArrayVector | Child | ChildVector | Union
 
 
-@dataclass(slots=True)
-class Field:
+class Field(NamedTuple):
     """A field of a table.
 
     Attributes:
@@ -232,8 +223,7 @@ class TableType(type):
 def _named_fields(namespace: dict[str, Any]) -> Iterable[Field]:
     for name, value in namespace.items():
         if isinstance(value, Field):
-            value.name = name
-            yield value
+            yield value._replace(name=name)
 
 
 class Table(tuple[Any, ...], metaclass=TableType):

@@ -1,13 +1,11 @@
 """Records to flatbuffer bytes.
 
 Source:
-    tflite/converter/schema/schema.fbs by way of :mod:`delegraph.schema.tables`; the placing of
-    large constants follows the comments on ``Buffer.offset`` there.
+    tflite/converter/schema/schema.fbs by way of :mod:`delegraph.schema.tables`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import flatbuffers
@@ -15,6 +13,13 @@ import numpy as np
 from flatbuffers import number_types
 from numpy.typing import NDArray
 
+from delegraph.schema.parts_outside import (
+    ALIGNMENT,
+    PartsOutside,
+    aligned,
+    large_parts,
+    padded,
+)
 from delegraph.schema.reader import FILE_IDENTIFIER
 from delegraph.schema.table import (
     UINT8,
@@ -28,13 +33,10 @@ from delegraph.schema.table import (
     Table,
     Union,
 )
-from delegraph.schema.tables import Buffer, Model, Operator, with_operators
+from delegraph.schema.tables import Model
 
 INLINE_LIMIT = 2_000_000_000
 """Bytes of constants up to which a file is one flatbuffer; 32-bit offsets end a little later."""
-
-_ALIGNMENT = 16
-"""Bytes; where constants outside of the flatbuffer start, as inside."""
 
 _FLAGS = {
     "?": number_types.BoolFlags,
@@ -61,78 +63,16 @@ def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
     Raises:
         TypeError: a number does not fit its field, or a value has the wrong type.
     """
-    if sum(map(len, _large(model))) <= inline_limit:
+    if sum(map(len, large_parts(model))) <= inline_limit:
         return _flatbuffer(model)
     # An offset takes 8 bytes whatever it is, so a first try tells how long the flatbuffer gets.
-    base = _aligned(len(_flatbuffer(_Outside(model, _ALIGNMENT).model)))
-    outside = _Outside(model, base)
-    return b"".join(_padded([_flatbuffer(outside.model), *outside.blobs]))
-
-
-def _large(model: Model) -> Iterator[NDArray[np.uint8]]:
-    for buffer in model.buffers or ():
-        if buffer.data is not None:
-            yield buffer.data
-    for subgraph in model.subgraphs or ():
-        for operator in subgraph.operators or ():
-            if operator.custom_options is not None:
-                yield operator.custom_options
-
-
-class _Outside:
-    """A model whose large parts follow the flatbuffer, from byte *base* on.
-
-    Attributes:
-        model: refers to them by offset and size.
-        blobs: the parts, each of which starts at the next multiple of 16.
-    """
-
-    def __init__(self, model: Model, base: int) -> None:
-        self._end = base
-        self.blobs: list[NDArray[np.uint8]] = []
-        named = {entry.buffer for entry in model.metadata or ()}
-        if model.buffers is not None:
-            buffers = (
-                buffer if index in named else self._buffer(buffer)
-                for index, buffer in enumerate(model.buffers)
-            )
-            model = model.replace(buffers=tuple(buffers))
-        self.model = with_operators(model, self._operator)
-
-    def _buffer(self, buffer: Buffer) -> Buffer:
-        if buffer.data is None or not len(buffer.data):
-            return buffer
-        return Buffer(offset=self._append(buffer.data), size=len(buffer.data))
-
-    def _operator(self, operator: Operator) -> Operator:
-        options = operator.custom_options
-        if options is None or not len(options):
-            return operator
-        return operator.replace(
-            custom_options=None,
-            large_custom_options_offset=self._append(options),
-            large_custom_options_size=len(options),
-        )
-
-    def _append(self, blob: NDArray[np.uint8]) -> int:
-        offset = self._end
-        self.blobs.append(blob)
-        self._end = _aligned(offset + len(blob))
-        return offset
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
-
-
-def _padded(parts: Sequence[Any]) -> Iterator[Any]:
-    for part in parts:
-        yield part
-        yield bytes(_aligned(len(part)) - len(part))
+    base = aligned(len(_flatbuffer(PartsOutside(model, ALIGNMENT).model)))
+    outside = PartsOutside(model, base)
+    return b"".join(padded([_flatbuffer(outside.model), *outside.blobs]))
 
 
 def _flatbuffer(model: Model) -> bytes:
-    constants = sum(len(blob) + 64 for blob in _large(model))
+    constants = sum(len(blob) + 64 for blob in large_parts(model))
     builder = flatbuffers.Builder(constants + 4096)  # growing would copy what is there
     builder.Finish(_Writer(builder).table(model), FILE_IDENTIFIER)
     with memoryview(builder.Bytes) as content:
