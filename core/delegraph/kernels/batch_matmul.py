@@ -21,7 +21,7 @@ from delegraph.kernels.exact_matmul import exact_float
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.quantize_rows import quantize_rows
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.requantize import Requantize, fixed_point_scaling, int64_scaling
+from delegraph.kernels.requantizer import requantizer
 from delegraph.kernels.tensor import Tensor
 from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import TensorType
@@ -33,7 +33,7 @@ Operand = Callable[[], Array]
 _LARGEST = {TensorType.INT8: 255.0, TensorType.INT16: 32768.0}  # without the zero point
 
 
-@kernel("BATCH_MATMUL", versions=(1, 4))
+@kernel("BATCH_MATMUL", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Multiply two stacks of matrices; stacks of one are broadcast.
 
@@ -196,7 +196,15 @@ def _requantized_eval(
     scale_y, zero_y = _scale_and_zero_point(y)
     multiplier = float(scale_x * scale_w) / float(scale_y)
     largest = _LARGEST[x.type] * _LARGEST[w.type] * _depth(x, y)
-    store = _stored(context, multiplier, largest, zero_y, y)
+    store = requantizer(
+        context,
+        np.array([multiplier]),
+        np.zeros(1, np.int64),
+        largest,
+        zero_y,
+        y.dtype,
+        int64_sums=x.type == TensorType.INT16,
+    )
     exact = exact_float(largest)
     acc = context.scratch(y.shape, exact)
     matrices = once_if_constant(lambda: np.subtract(right(), zero_w, dtype=exact), w)
@@ -206,33 +214,6 @@ def _requantized_eval(
         store(acc.data.reshape(-1, 1), y.data.reshape(-1, 1))
 
     return run
-
-
-def _stored(
-    context: OpContext, multiplier: float, largest: float, zero_point: int, y: Tensor
-) -> Callable[[Array, Array], object]:
-    """Return the function that requantises sums, ``[N, 1]``, into values of *y*'s type.
-
-    Args:
-        context: for working memory.
-        multiplier: from sums to units of the output.
-        largest: no sum is larger in magnitude.
-        zero_point: of the output.
-        y: the output.
-    """
-    is_int16 = y.type == TensorType.INT16
-    real = np.array([multiplier])
-    scaling = int64_scaling(real) if is_int16 else fixed_point_scaling(real, True)
-    low, high = int(np.iinfo(y.dtype).min), int(np.iinfo(y.dtype).max)
-    if largest * max(2 * multiplier, 1) < 2**31:
-        bias = np.zeros(1, np.int64)
-        return Requantize(context, scaling, bias, largest, zero_point, low, high, y.dtype)
-
-    def wrapped(acc: Array, out: Array) -> None:
-        # What leaves 32 bits wraps before it saturates, as in the official kernel.
-        out[...] = np.clip(scaling.exact(acc.astype(np.int64)) + zero_point, low, high)
-
-    return wrapped
 
 
 def _depth(x: Tensor, y: Tensor) -> int:

@@ -32,7 +32,7 @@ class BidirectionalLstmInput(IntEnum):
     BW_AUX_WEIGHTS = 44
 
 
-@kernel("BIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 3))
+@kernel("BIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 3), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Run an LSTM layer forwards and another one backwards over a sequence.
 

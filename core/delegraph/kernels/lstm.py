@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from delegraph.errors import OperatorError
 from delegraph.kernels.checks import option, require_type
 from delegraph.kernels.lstm_basic import prepare_basic
@@ -23,12 +25,11 @@ from delegraph.kernels.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
 from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import LSTMKernelType, TensorType
 
 
-@kernel("LSTM", versions=(1, 4))
+@kernel("LSTM", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Run one time step of an LSTM layer.
 
@@ -63,13 +64,10 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
     tensors.check(batch, x.shape[-1], integer=x.type == TensorType.INT8)
     context.resize_tensor(y, (*x.shape[:-1], tensors.n_output))
 
-    def make() -> Cell:
-        if x.type == TensorType.INT8:
-            intermediates = _intermediates(context, node, tensors)
-            return IntegerLstmCell(tensors, options, x, y, intermediates)
-        return FloatLstmCell(tensors, options)
-
-    cell = once_if_constant(make, *tensors.weights())
+    if x.type == TensorType.INT8:
+        cell = _integer_cell(context, node, tensors, options)
+    else:
+        cell = once_if_constant(lambda: FloatLstmCell(tensors, options), *tensors.weights())
     return sequence_eval([Direction(cell, x, None, tensors.states, y)], time_major)
 
 
@@ -79,16 +77,23 @@ def _layer_norm_inputs(context: OpContext, node: Node) -> int | None:
     return None if forget is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
 
 
-def _intermediates(context: OpContext, node: Node, tensors: LstmTensors) -> list[Tensor]:
-    """Return the intermediates of an integer layer.
+def _integer_cell(
+    context: OpContext, node: Node, tensors: LstmTensors, options: LstmOptions
+) -> Callable[[], Cell]:
+    """Return a function that returns the cell of an integer layer.
 
     Raises:
-        OperatorError: there are not 5, or one that counts has no quantization.
+        OperatorError: weights are computed, or intermediates are missing or not quantized.
     """
+    for tensor in tensors.weights():
+        if not tensor.is_constant_or_persistent:
+            raise OperatorError(f"weights {tensor.name!r} of an integer layer are not constant")
     if len(node.intermediates) != 5:
         raise OperatorError(f"node has {len(node.intermediates)} intermediates, expected 5")
-    found = [context.tensors[i] for i in node.intermediates]
-    for tensor in found[4 - len(tensors.layer_norm) :]:
+    intermediates = [context.tensors[i] for i in node.intermediates]
+    for tensor in intermediates[4 - len(tensors.layer_norm) :]:
         if tensor.quantization is None:
             raise OperatorError(f"intermediate {tensor.name!r} has no quantization")
-    return found
+    x, y = input_tensor(context, node, LstmInput.INPUT), output_tensor(context, node)
+    cell = IntegerLstmCell(context, tensors, options, x, y, intermediates)
+    return lambda: cell

@@ -138,8 +138,7 @@ class FloatLstmCell:
 
 def sigmoid(x: Floats) -> Floats:
     """Return the logistic function of *x*, float32."""
-    with np.errstate(over="ignore"):  # exp of a large number is inf, and 1 / inf is right
-        y: Floats = np.exp(-x)
+    y: Floats = np.exp(-x)  # of a large number it is inf, and 1 / inf is right
     y += 1
     np.reciprocal(y, out=y)
     return y

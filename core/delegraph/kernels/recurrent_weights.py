@@ -48,11 +48,12 @@ class IntegerMatrix:
 
     Attributes:
         row_sums: what one unit added to all activations adds, ``[O], int32``.
+        bound: no product is larger in magnitude.
     """
 
     def __init__(self, weights: NDArray[np.int8]) -> None:
-        largest = np.abs(weights.astype(np.int32)).sum(axis=1).max(initial=0)
-        self._transposed = weights.astype(exact_float(128.0 * largest)).T
+        self.bound = 128.0 * np.abs(weights.astype(np.int32)).sum(axis=1).max(initial=0)
+        self._transposed = weights.astype(exact_float(self.bound)).T
         self.row_sums: NDArray[np.int32] = weights.sum(axis=1, dtype=np.int32)
 
     def product(self, rows: NDArray[np.int8]) -> NDArray[np.floating]:

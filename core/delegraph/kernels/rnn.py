@@ -134,7 +134,7 @@ class RnnCell:
         apply_activation(self._activation, hidden)
 
 
-@kernel("RNN", versions=(1, 3))
+@kernel("RNN", versions=(1, 3), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Run one time step of a fully connected recurrent layer.
 
@@ -145,7 +145,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     return _one_direction(context, node, time_major=True)
 
 
-@kernel("UNIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3))
+@kernel("UNIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
 def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
     """Run a fully connected recurrent layer over a sequence.
 
@@ -156,7 +156,7 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
     return _one_direction(context, node, time_major=bool(option(node, "time_major", False)))
 
 
-@kernel("BIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3))
+@kernel("BIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
     """Run a fully connected recurrent layer forwards and another one backwards over a sequence.
 

@@ -86,7 +86,7 @@ class _Layer:
         return y
 
 
-@kernel("SVDF", versions=(1, 4))
+@kernel("SVDF", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Run one time step of an SVDF layer.
 

@@ -10,7 +10,7 @@ from delegraph.kernels.recurrent import require_rank
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor
 
 
-@kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4))
+@kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Run an LSTM layer over a sequence.
 
