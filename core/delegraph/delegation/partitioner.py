@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from itertools import pairwise
+from heapq import heappop, heappush
+from itertools import chain, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from delegraph.errors import PartitionError
+from delegraph.schema.reader import collector_paused
 
 ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""
@@ -121,16 +122,17 @@ def partition_graph_into_independent_node_subsets(
     """
     _check_plan(graph)
     kinds = _kinds(graph, nodes_to_partition)
-    ready = _Readiness(graph, _edges(graph, greedily, control_edges))
-    if disable_node_fusion:
-        epochs = _epochs_of_one(ready)
-    elif greedily:
-        epochs = _greedy_epochs(ready, kinds)
-    else:
-        epochs = _runs_of_the_plan(ready, kinds)
-    subsets = _subsets(graph, epochs, kinds)
-    ready.require_all_taken()
-    return subsets
+    edges = _edges(graph, greedily, control_edges)
+    with collector_paused():  # subsets form no cycles, and there may be tens of thousands
+        partitioner = _Partitioner(graph, kinds, edges)
+        if disable_node_fusion:
+            partitioner.take_one_by_one()
+        elif greedily:
+            partitioner.take_greedily()
+        else:
+            partitioner.take_in_plan_order()
+        partitioner.require_all_taken()
+        return partitioner.finished_subsets()
 
 
 def _check_plan(graph: GraphInfo) -> None:
@@ -169,40 +171,38 @@ def _edges(
         return edges
     if not greedily:
         return []
-    chain = [i for i, node in enumerate(graph.nodes) if node.might_have_side_effect]
-    return list(pairwise(chain))
+    return list(pairwise(i for i, node in enumerate(graph.nodes) if node.might_have_side_effect))
 
 
-class _Readiness:
-    """Knows which nodes of the plan can run, as others are taken.
+class _Partitioner:
+    """One run: knows which nodes are ready, and what crosses the borders of the subsets so far.
 
     The readers of a tensor are a linked list: ``_newest[tensor]`` is an entry, ``_reader[entry]``
     the plan position that reads, ``_older[entry]`` the next entry or -1. Lists by tensor would be
-    simpler, and double the time that the garbage collector needs for a large graph.
-
-    Attributes:
-        missing: for each plan position the inputs and control edges it still waits for; 0 for a
-            ready node, -1 for one that was taken.
-        first: plan positions that are ready from the start, ascending.
+    simpler, and slower by the time it takes to make them.
     """
 
-    def __init__(self, graph: GraphInfo, edges: list[ControlEdge]) -> None:
-        self._graph = graph
+    def __init__(self, graph: GraphInfo, kinds: list[bool], edges: list[ControlEdge]) -> None:
+        self._nodes, self._plan = graph.nodes, graph.execution_plan
+        self._outputs = graph.outputs
+        self._kinds = kinds
+        self._subsets: list[NodeSubset] = []
+        self._made_in: dict[int, int] = {}  # tensor to the subset that made it last
         self._newest = self._unmade_tensors()
         self._reader: list[int] = []
         self._older: list[int] = []
-        self.missing: list[int] = []
+        # For each plan position the inputs and edges it waits for: 0 is ready, -1 is taken.
+        self._missing: list[int] = []
         self._link_readers()
         self._edges = edges
         self._successors: dict[int, list[int]] = {}
         for before, after in edges:
             self._successors.setdefault(before, []).append(after)
-            self.missing[after] += 1
-        self.first = [position for position, count in enumerate(self.missing) if count == 0]
+            self._missing[after] += 1
 
     def _unmade_tensors(self) -> dict[int, int]:
         """Return every tensor that the plan makes, without readers."""
-        newest = {tensor: -1 for node in self._graph.nodes for tensor in node.outputs}
+        newest = {tensor: -1 for node in self._nodes for tensor in node.outputs}
         newest.pop(_ABSENT, None)
         if min(newest, default=0) < 0:
             raise self._bad_tensor("writes", min(newest))
@@ -210,7 +210,7 @@ class _Readiness:
 
     def _link_readers(self) -> None:
         newest, readers, older = self._newest, self._reader, self._older
-        for position, node in enumerate(self._graph.nodes):
+        for position, node in enumerate(self._nodes):
             before = len(readers)
             for tensor in node.inputs:
                 if tensor in newest:
@@ -219,154 +219,146 @@ class _Readiness:
                     readers.append(position)
                 elif tensor < _ABSENT:
                     raise self._bad_tensor("reads", tensor)
-            self.missing.append(len(readers) - before)
+            self._missing.append(len(readers) - before)
 
-    def take(self, position: int) -> list[int]:
-        """Give the node at *position* its epoch; return the positions that became ready by it."""
-        missing = self.missing
+    # -- the three ways to go through the plan ---------------------------------------------------
+
+    def take_greedily(self) -> None:
+        """Let every subset take all it can.
+
+        Queued nodes of the subset's kind count on: ``position + plan length`` comes up in the sweep
+        after that of ``position``.
+        """
+        kinds, count = self._kinds, len(self._kinds)
+        queues = self._ready_by_kind()
+        while queues[0] or queues[1]:
+            kind = not queues[0] or (bool(queues[1]) and queues[1][0] < queues[0][0])
+            queue, other_queue = queues[kind], queues[not kind]
+            self._open_subset(kind)
+            while queue:
+                turn = heappop(queue)
+                position = turn % count
+                sweep = turn - position
+                for freed in self._take(position):
+                    if kinds[freed] != kind:
+                        heappush(other_queue, freed)
+                    elif freed > position:
+                        heappush(queue, sweep + freed)
+                    else:  # this sweep has passed it
+                        heappush(queue, sweep + count + freed)
+
+    def take_in_plan_order(self) -> None:
+        """End a subset at a node that does not fit, once its sweep has taken one.
+
+        A sweep that ends with a node that fitted is followed by another one.
+        """
+        kinds, count, missing = self._kinds, len(self._kinds), self._missing
+        queues = self._ready_by_kind()  # may still hold nodes that were taken
+
+        def lowest(queue: list[int]) -> int:
+            while queue and missing[queue[0]]:
+                heappop(queue)
+            return queue[0] if queue else count
+
+        while (position := min(lowest(queues[0]), lowest(queues[1]))) < count:
+            kind = kinds[position]
+            self._open_subset(kind)
+            while position < count:
+                while position < count and not missing[position] and kinds[position] == kind:
+                    for freed in self._take(position):
+                        heappush(queues[kinds[freed]], freed)
+                    position += 1
+                if position < count:
+                    break
+                position = lowest(queues[kind])
+
+    def take_one_by_one(self) -> None:
+        """Give each node a subset; next is always the lowest plan position that is ready."""
+        queue = sorted(chain.from_iterable(self._ready_by_kind()))
+        while queue:
+            position = heappop(queue)
+            self._open_subset(self._kinds[position])
+            for freed in self._take(position):
+                heappush(queue, freed)
+
+    def _ready_by_kind(self) -> tuple[list[int], list[int]]:
+        """Return the plan positions that are ready, as heaps: to be left, and for the delegate."""
+        queues: tuple[list[int], list[int]] = ([], [])
+        for position, missing in enumerate(self._missing):
+            if not missing:
+                queues[self._kinds[position]].append(position)
+        return queues
+
+    def _open_subset(self, kind: bool) -> None:
+        self._subsets.append(NodeSubset("kTfPartition" if kind else "kTfNonPartition", [], [], []))
+
+    def _take(self, position: int) -> list[int]:
+        """Put a node in the last subset; return the plan positions that became ready by it."""
+        node, missing, newest = self._nodes[position], self._missing, self._newest
+        subset, epoch = self._subsets[-1], len(self._subsets) - 1
         missing[position] = _TAKEN
+        subset.nodes.append(self._plan[position])
         ready = []
-        for tensor in self._graph.nodes[position].outputs:
-            entry = self._newest.pop(tensor, -1)  # a tensor is ready with its first maker
+        for tensor in node.outputs:
+            self._made_in[tensor] = epoch
+            entry = newest.pop(tensor, -1)  # a tensor is ready with its first maker
             while entry >= 0:
                 reader = self._reader[entry]
                 missing[reader] -= 1
                 if not missing[reader]:
                     ready.append(reader)
                 entry = self._older[entry]
+        for tensor in node.inputs:
+            source = self._made_in.get(tensor)
+            if source != epoch and tensor != _ABSENT:
+                subset.input_tensors.append(tensor)
+                if source is not None:
+                    self._subsets[source].output_tensors.append(tensor)
         if position in self._successors:
-            for after in self._successors[position]:
-                missing[after] -= 1
-                if not missing[after]:
-                    ready.append(after)
+            ready += self._freed_by_edges(position)
         return ready
+
+    def _freed_by_edges(self, position: int) -> Iterator[int]:
+        for after in self._successors[position]:
+            self._missing[after] -= 1
+            if not self._missing[after]:
+                yield after
+
+    # -- the end -------------------------------------------------------------------------------
 
     def require_all_taken(self) -> None:
         """Raise :class:`PartitionError` naming the first node that never became ready."""
-        for position, count in enumerate(self.missing):
-            if count != _TAKEN:
+        for position, missing in enumerate(self._missing):
+            if missing != _TAKEN:
                 raise PartitionError(
-                    f"node {self._graph.execution_plan[position]} at plan position {position} can "
-                    f"never run: it waits for {self._obstacle(position)}"
+                    f"node {self._plan[position]} at plan position {position} can never run: it "
+                    f"waits for {self._obstacle(position)}"
                 )
 
     def _obstacle(self, position: int) -> str:
-        for tensor in self._graph.nodes[position].inputs:
+        for tensor in self._nodes[position].inputs:
             if tensor in self._newest:
                 return f"tensor {tensor}, whose node waits for it in turn or is itself stuck"
-        before = next(b for b, a in self._edges if a == position and self.missing[b] != _TAKEN)
+        before = next(b for b, a in self._edges if a == position and self._missing[b] != _TAKEN)
         return f"plan position {before} by a control edge, which is stuck as well"
 
     def _bad_tensor(self, verb: str, tensor: int) -> PartitionError:
-        lists = [n.outputs if verb == "writes" else n.inputs for n in self._graph.nodes]
+        lists = [node.outputs if verb == "writes" else node.inputs for node in self._nodes]
         position = next(i for i, tensors in enumerate(lists) if tensor in tensors)
-        index = self._graph.execution_plan[position]
-        return PartitionError(f"node {index} {verb} tensor {tensor}; only -1 may be negative")
+        return PartitionError(
+            f"node {self._plan[position]} {verb} tensor {tensor}; only -1 may be negative"
+        )
 
-
-def _greedy_epochs(ready: _Readiness, kinds: list[bool]) -> Iterator[list[int]]:
-    """Yield the plan positions of each epoch when subsets take all they can."""
-    queues: tuple[list[int], list[int]] = ([], [])
-    for position in ready.first:
-        queues[kinds[position]].append(position)
-    while queues[0] or queues[1]:
-        kind = not queues[0] or (bool(queues[1]) and queues[1][0] < queues[0][0])
-        sweep, other_kind = queues[kind], queues[not kind]
-        next_sweep: list[int] = []
-        epoch = []
-        while sweep:
-            position = heappop(sweep)
-            epoch.append(position)
-            for freed in ready.take(position):
-                if kinds[freed] != kind:
-                    heappush(other_kind, freed)
-                elif freed > position:
-                    heappush(sweep, freed)
-                else:  # the sweep has passed it
-                    next_sweep.append(freed)
-            if next_sweep and not sweep:
-                heapify(next_sweep)
-                sweep, next_sweep = next_sweep, sweep
-        yield epoch
-
-
-def _runs_of_the_plan(ready: _Readiness, kinds: list[bool]) -> Iterator[list[int]]:
-    """Yield the plan positions of each epoch when a subset ends at a node that does not fit.
-
-    Nodes before the first one that fits are passed over, in each sweep. A sweep that ends with a
-    node that fitted is followed by another one.
-    """
-    queues: tuple[list[int], list[int]] = ([], [])  # may still hold nodes that were taken
-    for position in ready.first:
-        queues[kinds[position]].append(position)
-
-    def lowest(queue: list[int]) -> int:
-        while queue and ready.missing[queue[0]]:
-            heappop(queue)
-        return queue[0] if queue else len(kinds)
-
-    while (position := min(lowest(queues[0]), lowest(queues[1]))) < len(kinds):
-        kind = kinds[position]
-        epoch: list[int] = []
-        while position < len(kinds):
-            while position < len(kinds) and not ready.missing[position] and kinds[position] == kind:
-                epoch.append(position)
-                for freed in ready.take(position):
-                    heappush(queues[kinds[freed]], freed)
-                position += 1
-            if position < len(kinds):
-                break
-            position = lowest(queues[kind])
-        yield epoch
-
-
-def _epochs_of_one(ready: _Readiness) -> Iterator[list[int]]:
-    """Yield the plan positions, each an epoch: always the lowest that is ready."""
-    queue = ready.first
-    while queue:
-        position = heappop(queue)
-        yield [position]
-        for freed in ready.take(position):
-            heappush(queue, freed)
-
-
-def _subsets(graph: GraphInfo, epochs: Iterable[list[int]], kinds: list[bool]) -> list[NodeSubset]:
-    """Return the subset of each epoch, with the tensors that cross its border.
-
-    Where several nodes make the same tensor, a reader has it from the one taken last before it.
-    """
-    nodes, plan = graph.nodes, graph.execution_plan
-    made_in: dict[int, int] = {}  # tensor to epoch
-    subsets: list[NodeSubset] = []
-    for epoch, positions in enumerate(epochs):
-        kind: Kind = "kTfPartition" if kinds[positions[0]] else "kTfNonPartition"
-        inputs: list[int] = []
-        subsets.append(NodeSubset(kind, [plan[position] for position in positions], inputs, []))
-        for position in positions:
-            node = nodes[position]
-            for tensor in node.outputs:
-                made_in[tensor] = epoch
-            for tensor in node.inputs:
-                source = made_in.get(tensor)
-                if source != epoch and tensor != _ABSENT:
-                    inputs.append(tensor)
-                    if source is not None:
-                        subsets[source].output_tensors.append(tensor)
-    _add_graph_outputs(graph, made_in, subsets)
-    for subset in subsets:
-        if len(subset.input_tensors) > 1:
-            subset.input_tensors = sorted(set(subset.input_tensors))
-        if len(subset.output_tensors) > 1:
-            subset.output_tensors = sorted(set(subset.output_tensors))
-    return subsets
-
-
-def _add_graph_outputs(
-    graph: GraphInfo, made_in: dict[int, int], subsets: list[NodeSubset]
-) -> None:
-    """Make the graph's outputs outputs of their subsets; inputs passed through have none."""
-    for tensor in graph.outputs:
-        if tensor < _ABSENT:
-            raise PartitionError(f"tensor {tensor} is a graph output; only -1 may be negative")
-        if tensor in made_in and tensor != _ABSENT:
-            subsets[made_in[tensor]].output_tensors.append(tensor)
+    def finished_subsets(self) -> list[NodeSubset]:
+        """Return the subsets, graph outputs added and tensors sorted."""
+        for tensor in self._outputs:
+            if tensor < _ABSENT:
+                raise PartitionError(f"tensor {tensor} is a graph output; only -1 may be negative")
+            if tensor in self._made_in and tensor != _ABSENT:  # others are passed through
+                self._subsets[self._made_in[tensor]].output_tensors.append(tensor)
+        for subset in self._subsets:
+            if len(subset.input_tensors) > 1:
+                subset.input_tensors = sorted(set(subset.input_tensors))
+            if len(subset.output_tensors) > 1:
+                subset.output_tensors = sorted(set(subset.output_tensors))
+        return self._subsets

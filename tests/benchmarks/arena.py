@@ -1,0 +1,95 @@
+"""Milliseconds to plan the memory of large graphs, by shape.
+
+    python tests/benchmarks/arena.py [--tensors 8000] [--rounds 3]
+
+Tensors have random sizes. A fan has all of them in use at once; in an hourglass two fans follow
+each other, and tensors that bridge both leave gaps. Best of all rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+
+
+@dataclass
+class Graph:
+    """A graph whose tensors are all in the arena."""
+
+    nodes: Sequence[PlanNode]
+    outputs: Sequence[int]
+    sizes: Sequence[int]
+    inputs: Sequence[int] = (0,)
+    variables: Sequence[int] = ()
+
+    @property
+    def num_tensors(self) -> int:
+        """Number of tensors."""
+        return len(self.sizes)
+
+    def tensor_bytes(self, index: int) -> int:
+        """Return a tensor's size."""
+        return self.sizes[index]
+
+    def tensor_kind(self, index: int) -> TensorKind:
+        """Return where a tensor lives."""
+        return TensorKind.ARENA_RW
+
+
+def shapes(count: int) -> dict[str, list[PlanNode]]:
+    """Return nodes by shape of the graph; node i makes tensor i + 1."""
+    rng = random.Random(1)
+    half = count // 2
+    bridges = list(range(half - half // 10, half))
+    first_fan = [PlanNode((0,), (i + 1,)) for i in range(half)]
+    waist = PlanNode(range(1, half), (half + 1,))
+    second_fan = [PlanNode((half + 1,), (i + 1,)) for i in range(half + 1, 2 * half)]
+    joined = PlanNode([*range(half + 2, 2 * half + 1), *bridges], (2 * half + 1,))
+    return {
+        "chain": [PlanNode((i,), (i + 1,)) for i in range(count)],
+        "chain with skips": [
+            PlanNode((i, rng.randrange(max(0, i - 50), i + 1)), (i + 1,)) for i in range(count)
+        ],
+        "fan": [
+            *(PlanNode((0,), (i + 1,)) for i in range(count)),
+            PlanNode(range(1, count + 1), (count + 1,)),
+        ],
+        "hourglass": [*first_fan, waist, *second_fan, joined],
+        "long random lifetimes": [
+            PlanNode((i, rng.randrange(i + 1)), (i + 1,)) for i in range(count)
+        ],
+    }
+
+
+def milliseconds(nodes: Sequence[PlanNode], rounds: int) -> tuple[float, int]:
+    """Return the best time to plan from nothing, and the bytes of the arena."""
+    rng = random.Random(2)
+    graph = Graph(nodes, [len(nodes)], [rng.randrange(1, 5000) for _ in range(len(nodes) + 1)])
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        planner = ArenaPlanner(graph)
+        planner.plan_allocations()
+        planner.execute_allocations(0, len(nodes) - 1)
+        best = min(best, time.perf_counter() - start)
+    return best * 1e3, planner.arena_bytes[0]
+
+
+def main() -> None:
+    """Print a row for each shape."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tensors", type=int, default=8_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    for shape, nodes in shapes(args.tensors).items():
+        best, size = milliseconds(nodes, args.rounds)
+        print(f"{shape:25}{best:10.1f} ms{size:12} bytes")
+
+
+if __name__ == "__main__":
+    main()
