@@ -1,14 +1,17 @@
 """Sums over window taps, channel by channel: the arithmetic of depthwise convolutions.
 
-Each tap is one multiply-add of a shifted view of the image. The image is first copied with its
-border, its columns dealt out by stride: column ``i`` goes to phase ``i % stride``, place
-``i // stride``. The columns that a tap reads then lie side by side for any stride, and the inner
-loops run over whole rows.
+``numpy.einsum`` multiplies and adds a tap in one pass over memory, fast as long as its inner loops
+are long: several columns with all their channels. That needs neighbouring outputs to read
+neighbouring columns, so for strides beyond 1 the image's columns are first dealt out: column ``i``
+goes to phase ``i % stride``, place ``i // stride``, and every phase is summed up by itself. Images
+of many channels have long loops without.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +21,26 @@ from delegraph.kernels.channelwise import TILE
 from delegraph.kernels.padding import Window
 from delegraph.kernels.registration import OpContext
 
-_LONG_ROW = 512
-"""Values per inner loop beyond which NumPy's loop overhead no longer shows."""
+_MANY_CHANNELS = 64
+_LONG_LOOP = 768
+"""Values per inner loop beyond which the loop's overhead no longer shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """The taps of a window row that read columns of one phase.
+
+    Attributes:
+        taps: which they are.
+        index: the phase.
+        place: where the first tap reads for the first output.
+        step: places from one of the taps to the next.
+    """
+
+    taps: range
+    index: int
+    place: int
+    step: int
 
 
 class DepthwiseTaps:
@@ -41,56 +62,58 @@ class DepthwiseTaps:
         multiplier: int,
         dtype: DTypeLike,
     ) -> None:
-        self._windows = windows
+        self._windows = down, across = windows
         self._channels, self._multiplier = channels, multiplier
-        outputs = channels * multiplier
-        down, across = windows
-        self._phases = across.stride
-        self._places = -(-across.padded // across.stride)
-        self._padded = context.scratch((down.padded, self._phases, self._places, outputs), dtype)
-        self._group = _columns_per_loop(across.output, outputs)
-        row = across.output * outputs
-        self._rows = max(min(TILE // max(row, 1), down.output), 1)
-        self._shape = (across.output // max(self._group, 1), self._group * outputs)
-        self._product = context.scratch((self._rows, *self._shape), dtype)
-        self._sums = context.scratch((self._rows, *self._shape), dtype)
+        self._outputs = channels * multiplier
+        is_dealt_out = self._outputs < _MANY_CHANNELS
+        self._phases = across.stride if is_dealt_out else 1
+        self._stride = across.stride // self._phases
+        self._columns = _columns_per_loop(across, self._outputs) if self._stride == 1 else 1
+        self._taps = _taps_by_phase(across, self._phases)
+        places = -(-across.padded // self._phases)
+        self._padded = context.scratch((down.padded, self._phases, places, self._outputs), dtype)
+        row = max(across.output * self._outputs, 1)
+        self._rows = max(min(TILE // row, down.output), 1)
+        self._shape = across.output // max(self._columns, 1), self._columns * self._outputs
+        self._sums, self._part = (
+            context.scratch((self._rows, *self._shape), dtype) for _ in range(2)
+        )
 
     def arrange(self, weight: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the weights of each tap repeated along a row.
+        """Return for each phase the weights of its taps, repeated as often as a loop has columns.
 
         Args:
             weight: ``[KH, KW, O]``, of the sums' dtype.
         """
-        taps = weight.reshape(-1, weight.shape[-1])
-        return [np.tile(tap, self._group) for tap in taps]
+        return [np.tile(weight[:, phase.taps], (1, 1, self._columns)) for phase in self._taps]
 
     def tiles(
-        self, image: NDArray[Any], taps: list[NDArray[Any]], pad_value: float = 0
+        self, image: NDArray[Any], weights: list[NDArray[Any]], pad_value: float = 0
     ) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield output rows and their sums ``[rows, OW * O]``, valid until the next tile.
 
         Args:
             image: ``[H, W, C]``.
-            taps: what :meth:`arrange` returned.
+            weights: what :meth:`arrange` returned.
             pad_value: what surrounds the image.
         """
-        down = self._windows[0]
+        output = self._windows[0].output
         padded = self._surround(image, pad_value)
-        for start in range(0, down.output, self._rows):
-            stop = min(start + self._rows, down.output)
-            sums, product = (m.data[: stop - start] for m in (self._sums, self._product))
-            views = self._views(padded, start, stop)
-            np.multiply(next(views), taps[0], out=sums)
-            for view, tap in zip(views, taps[1:], strict=True):
-                np.multiply(view, tap, out=product)
-                sums += product
+        for start in range(0, output, self._rows):
+            stop = min(start + self._rows, output)
+            sums, part = (memory.data[: stop - start] for memory in (self._sums, self._part))
+            for i, (phase, weight) in enumerate(zip(self._taps, weights, strict=True)):
+                view = self._view(padded, phase, start, stop)
+                np.einsum("ijrgl,ijl->rgl", view, weight, out=part if i else sums)
+                if i:
+                    sums += part
             yield slice(start, stop), sums.reshape(stop - start, -1)
 
     def _surround(self, image: NDArray[Any], pad_value: float) -> NDArray[Any]:
         """Copy *image* and its border into phases: ``[H, phases, places, O]``."""
         down, across = self._windows
         padded: NDArray[Any] = self._padded.data
-        if self._is_partly_border():
+        if down.padded > down.input or math.prod(padded.shape[1:3]) > across.input:
             padded.fill(pad_value)
         rows = padded[down.before : down.before + down.input]
         for phase in range(self._phases):
@@ -102,26 +125,43 @@ class DepthwiseTaps:
             np.copyto(target.reshape(by_channel), columns[..., np.newaxis])
         return padded
 
-    def _is_partly_border(self) -> bool:
-        down, across = self._windows
-        return down.padded > down.input or self._phases * self._places > across.input
+    def _view(self, padded: NDArray[Any], phase: _Phase, start: int, stop: int) -> NDArray[Any]:
+        """Return what the taps of *phase* read for output rows *start* to *stop*.
 
-    def _views(self, padded: NDArray[Any], start: int, stop: int) -> Iterator[NDArray[Any]]:
-        """Yield what each tap reads for output rows *start* to *stop*: ``[rows, *shape]``."""
-        down, across = self._windows
-        rows = stop - start
-        for i in range(down.kernel):
-            top = i * down.dilation + start * down.stride
-            lines = padded[top : top + (rows - 1) * down.stride + 1 : down.stride]
-            for j in range(across.kernel):
-                place, phase = divmod(j * across.dilation, self._phases)
-                view = lines[:, phase, place : place + across.output]
-                yield view.reshape(rows, *self._shape)
+        Returns:
+            ``[KH, taps, rows, *shape]``; overlapping views of the image.
+        """
+        down = self._windows[0]
+        row, _, place, value = padded.strides
+        origin = padded[start * down.stride :, phase.index, phase.place :]
+        return np.lib.stride_tricks.as_strided(
+            origin,
+            (down.kernel, len(phase.taps), stop - start, *self._shape),
+            (
+                row * down.dilation,
+                place * phase.step,
+                row * down.stride,
+                place * self._stride * self._columns,
+                value,
+            ),
+            writeable=False,
+        )
 
 
-def _columns_per_loop(columns: int, channels: int) -> int:
-    """Return the fewest columns that divide *columns* and make a long inner loop."""
-    for count in range(1, columns):
-        if columns % count == 0 and count * channels >= _LONG_ROW:
+def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
+    """Return the taps of a window row by the phase that they read."""
+    period = phases // math.gcd(across.dilation, phases)  # taps until the phase comes again
+    found = []
+    for first in range(min(period, across.kernel)):
+        place, index = divmod(first * across.dilation, phases)
+        step = period * across.dilation // phases
+        found.append(_Phase(range(first, across.kernel, period), index, place, step))
+    return found
+
+
+def _columns_per_loop(across: Window, outputs: int) -> int:
+    """Return the fewest columns that divide the output's and make a long inner loop."""
+    for count in range(1, across.output):
+        if across.output % count == 0 and count * outputs >= _LONG_LOOP:
             return count
-    return columns
+    return across.output
