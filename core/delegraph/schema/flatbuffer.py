@@ -34,8 +34,9 @@ class Flatbuffer:
     """The bytes of a file, and how much of them may still be turned into Python objects.
 
     Tables may share parts by pointing to the same place, which would let a small file describe a
-    huge model. So what is copied is counted: no file needs more tables than its bytes can hold
-    unshared, and none of the real ones copies its bytes twice.
+    huge model. So what is copied is counted. A file gets as many tables as it has offsets, which
+    lets any list repeat one table but not lists of lists, and texts and short lists of four times
+    its bytes; real models stay below a third of the one and two thirds of the file.
 
     Attributes:
         content: ``[bytes], uint8``.
@@ -45,8 +46,8 @@ class Flatbuffer:
     def __init__(self, content: NDArray[np.uint8]) -> None:
         self.content = content
         self.size = len(content)
-        self._tables_left = min(MAX_TABLES, self.size // 8 + 64)
-        self._bytes_left = 2 * self.size + 4096
+        self._tables_left = min(MAX_TABLES, self.size // 4 + 64)
+        self._bytes_left = 4 * self.size + (1 << 20)
         self._numbers_left = MAX_NUMBERS
 
     def values(self, dtype: np.dtype[Any], positions: Positions, where: str) -> NDArray[Any]:
