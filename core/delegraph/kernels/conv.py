@@ -71,7 +71,7 @@ class _Conv:
         return zip(self.x.data, results, strict=True)
 
 
-@kernel("CONV_2D", versions=(1, 8))
+@kernel("CONV_2D", versions=(1, 8), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the evaluation of a CONV_2D node.
 

@@ -29,7 +29,7 @@ from delegraph.kernels.weights import bias_or_zeros, once_if_constant
 from delegraph.schema.enums import TensorType
 
 
-@kernel("CONV_3D")
+@kernel("CONV_3D", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the evaluation of a float32 CONV_3D node.
 

@@ -100,7 +100,7 @@ class _TransposeConv:
         context.resize_tensor(self.y, sizes)
 
 
-@kernel("TRANSPOSE_CONV", versions=(1, 5))
+@kernel("TRANSPOSE_CONV", versions=(1, 5), uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the evaluation of a TRANSPOSE_CONV node.
 
