@@ -1,0 +1,54 @@
+"""AudioSpectrogram: the power of each frequency in overlapping windows of sound."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.flexbuffer_options import flexbuffer_options, integer_option
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.recurrent import require_rank
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("AudioSpectrogram")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Turn ``[samples, channels]`` into ``[channels, windows, frequencies]``.
+
+    Windows have Hann's shape and are padded with zeros to a power of two. Options:
+    ``window_size``, ``stride``, and ``magnitude_squared`` for powers rather than magnitudes.
+
+    Source:
+        tflite/kernels/audio_spectrogram.cc and internal/spectrogram.cc.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    for tensor in (x, y):
+        require_type(tensor, {TensorType.FLOAT32})
+    require_rank(x, 2)
+    options = flexbuffer_options(node.custom_options)
+    size, stride = integer_option(options, "window_size", 2), integer_option(options, "stride", 1)
+    samples, channels = x.shape
+    windows = 1 + (samples - size) // stride if samples >= size else 0
+    length = 1 << (size - 1).bit_length()
+    context.resize_tensor(y, (channels, windows, 1 + length // 2))
+    is_squared, shape = bool(options.get("magnitude_squared", False)), _hann(size)
+
+    def run() -> None:
+        if not windows:
+            return
+        pieces = sliding_window_view(x.data.T, size, axis=1)[:, ::stride]  # [C, windows, size]
+        waves = np.fft.rfft(pieces * shape, length)
+        power = (np.square(waves.real) + np.square(waves.imag)).astype(np.float32)
+        y.data[...] = power if is_squared else np.sqrt(power)
+
+    return run
+
+
+def _hann(size: int) -> NDArray[np.float64]:
+    """Return one period of Hann's window: ``[size], float64``."""
+    window: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
+    return window

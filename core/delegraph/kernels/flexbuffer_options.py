@@ -1,0 +1,38 @@
+"""Options of custom operators, which come as a FlexBuffer map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatbuffers import flexbuffers
+
+from delegraph.errors import OperatorError
+
+
+def flexbuffer_options(data: bytes) -> dict[str, Any]:
+    """Return the options in *data*; none when there is no data.
+
+    Raises:
+        OperatorError: it is no FlexBuffer map.
+    """
+    if not data:
+        return {}
+    try:
+        loaded = flexbuffers.Loads(data)
+    except Exception as error:  # damage shows as struct.error, IndexError and more
+        raise OperatorError(f"custom options are no FlexBuffer: {error}") from error
+    if not isinstance(loaded, dict):
+        raise OperatorError(f"custom options are a {type(loaded).__name__}, expected a map")
+    return loaded
+
+
+def integer_option(options: dict[str, Any], name: str, least: int) -> int:
+    """Return an option as a whole number; absent ones are 0.
+
+    Raises:
+        OperatorError: it is no number, or below *least*.
+    """
+    value = options.get(name, 0)
+    if not isinstance(value, (int, float)) or int(value) < least:
+        raise OperatorError(f"option {name} is {value!r}, expected a number from {least} up")
+    return int(value)

@@ -1,0 +1,138 @@
+"""Mfcc: mel-frequency cepstral coefficients of a spectrogram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.flexbuffer_options import flexbuffer_options, integer_option
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.recurrent import require_rank
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.weights import once_if_constant
+from delegraph.schema.enums import TensorType
+
+Doubles = NDArray[np.float64]
+
+_LEAST = 1e-12  # what a silent band counts as before its logarithm is taken
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The operator's options.
+
+    Attributes:
+        upper: highest frequency in Hz.
+        lower: lowest frequency in Hz.
+        bands: of the mel filter bank.
+        coefficients: of the cosine transform; at most *bands*.
+    """
+
+    upper: int
+    lower: int
+    bands: int
+    coefficients: int
+
+    @classmethod
+    def of(cls, node: Node) -> _Options:
+        """Return the options of *node*.
+
+        Raises:
+            OperatorError: no map, or a value out of range.
+        """
+        options = flexbuffer_options(node.custom_options)
+        parsed = cls(
+            integer_option(options, "upper_frequency_limit", 1),
+            integer_option(options, "lower_frequency_limit", 0),
+            integer_option(options, "filterbank_channel_count", 1),
+            integer_option(options, "dct_coefficient_count", 1),
+        )
+        if parsed.upper <= parsed.lower:
+            raise OperatorError(f"frequency limits are {parsed.lower} and {parsed.upper}")
+        if parsed.coefficients > parsed.bands:
+            raise OperatorError(f"{parsed.coefficients} coefficients of {parsed.bands} bands")
+        return parsed
+
+
+@kernel("Mfcc")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Turn powers ``[channels, windows, frequencies]`` into as many rows of coefficients.
+
+    Magnitudes are gathered into bands of equal width on the mel scale; the logarithms of the bands
+    are cosine transformed.
+
+    Source:
+        tflite/kernels/mfcc.cc; internal/mfcc.cc, mfcc_mel_filterbank.cc and mfcc_dct.cc.
+    """
+    require_counts(node, 2)
+    x, rate = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    for tensor in (x, y):
+        require_type(tensor, {TensorType.FLOAT32})
+    require_type(rate, {TensorType.INT32})
+    require_rank(x, 3)
+    if 0 in x.shape or np.prod(rate.shape) != 1:
+        shapes = f"{list(x.shape)} and {list(rate.shape)}"
+        raise OperatorError(f"inputs have shapes {shapes}, expected sounds and one sample rate")
+    options = _Options.of(node)
+    context.resize_tensor(y, (*x.shape[:2], options.coefficients))
+    transform = _cosines(options)
+    bands = once_if_constant(lambda: _mel_bands(options, x.shape[2], int(rate.data.item())), rate)
+
+    def run() -> None:
+        magnitudes = np.sqrt(x.data.astype(np.float64))
+        logarithms = np.log(np.maximum(magnitudes @ bands(), _LEAST))
+        y.data[...] = logarithms @ transform
+
+    return run
+
+
+def _mel_bands(options: _Options, frequencies: int, sample_rate: int) -> Doubles:
+    """Return the share of each frequency in each band: ``[frequencies, bands]``.
+
+    Bands are triangles whose feet stand under their neighbours' tips.
+
+    Raises:
+        OperatorError: the upper limit is beyond the spectrogram's last frequency.
+
+    Source:
+        MfccMelFilterbank, tflite/kernels/internal/mfcc_mel_filterbank.cc.
+    """
+    if frequencies < 2 or sample_rate < 1:
+        raise OperatorError(f"{frequencies} frequencies at {sample_rate} Hz, expected 2 and 1 Hz")
+    step = 0.5 * sample_rate / (frequencies - 1)  # Hz
+    first, last = int(1.5 + options.lower / step), int(options.upper / step)
+    if last >= frequencies:
+        raise OperatorError(f"upper limit {options.upper} Hz is beyond {step * (frequencies - 1)}")
+    low, high = _mel(options.lower), _mel(options.upper)
+    tips = low + (high - low) / (options.bands + 1) * np.arange(options.bands + 2)
+    used = np.arange(first, last + 1)
+    mels = _mel(used * step)
+    right = np.searchsorted(tips[1:-1], mels)  # band whose rising side a frequency is on
+    rising = (mels - tips[right]) / (tips[right + 1] - tips[right])
+    shares = np.zeros((frequencies, options.bands + 2))
+    shares[used, right + 1] = rising
+    shares[used, right] = 1 - rising
+    return shares[:, 1:-1]
+
+
+def _mel(hertz: Any) -> Any:
+    """Return a frequency on the mel scale."""
+    return 1127.0 * np.log1p(hertz / 700.0)
+
+
+def _cosines(options: _Options) -> Doubles:
+    """Return the matrix of the cosine transform: ``[bands, coefficients]``.
+
+    Source:
+        MfccDct, tflite/kernels/internal/mfcc_dct.cc.
+    """
+    band, wave = np.ogrid[: options.bands, : options.coefficients]
+    angles = np.pi / options.bands * (band + 0.5) * wave
+    matrix: Doubles = np.sqrt(2.0 / options.bands) * np.cos(angles)
+    return matrix

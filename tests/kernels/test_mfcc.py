@@ -1,0 +1,55 @@
+"""Mfcc, against the official interpreter."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from flatbuffers import flexbuffers
+from one_op import constant
+
+DEFAULTS = {
+    "upper_frequency_limit": 4000,
+    "lower_frequency_limit": 20,
+    "filterbank_channel_count": 40,
+    "dct_coefficient_count": 13,
+}
+SPECTROGRAM = np.random.default_rng(0).uniform(0, 9, (2, 5, 513)).astype(np.float32)
+
+
+def options(**values):
+    return bytes(flexbuffers.Dumps(DEFAULTS | values))
+
+
+@pytest.mark.parametrize("given", [fed, constant])
+@pytest.mark.parametrize("rate", [8000, 16000, 44100])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"lower_frequency_limit": 0, "dct_coefficient_count": 40},
+        {"lower_frequency_limit": 300, "filterbank_channel_count": 7, "dct_coefficient_count": 1},
+        {"upper_frequency_limit": 1000, "filterbank_channel_count": 100},
+    ],
+    ids=str,
+)
+def test_coefficients_agree_with_the_official_kernel(values, rate, given):
+    inputs = [fed(SPECTROGRAM), given(np.array([rate], np.int32))]
+    chosen = options(**values)
+    assert_agrees("Mfcc", inputs, ["FLOAT32"], custom_options=chosen, tolerance=1e-5)
+
+
+def test_silence_has_finite_coefficients():
+    inputs = [fed(np.zeros((1, 1, 257), np.float32)), constant(np.array([16000], np.int32))]
+    (y,) = assert_agrees("Mfcc", inputs, ["FLOAT32"], custom_options=options(), tolerance=1e-5)
+    assert np.isfinite(y).all()
+
+
+def test_a_filter_bank_without_bands_is_refused():
+    inputs = [fed(SPECTROGRAM), constant(np.array([16000], np.int32))]
+    given, message = options(filterbank_channel_count=0), "expected a number from 1 up"
+    assert_both_refuse("Mfcc", inputs, ["FLOAT32"], custom_options=given, match=message)
+
+
+def test_more_coefficients_than_bands_are_refused():
+    inputs = [fed(SPECTROGRAM), constant(np.array([16000], np.int32))]
+    given, message = options(filterbank_channel_count=5), "13 coefficients of 5 bands"
+    assert_both_refuse("Mfcc", inputs, ["FLOAT32"], custom_options=given, match=message)
