@@ -13,12 +13,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 
 import delegraph.cli.exit_codes
 import delegraph.errors
+from delegraph import BuiltinOperator, Interpreter, TensorType
 from delegraph.plugins import PluginState, hookspecs
+from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
+from delegraph.schema.writer import write_model
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -77,6 +82,31 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         else:
             exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
     assert runner.summarize(verbose=False).failed == 0
+
+
+def negations(count: int) -> bytes:
+    """Return a model of *count* NEG nodes in a row on ``[3], float32``."""
+    tensors = tuple(Tensor(shape=(3,), type=TensorType.FLOAT32) for _ in range(count + 1))
+    nodes = tuple(Operator(inputs=(i,), outputs=(i + 1,)) for i in range(count))
+    graph = SubGraph(tensors=tensors, inputs=(0,), outputs=(count,), operators=nodes)
+    codes = (operator_code(BuiltinOperator.NEG),)
+    return write_model(
+        Model(version=3, operator_codes=codes, subgraphs=(graph,), buffers=(Buffer(),))
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_readme_delegate_computes_whole_partitions(count: int) -> None:
+    code = next(b.text for b in blocks(ROOT / "README.md") if "class NegDelegate" in b.text)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    interpreter = Interpreter(model_content=negations(count), delegates=[names["NegDelegate"]()])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.float32([1, -2, 0]))
+    interpreter.invoke()
+    expected = np.float32([1, -2, 0]) * (-1) ** count
+    np.testing.assert_array_equal(interpreter.get_tensor(count), expected)
+    assert [p.nodes for p in interpreter.placement.partitions] == [tuple(range(count))]
 
 
 def commands(page: Path) -> list[tuple[str, str]]:
