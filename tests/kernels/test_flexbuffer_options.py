@@ -34,5 +34,5 @@ def test_numbers_are_cut_to_whole_ones(given, value):
 
 @pytest.mark.parametrize("given", [{"n": "many"}, {"n": 1}, {}])
 def test_numbers_out_of_range_are_refused(given):
-    with pytest.raises(OperatorError, match="option n is .* expected a number from 2 up"):
+    with pytest.raises(OperatorError, match=r"option n is .* expected a number from 2 up"):
         integer_option(given, "n", 2)
