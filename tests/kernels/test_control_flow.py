@@ -14,6 +14,7 @@ from delegraph.schema.options import (
     LessOptions,
     MulOptions,
     PadOptions,
+    StablehloCaseOptions,
     VarHandleOptions,
     WhileOptions,
 )
@@ -178,3 +179,15 @@ def test_call_once_runs_at_the_first_invoke_only():
         interpreter.invoke()
         results.append(float(interpreter.get_tensor(interpreter.get_output_details()[0]["index"])))
     assert results == [6, 18, 54]
+
+
+@pytest.mark.parametrize(
+    ("number", "result"), [(0, [6, 9]), (1, [5, 14]), (7, [5, 14]), (-1, [5, 14])]
+)
+def test_case_runs_the_branch_of_its_number_or_the_last(number, result):
+    i, a, b, y = tensor((), "INT32"), tensor((2,)), tensor((2,)), tensor((2,))
+    options = StablehloCaseOptions(branch_subgraph_indices=(1, 2))
+    main = Graph([i, a, b], [y], [Op("STABLEHLO_CASE", [i, a, b], [y], options)])
+    model = model_of(main, binary("ADD", AddOptions()), binary("MUL", MulOptions()))
+    (y,) = assert_same(model, [np.array(number, np.int32), F([5, 7]), F([1, 2])])
+    assert y.tolist() == result

@@ -1,8 +1,8 @@
-"""IF, WHILE and CALL_ONCE."""
+"""IF, STABLEHLO_CASE, WHILE and CALL_ONCE."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from delegraph.errors import OperatorError
@@ -14,9 +14,13 @@ from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 
-def callee(context: OpContext, node: Node, option: str) -> Callee:
-    """Return the subgraph whose index is *option* of the node."""
-    return Callee(context.subgraph(int(getattr(node.options, option, -1))))
+def callee(context: OpContext, index: int) -> Callee:
+    """Return subgraph *index* of the model.
+
+    Raises:
+        OperatorError: there is none, or it is the node's own.
+    """
+    return Callee(context.subgraph(int(index)))
 
 
 def node_outputs(context: OpContext, node: Node) -> list[Tensor | None]:
@@ -50,21 +54,60 @@ def prepare_if(context: OpContext, node: Node) -> Eval:
         raise OperatorError(
             f"condition is {condition.type.name}{list(condition.shape)}, expected one BOOL"
         )
+    options = ("else_subgraph_index", "then_subgraph_index")
+    branches = {
+        option.split("_")[0]: callee(context, getattr(node.options, option, -1))
+        for option in options
+    }
+    return prepare_branches(
+        context, node, branches, lambda: int(bool(condition.data.reshape(-1)[0]))
+    )
+
+
+@kernel("STABLEHLO_CASE")
+def prepare_case(context: OpContext, node: Node) -> Eval:
+    """Return the eval of STABLEHLO_CASE: runs the subgraph that input 0 numbers.
+
+    A number outside stands for the last one.
+
+    Source:
+        tflite/kernels/stablehlo_case.cc.
+    """
+    number = input_tensor(context, node, 0)
+    if number.type is not TensorType.INT32 or element_count(number.shape) != 1:
+        raise OperatorError(f"index is {number.type.name}{list(number.shape)}, expected one INT32")
+    indices = getattr(node.options, "branch_subgraph_indices", None)
+    if indices is None or not len(indices):
+        raise OperatorError("no branches, expected at least one")
+    branches = {f"branch {i}": callee(context, index) for i, index in enumerate(indices)}
+
+    def choose() -> int:
+        given = int(number.data.reshape(-1)[0])
+        return given if 0 <= given < len(branches) else len(branches) - 1
+
+    return prepare_branches(context, node, branches, choose)
+
+
+def prepare_branches(
+    context: OpContext, node: Node, branches: Mapping[str, Callee], choose: Callable[[], int]
+) -> Eval:
+    """Return the eval that runs one of *branches*, by name, on all inputs of *node* but the first.
+
+    The outputs are dynamic if a branch is, or if the branches return different shapes.
+    """
     inputs = [input_tensor(context, node, i) for i in range(1, len(node.inputs))]
     outputs = node_outputs(context, node)
-    branches = []
-    for option in ("else_subgraph_index", "then_subgraph_index"):
-        branch = callee(context, node, option)
-        branch.check_counts(len(inputs), len(outputs), option.split("_")[0])
+    for name, branch in branches.items():
+        branch.check_counts(len(inputs), len(outputs), name)
         branch.take_shapes([tensor.shape for tensor in inputs])
-        branches.append(branch)
-    otherwise, then = branches
-    same = [t.shape for t in then.outputs] == [t.shape for t in otherwise.outputs]
-    dynamic = then.is_dynamic or otherwise.is_dynamic or not same
-    size_outputs_like(context, outputs, then.outputs, dynamic)
+    callees = list(branches.values())
+    shapes = [[tensor.shape for tensor in branch.outputs] for branch in callees]
+    differ = any(shape != shapes[-1] for shape in shapes)
+    dynamic = differ or any(branch.is_dynamic for branch in callees)
+    size_outputs_like(context, outputs, callees[-1].outputs, dynamic)
 
     def run() -> None:
-        branch = branches[bool(condition.data.reshape(-1)[0])]
+        branch = callees[choose()]
         branch.take([Value.of(tensor) for tensor in inputs])
         give_back(context, outputs, branch.invoke())
 
@@ -82,8 +125,8 @@ def prepare_while(context: OpContext, node: Node) -> Eval:
     """
     inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
     outputs = node_outputs(context, node)
-    condition = callee(context, node, "cond_subgraph_index")
-    body = callee(context, node, "body_subgraph_index")
+    condition = callee(context, getattr(node.options, "cond_subgraph_index", -1))
+    body = callee(context, getattr(node.options, "body_subgraph_index", -1))
     condition.check_counts(len(inputs), 1, "condition")
     body.check_counts(len(inputs), len(inputs), "body")
     shapes = [tensor.shape for tensor in inputs]
@@ -130,7 +173,7 @@ def prepare_call_once(context: OpContext, node: Node) -> Eval:
         tflite/kernels/call_once.cc.
     """
     index = int(getattr(node.options, "init_subgraph_index", -1))
-    initializer = Callee(context.subgraph(index))
+    initializer = callee(context, index)
     initializer.check_counts(0, 0, "initializer")
     done: tuple[Any, ...] = ("call_once", index)
 

@@ -10,10 +10,10 @@ from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.cpp_heap import largest
 from delegraph.kernels.non_max_suppression import descending, suppressed
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_rank, size_outputs
-from delegraph.kernels.partial_sort import largest
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType

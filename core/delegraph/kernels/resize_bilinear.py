@@ -84,7 +84,9 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
     n, h, _, c = x.shape
     share_x = np.repeat(columns.share, c)  # [W * C]
     keep_x = 1 - share_x
-    mixes = list(zip(rows.low.tolist(), rows.high.tolist(), rows.share, 1 - rows.share, strict=True))
+    mixes = list(
+        zip(rows.low.tolist(), rows.high.tolist(), rows.share, 1 - rows.share, strict=True)
+    )
 
     def resize() -> None:
         mixed = x.data.take(columns.low, 2).reshape(n, h, len(share_x))

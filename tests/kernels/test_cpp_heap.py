@@ -1,9 +1,9 @@
-"""The order of equal elements after ``std::partial_sort``."""
+"""The heap that orders equal elements as libstdc++ does."""
 
 import numpy as np
 import pytest
 
-from delegraph.kernels.partial_sort import largest
+from delegraph.kernels.cpp_heap import largest, pop, push
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -24,3 +24,12 @@ def test_one_of_equals_is_the_first():
 )
 def test_equal_values_are_as_libstdcxx_leaves_them(values, count, order):
     assert largest(values, count) == order
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_popping_gives_the_highest_first(seed):
+    values = np.random.default_rng(seed).permutation(20).tolist()
+    heap: list[int] = []
+    for value in values:
+        push(heap, value, int.__lt__)
+    assert [pop(heap, int.__lt__) for _ in values] == sorted(values, reverse=True)

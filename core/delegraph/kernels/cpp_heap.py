@@ -1,0 +1,77 @@
+"""A binary heap that orders equal elements as C++'s standard library does.
+
+The official kernels sort with ``std::partial_sort`` and ``std::priority_queue`` in places where a
+tie shows in the output. Which of equal elements comes first is no rule there but a consequence of
+the heap inside, so these functions move elements exactly as libstdc++ does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+Order = Callable[[T, T], bool]
+"""Whether its first argument must lie below its second one in the heap."""
+
+
+def largest(values: Sequence[float], count: int) -> list[int]:
+    """Return the positions of the *count* largest of *values*, as ``std::partial_sort`` does.
+
+    Args:
+        values: at least *count* numbers.
+        count: at least 1.
+
+    >>> largest([0.0, 0.0, 0.0, 0.0], 4)
+    [1, 3, 0, 2]
+    """
+
+    def below(a: int, b: int) -> bool:
+        return values[a] > values[b]
+
+    heap = list(range(count))
+    for parent in range((count - 2) // 2, -1, -1):
+        sink(heap, parent, count, heap[parent], below)
+    for candidate in range(count, len(values)):
+        if values[candidate] > values[heap[0]]:
+            sink(heap, 0, count, candidate, below)
+    for end in range(count - 1, 0, -1):
+        last = heap[end]
+        heap[end] = heap[0]
+        sink(heap, 0, end, last, below)
+    return heap
+
+
+def push(heap: list[T], item: T, below: Order[T]) -> None:
+    """Add *item*, as ``std::push_heap`` does."""
+    heap.append(item)
+    _rise(heap, len(heap) - 1, 0, item, below)
+
+
+def pop(heap: list[T], below: Order[T]) -> T:
+    """Remove and return the top, as ``std::pop_heap`` does; the heap is not empty."""
+    top, last = heap[0], heap.pop()
+    if heap:
+        sink(heap, 0, len(heap), last, below)
+    return top
+
+
+def sink(heap: list[T], hole: int, size: int, item: T, below: Order[T]) -> None:
+    """Put *item* into the heap under *hole*: down along the higher children, then up again."""
+    top, child = hole, 2 * hole + 2
+    while child < size:
+        if below(heap[child], heap[child - 1]):
+            child -= 1
+        heap[hole] = heap[child]
+        hole, child = child, 2 * child + 2
+    if child == size:  # a last child without a sibling
+        heap[hole] = heap[child - 1]
+        hole = child - 1
+    _rise(heap, hole, top, item, below)
+
+
+def _rise(heap: list[T], hole: int, top: int, item: T, below: Order[T]) -> None:
+    while hole > top and below(heap[(hole - 1) // 2], item):
+        heap[hole] = heap[(hole - 1) // 2]
+        hole = (hole - 1) // 2
+    heap[hole] = item

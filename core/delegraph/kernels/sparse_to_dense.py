@@ -1,0 +1,45 @@
+"""SPARSE_TO_DENSE."""
+
+from __future__ import annotations
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.gather import row_numbers
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("SPARSE_TO_DENSE", versions=(1, 3))
+def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SPARSE_TO_DENSE: values at index tuples, a default elsewhere.
+
+    Inputs: indices ``[]``, ``[N]`` or ``[N, rank]``; the output's shape; values ``[]`` or ``[N]``;
+    the default. A later value replaces an earlier one at the same place.
+
+    Source:
+        tflite/kernels/sparse_to_dense.cc. An index outside is an error here.
+    """
+    indices, shape_input, values, default = (input_tensor(context, node, i) for i in range(4))
+    y = output_tensor(context, node)
+    check_type(y, values)
+    check_type(default, values, "default value")
+    rank = element_count(shape_input.shape)
+    depth = indices.shape[1] if len(indices.shape) == 2 else 1
+    count = indices.shape[0] if indices.shape else 1
+    fits = depth == rank and values.shape in ((), (count,)) and len(indices.shape) < 3
+    if not fits or element_count(default.shape) != 1:
+        raise OperatorError(
+            f"indices {list(indices.shape)} and values {list(values.shape)} do not fit rank {rank}"
+        )
+
+    def plan() -> tuple[Shape, Eval]:
+        shape = integers(shape_input)
+
+        def place() -> None:
+            rows = row_numbers(indices.data.reshape(count, depth), shape)
+            y.data.fill(default.data.reshape(-1)[0])
+            y.data.reshape(-1)[rows] = values.data
+
+        return shape, place
+
+    return size_output(context, y, plan, shape_inputs=(shape_input,))

@@ -1,0 +1,86 @@
+"""UNSORTED_SEGMENT_SUM, _PROD, _MAX and _MIN."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@kernel("UNSORTED_SEGMENT_SUM")
+def prepare_sum(context: OpContext, node: Node) -> Eval:
+    """Return the eval of UNSORTED_SEGMENT_SUM; see :func:`_prepare`."""
+    return _prepare(context, node, np.add)
+
+
+@kernel("UNSORTED_SEGMENT_PROD")
+def prepare_prod(context: OpContext, node: Node) -> Eval:
+    """Return the eval of UNSORTED_SEGMENT_PROD; see :func:`_prepare`."""
+    return _prepare(context, node, np.multiply)
+
+
+@kernel("UNSORTED_SEGMENT_MAX")
+def prepare_max(context: OpContext, node: Node) -> Eval:
+    """Return the eval of UNSORTED_SEGMENT_MAX; see :func:`_prepare`."""
+    return _prepare(context, node, np.maximum)
+
+
+@kernel("UNSORTED_SEGMENT_MIN")
+def prepare_min(context: OpContext, node: Node) -> Eval:
+    """Return the eval of UNSORTED_SEGMENT_MIN; see :func:`_prepare`."""
+    return _prepare(context, node, np.minimum)
+
+
+def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
+    """Return the eval that joins the parts of input 0 with one segment id, input 1.
+
+    Input 2 is the number of segments. Negative ids are left out; a segment without parts holds the
+    neutral element.
+
+    Source:
+        tflite/kernels/unsorted_segment.cc.
+    """
+    x, ids_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    count_input, y = input_tensor(context, node, 2), output_tensor(context, node)
+    check_type(y, x)
+    if x.type not in (TensorType.INT32, TensorType.FLOAT32):
+        raise OperatorError(f"input is {x.type.name}, expected INT32 or FLOAT32")
+    rank = len(ids_input.shape)
+    if x.shape[:rank] != ids_input.shape or element_count(count_input.shape) != 1:
+        raise OperatorError(
+            f"ids {list(ids_input.shape)} are no prefix of the input {list(x.shape)}, or the "
+            f"number of segments {list(count_input.shape)} is not one element"
+        )
+    neutral = _neutral(join, y.type)
+
+    def plan() -> tuple[Shape, Eval]:
+        count, highest = integers(count_input)[0], max(integers(ids_input), default=-1)
+        if count < 0 or highest >= count:
+            raise OperatorError(f"segment id {highest} for {count} segments")
+        shape = (count, *x.shape[rank:])
+
+        def reduce() -> None:
+            ids = ids_input.data.reshape(-1)
+            parts = x.data.reshape(len(ids), element_count(shape[1:]))
+            kept = ids >= 0
+            y.data.fill(neutral)
+            join.at(y.data.reshape(count, parts.shape[1]), ids[kept], parts[kept])
+
+        return shape, reduce
+
+    return size_output(context, y, plan, shape_inputs=(ids_input, count_input))
+
+
+def _neutral(join: np.ufunc, type_: TensorType) -> float:
+    """Return what a segment holds before its first part."""
+    if join is np.add or join is np.multiply:
+        return float(join is np.multiply)
+    limits = (INT32_MIN, INT32_MAX) if type_ is TensorType.INT32 else (-FLOAT32_MAX, FLOAT32_MAX)
+    return limits[join is np.minimum]
