@@ -156,8 +156,8 @@ def _between(
 def _float_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
     """Return the eval of float32 DIV: a division by zero gives the largest finite number."""
     low, high = float_activation_range(activation)
-    limits = np.finfo(np.float32)
-    return _between(np.divide, a, b, y, max(low, limits.min), min(high, limits.max))
+    largest = float(np.finfo(np.float32).max)
+    return _between(np.divide, a, b, y, max(low, -largest), min(high, largest))
 
 
 def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:

@@ -132,7 +132,7 @@ def inner_loop(a: Sequence[int], b: Sequence[int]) -> InnerLoop | None:
 
     >>> inner_loop((2, 3, 4), (3, 4))
     InnerLoop(length=12, repeats_scalar=False)
-    >>> inner_loop((2, 3, 4), (3, 1))
+    >>> inner_loop((2, 3, 4), (2, 3, 1))
     InnerLoop(length=4, repeats_scalar=True)
 
     Source:

@@ -1,0 +1,82 @@
+"""RELU and its kin, LEAKY_RELU, ELU, HARD_SWISH, LOGISTIC, TANH and GELU."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import tensor
+from quantized_pairs import LIMITS, every_value, random_floats
+
+from delegraph.schema.options import GeluOptions, LeakyReluOptions
+
+LEAKY = [LeakyReluOptions(alpha=alpha) for alpha in (0.2, 1.5, -0.3)]
+GELU = [GeluOptions(approximate=approximate) for approximate in (False, True)]
+RELUS = ["RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"]
+CASES = [(op, None) for op in (*RELUS, "ELU", "HARD_SWISH", "LOGISTIC", "TANH")]
+CASES += [("LEAKY_RELU", options) for options in LEAKY] + [("GELU", options) for options in GELU]
+TYPES = {
+    "ELU": ["INT8"],
+    "RELU": ["UINT8", "INT8", "INT16"],
+    "RELU6": ["UINT8", "INT8", "INT16"],
+    "LEAKY_RELU": ["UINT8", "INT8", "INT16"],
+    "GELU": ["UINT8", "INT8", "INT16"],
+}
+QUANTIZED = [
+    (op, options, type) for op, options in CASES for type in TYPES.get(op, ["UINT8", "INT8"])
+]
+SCALES = [(0.1, 0.1), (0.05, 0.09), (0.0321, 0.5), (0.4, 0.011), (0.0235, 0.0039)]
+
+
+@pytest.mark.parametrize(("op", "options"), CASES, ids=str)
+def test_floats(op, options):
+    x = np.concatenate([random_floats(1, (3000,)), np.float32([0, -0.0, 100, -100, 1e-30])])
+    assert_agrees(op, [fed(x)], ["FLOAT32"], options, tolerance=2e-6)
+
+
+@pytest.mark.parametrize("scales", SCALES, ids=str)
+@pytest.mark.parametrize(("op", "options", "type"), QUANTIZED, ids=str)
+def test_every_quantized_value_is_exact(op, options, type, scales):
+    x = every_value(type)
+    low, _ = LIMITS[type]
+    fraction = 0.01 if type == "INT16" else 1.0
+    zero_points = (0, 0) if type == "INT16" else (low + 100, low + 137)
+    scale, zero_point = scales[1] * fraction, zero_points[1]
+    if op == "LOGISTIC":
+        scale, zero_point = 1 / 256, low
+    inputs = [fed(x, scale=scales[0] * fraction, zero_point=zero_points[0])]
+    output = [tensor(x.shape, type, scale=scale, zero_point=zero_point)]
+    assert_agrees(op, inputs, output, options)
+
+
+INT16_SCALES = [2.0**e for e in range(-15, -7)] + [1e-5, 3e-4, 0.003, 0.1]
+
+
+@pytest.mark.parametrize("scale", INT16_SCALES)
+@pytest.mark.parametrize("op", ["LOGISTIC", "TANH"])
+def test_every_int16_is_exact(op, scale):
+    x = every_value("INT16")
+    output = [tensor(x.shape, "INT16", scale=2.0**-15)]
+    assert_agrees(op, [fed(x, scale=scale)], output, version=3)
+
+
+@pytest.mark.parametrize("op", ["LOGISTIC", "TANH"])
+def test_an_int16_output_of_another_scale_is_refused(op):
+    inputs = [fed(np.int16([1]), scale=0.1)]
+    output = [tensor((1,), "INT16", scale=0.01)]
+    assert_both_refuse(op, inputs, output, match="expected 1/32768", version=3)
+
+
+def test_logistic_into_another_scale_is_refused():
+    inputs = [fed(np.int8([1]), scale=0.1)]
+    output = [tensor((1,), "INT8", scale=0.01)]
+    assert_both_refuse("LOGISTIC", inputs, output, match="expected 1/256", version=2)
+
+
+def test_hard_swish_into_a_tiny_scale_is_refused():
+    inputs = [fed(np.int8([1]), scale=1.0)]
+    output = [tensor((1,), "INT8", scale=0.001)]
+    assert_both_refuse("HARD_SWISH", inputs, output, match=r"below 1/128 of input scale 1\.0")
+
+
+@pytest.mark.parametrize(("op", "options"), CASES, ids=str)
+def test_int32_is_refused(op, options):
+    assert_both_refuse(op, [fed(np.int32([1]))], ["INT32"], options, match="has type INT32")

@@ -1,0 +1,42 @@
+"""ARG_MAX and ARG_MIN."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant
+
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import ArgMaxOptions, ArgMinOptions
+
+OPTIONS = {"ARG_MAX": ArgMaxOptions, "ARG_MIN": ArgMinOptions}
+X = np.random.default_rng(1).integers(0, 5, (3, 4, 21))
+
+
+@pytest.mark.parametrize("result", ["INT32", "INT64"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int8", "int32", "bool"])
+@pytest.mark.parametrize("op", ["ARG_MAX", "ARG_MIN"])
+def test_the_first_of_equal_elements_wins(op, dtype, axis, result):
+    inputs = [fed(X.astype(dtype)), constant(np.int32(axis))]
+    assert_agrees(op, inputs, [result], OPTIONS[op](output_type=TensorType[result]))
+
+
+def test_the_axis_may_come_while_invoking():
+    options = ArgMaxOptions(output_type=TensorType.INT32)
+    inputs = [fed(X.astype(np.float32)), fed(np.int64([1]))]
+    (y,) = assert_agrees("ARG_MAX", inputs, ["INT32"], options)
+    assert y.shape == (3, 21)
+
+
+@pytest.mark.parametrize(
+    ("x", "axis", "match"),
+    [
+        (np.ones((2, 3), np.float32), np.int32(2), "axis 2 is outside"),
+        (np.ones((2, 3), np.float32), np.int32([0, 1]), "one element in the second"),
+        (np.ones((2, 3), np.int64), np.int32(0), "has type INT64"),
+    ],
+    ids=["outside", "two axes", "int64"],
+)
+def test_bad_nodes_are_refused(x, axis, match):
+    options = ArgMaxOptions(output_type=TensorType.INT32)
+    assert_both_refuse("ARG_MAX", [fed(x), constant(axis)], ["INT32"], options, match=match)

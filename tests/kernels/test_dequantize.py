@@ -1,0 +1,43 @@
+"""DEQUANTIZE."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant
+from quantized_pairs import every_value, random_integers
+
+
+@pytest.mark.parametrize(("scale", "zero_point"), [(0.1, 3), (0.0123, 0), (0.5, 100)])
+@pytest.mark.parametrize("type", ["UINT8", "INT8", "INT16"])
+def test_every_integer(type, scale, zero_point):
+    zero_point = 0 if type == "INT16" else zero_point
+    inputs = [fed(every_value(type), scale=scale, zero_point=zero_point)]
+    assert_agrees("DEQUANTIZE", inputs, ["FLOAT32"], version=2)
+
+
+@pytest.mark.parametrize("type", ["INT8", "UINT8", "INT4", "UINT4", "INT2"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_constants_with_a_scale_a_channel(type, axis):
+    x = random_integers(1, "INT8", (3, 5, 4))
+    limits = {"INT4": (-8, 7), "UINT4": (0, 15), "INT2": (-2, 1), "UINT8": (0, 127)}
+    x = x.clip(*limits.get(type, (-128, 127)))
+    scales = np.linspace(0.01, 0.1, x.shape[axis])
+    zeros = np.arange(x.shape[axis]) if type == "INT8" else 0
+    values = x.astype(np.uint8) if type in ("UINT8", "UINT4") else x
+    inputs = [constant(values, type, scale=scales, zero_point=zeros, axis=axis)]
+    assert_agrees("DEQUANTIZE", inputs, ["FLOAT32"], version=6)
+
+
+def test_float16_is_widened():
+    x = np.float16([0.1, -3, 65504, np.inf])
+    (y,) = assert_agrees("DEQUANTIZE", [fed(x)], ["FLOAT32"], version=3)
+    np.testing.assert_array_equal(y, x.astype(np.float32))
+
+
+def test_int16_zero_points_are_refused():
+    inputs = [fed(np.int16([1]), scale=0.1, zero_point=2)]
+    assert_both_refuse("DEQUANTIZE", inputs, ["FLOAT32"], match="expected 0", version=3)
+
+
+def test_other_types_are_refused():
+    assert_both_refuse("DEQUANTIZE", [fed(np.int64([1]))], ["FLOAT32"], match="has type INT64")

@@ -1,0 +1,24 @@
+"""FAKE_QUANT."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from quantized_pairs import random_floats
+
+from delegraph.schema.options import FakeQuantOptions
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bits"), [(-1.0, 1.0, 8), (0.0, 6.0, 4), (-10.0, 0.0, 16), (-3.0, 5.0, 2)]
+)
+def test_values_fall_on_steps(low, high, bits):
+    options = FakeQuantOptions(min=low, max=high, num_bits=bits)
+    x = random_floats(1, (1000,))
+    (y,) = assert_agrees("FAKE_QUANT", [fed(x)], ["FLOAT32"], options, tolerance=1e-6)
+    assert len(np.unique(y)) <= 2**bits
+
+
+def test_narrow_ranges_are_refused():
+    options = FakeQuantOptions(min=-1.0, max=1.0, num_bits=8, narrow_range=True)
+    inputs = [fed(np.float32([1]))]
+    assert_both_refuse("FAKE_QUANT", inputs, ["FLOAT32"], options, match="narrow_range", version=2)

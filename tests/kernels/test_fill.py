@@ -1,0 +1,50 @@
+"""FILL, ZEROS_LIKE and BROADCAST_TO."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant
+
+DIMS = [fed(np.int32([2, 3])), constant(np.int32([2, 3])), fed(np.int64([2, 3]))]
+
+
+@pytest.mark.parametrize("dims", DIMS, ids=["fed", "constant", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "int16", "int8", "bool"])
+def test_fill_repeats_the_value(dtype, dims):
+    value = np.array(3).astype(dtype)
+    (y,) = assert_agrees("FILL", [dims, fed(value)], [dtype.upper()])
+    np.testing.assert_array_equal(y, np.full((2, 3), value))
+
+
+@pytest.mark.parametrize(
+    ("dims", "value", "match"),
+    [
+        (np.int32([2]), np.float32([1]), "a vector and a scalar"),
+        (np.int32(2), np.float32(1), "a vector and a scalar"),
+        (np.int32([-2]), np.float32(1), "expected none below 0"),
+    ],
+    ids=["value", "dimensions", "negative"],
+)
+def test_fill_refuses(dims, value, match):
+    assert_both_refuse("FILL", [fed(dims), fed(value)], ["FLOAT32"], match=match)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_zeros_like(dtype):
+    (y,) = assert_agrees("ZEROS_LIKE", [fed(np.ones((2, 3), dtype))], [dtype.upper()])
+    assert not y.any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int16", "uint8", "bool"])
+@pytest.mark.parametrize("make", [fed, constant], ids=["fed", "constant"])
+def test_broadcast_to_repeats(dtype, make):
+    x = np.arange(3).reshape(3, 1).astype(dtype)
+    dims = make(np.int32([2, 3, 4]))
+    (y,) = assert_agrees("BROADCAST_TO", [fed(x), dims], [dtype.upper()], version=2)
+    np.testing.assert_array_equal(y, np.broadcast_to(x, (2, 3, 4)))
+
+
+def test_broadcast_to_refuses_another_length():
+    inputs = [fed(np.ones((3, 2), np.float32)), fed(np.int32([2, 3, 4]))]
+    match = "does not broadcast|do not broadcast"
+    assert_both_refuse("BROADCAST_TO", inputs, ["FLOAT32"], match=match, version=2)

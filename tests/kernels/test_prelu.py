@@ -1,0 +1,28 @@
+"""PRELU."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import tensor
+from quantized_pairs import every_pair, random_floats
+
+
+@pytest.mark.parametrize("shape", [(6,), (1, 6), (4, 5, 6), (5, 1)], ids=str)
+def test_negative_floats_are_scaled_by_alpha(shape):
+    x, alpha = random_floats(1, (4, 5, 6)), random_floats(2, shape)
+    (y,) = assert_agrees("PRELU", [fed(x), fed(alpha)], ["FLOAT32"], tolerance=1e-6)
+    np.testing.assert_array_equal(y, np.where(x >= 0, x, x * alpha))
+
+
+@pytest.mark.parametrize("scales", [(0.1, 0.1, 0.1), (0.05, 0.02, 0.09), (0.1, 0.01, 0.03)])
+@pytest.mark.parametrize("type", ["UINT8", "INT8"])
+def test_every_8_bit_pair_is_exact(type, scales):
+    x, alpha = every_pair(type)
+    inputs = [fed(x, scale=scales[0], zero_point=10), fed(alpha, scale=scales[1], zero_point=20)]
+    output = [tensor(x.shape, type, scale=scales[2], zero_point=30)]
+    assert_agrees("PRELU", inputs, output)
+
+
+def test_an_alpha_larger_than_the_input_is_refused():
+    inputs = [fed(np.ones((1, 6), np.float32)), fed(np.ones((4, 6), np.float32))]
+    assert_both_refuse("PRELU", inputs, ["FLOAT32"], match="does not broadcast to")

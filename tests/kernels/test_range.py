@@ -1,0 +1,28 @@
+"""RANGE."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant
+
+CASES = [(0, 10, 3), (10, 0, -3), (-3, 7, 2), (1, 2, 1)]
+
+
+@pytest.mark.parametrize("make", [fed, constant], ids=["fed", "constant"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_steps_stop_before_the_limit(dtype, case, make):
+    inputs = [make(np.array(value, dtype)) for value in case]
+    (y,) = assert_agrees("RANGE", inputs, [dtype.upper()])
+    np.testing.assert_array_equal(y, np.arange(*case))
+
+
+def test_fractions_of_one():
+    inputs = [fed(np.float32(value)) for value in (0, 1, 0.1)]
+    assert_agrees("RANGE", inputs, ["FLOAT32"], tolerance=1e-6)
+
+
+@pytest.mark.parametrize("case", [(0, 10, -1), (0, 10, 0), (10, 0, 1)], ids=str)
+def test_what_never_ends_is_refused(case):
+    inputs = [fed(np.int32(value)) for value in case]
+    assert_both_refuse("RANGE", inputs, ["INT32"], match="never ends")

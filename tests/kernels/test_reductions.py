@@ -1,0 +1,98 @@
+"""SUM, MEAN, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL."""
+
+import numpy as np
+import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant, tensor
+from quantized_pairs import random_floats, random_integers
+
+from delegraph.schema.options import ReducerOptions
+
+OPS = ["SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"]
+CASES = [
+    ((2, 3, 4, 5), (1, 2)),
+    ((2, 3, 4, 5), (-1,)),
+    ((2, 3, 4, 5), (0, 3)),
+    ((7,), (0,)),
+    ((3, 50), (0, 1)),
+    ((3, 4, 5), (0, 0, -1)),
+]
+SCALES = {"SUM": (0.02, 0.3), "MEAN": (0.1, 0.037), "REDUCE_PROD": (0.02, 0.02)}
+
+
+@pytest.mark.parametrize("keep_dims", [False, True])
+@pytest.mark.parametrize(("shape", "axes"), CASES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+@pytest.mark.parametrize("op", OPS)
+def test_plain_types(op, dtype, shape, axes, keep_dims):
+    x = random_floats(1, shape, 3).astype(dtype)
+    inputs = [fed(x), constant(np.int32(axes))]
+    options = ReducerOptions(keep_dims=keep_dims)
+    assert_agrees(op, inputs, [dtype.upper()], options, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_axes_may_come_while_invoking(op):
+    inputs = [fed(random_floats(2, (3, 4, 5))), fed(np.int32([2, 0]))]
+    (y,) = assert_agrees(op, inputs, ["FLOAT32"], ReducerOptions(), tolerance=1e-5)
+    assert y.shape == (4,)
+
+
+def quantized(op, type, x, axes, keep_dims, scales, zero_points):
+    output = [tensor((), type, scale=scales[1], zero_point=zero_points[1])]
+    inputs = [fed(x, scale=scales[0], zero_point=zero_points[0]), constant(np.int32(axes))]
+    assert_agrees(op, inputs, output, ReducerOptions(keep_dims=keep_dims), version=2)
+
+
+@pytest.mark.parametrize("keep_dims", [False, True])
+@pytest.mark.parametrize(("shape", "axes"), CASES, ids=str)
+@pytest.mark.parametrize("type", ["UINT8", "INT8", "INT16"])
+@pytest.mark.parametrize("op", OPS)
+def test_quantized_types_are_exact(op, type, shape, axes, keep_dims):
+    if (op, type) == ("REDUCE_PROD", "UINT8"):
+        pytest.skip("REDUCE_PROD has no quantized uint8")
+    scales = SCALES.get(op, (0.1, 0.1))
+    zero_points = (0, 0) if type == "INT16" else (60, 60 if "M" in op[7:] else 71)
+    x = random_integers(3, type, shape)
+    quantized(op, type, x, axes, keep_dims, scales, zero_points)
+
+
+@pytest.mark.parametrize("keep_dims", [False, True])
+@pytest.mark.parametrize("channels", [1, 15, 16, 37])
+@pytest.mark.parametrize("size", [(1, 1), (3, 5), (7, 7), (11, 4)], ids=str)
+@pytest.mark.parametrize("type", ["UINT8", "INT8"])
+def test_spatial_means_are_exact(type, size, channels, keep_dims):
+    x = random_integers(4, type, (2, *size, channels))
+    for scales, zero_points in (((0.1, 0.037), (30, 50)), ((0.013, 0.09), (127, 0))):
+        quantized("MEAN", type, x, (2, 1), keep_dims, scales, zero_points)
+
+
+@pytest.mark.parametrize(("op", "function"), [("REDUCE_ANY", np.any), ("REDUCE_ALL", np.all)])
+def test_bools(op, function):
+    x = random_integers(5, "INT8", (3, 4, 2)) > 60
+    inputs = [fed(x), constant(np.int32([1, -1]))]
+    (y,) = assert_agrees(op, inputs, ["BOOL"], ReducerOptions())
+    np.testing.assert_array_equal(y, function(x, axis=(1, 2)))
+
+
+def test_an_axis_outside_is_refused():
+    inputs = [fed(np.ones((3, 4), np.float32)), constant(np.int32([2]))]
+    assert_both_refuse("SUM", inputs, ["FLOAT32"], ReducerOptions(), match="axis 2 is outside")
+
+
+def test_extremes_refuse_another_quantization():
+    inputs = [fed(np.ones((3, 4), np.int8), scale=0.1), constant(np.int32([1]))]
+    output = [tensor((3,), "INT8", scale=0.2)]
+    options = ReducerOptions()
+    assert_both_refuse("REDUCE_MAX", inputs, output, options, match="expected the same", version=2)
+
+
+def test_int16_zero_points_are_refused():
+    inputs = [fed(np.ones((3, 4), np.int16), scale=0.1, zero_point=1), constant(np.int32([1]))]
+    output = [tensor((3,), "INT16", scale=0.1)]
+    assert_both_refuse("MEAN", inputs, output, ReducerOptions(), match="expected 0", version=3)
+
+
+def test_numbers_have_no_any():
+    inputs = [fed(np.int32([1])), constant(np.int32([0]))]
+    assert_both_refuse("REDUCE_ANY", inputs, ["INT32"], ReducerOptions(), match="has type INT32")
