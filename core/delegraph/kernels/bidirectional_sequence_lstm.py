@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import IntEnum
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option, require_counts, require_type
+from delegraph.kernels.checks import option, require_counts, require_rank, require_type
 from delegraph.kernels.lstm_cell import FloatLstmCell, LstmOptions
 from delegraph.kernels.lstm_tensors import LstmTensors, lstm_tensors
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import Pass, bidirectional_eval, require_rank
+from delegraph.kernels.recurrent import Pass, bidirectional_eval
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, optional_input
 from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import TensorType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from delegraph.errors import OperatorError
@@ -46,6 +46,30 @@ def require_same_type(a: Tensor, b: Tensor) -> None:
         raise OperatorError(
             f"tensors {a.name!r} and {b.name!r} have types {a.type.name} and {b.type.name}, "
             "expected the same"
+        )
+
+
+def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
+    """Check a tensor's shape.
+
+    Raises:
+        OperatorError: it has another shape.
+    """
+    if tensor.shape != tuple(shape):
+        raise OperatorError(
+            f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected {list(shape)}"
+        )
+
+
+def require_rank(tensor: Tensor, rank: int) -> None:
+    """Check a tensor's number of dimensions.
+
+    Raises:
+        OperatorError: it has another number.
+    """
+    if len(tensor.shape) != rank:
+        raise OperatorError(
+            f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected {rank} dimensions"
         )
 
 

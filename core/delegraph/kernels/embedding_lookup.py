@@ -14,12 +14,13 @@ from delegraph.graph.dtypes import unpack
 from delegraph.kernels.checks import (
     option,
     require_counts,
+    require_rank,
     require_same_type,
+    require_shape,
     require_type,
     require_zero_points,
 )
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import require_rank, require_shape
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import CombinerType, TensorType

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_counts, require_same_type, require_type
+from delegraph.kernels.checks import require_counts, require_rank, require_same_type, require_type
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import require_rank
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 

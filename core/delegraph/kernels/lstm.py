@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option, require_type
+from delegraph.kernels.checks import option, require_rank, require_type
 from delegraph.kernels.lstm_basic import prepare_basic
 from delegraph.kernels.lstm_cell import FloatLstmCell, LstmOptions
 from delegraph.kernels.lstm_integer_cell import IntegerLstmCell
 from delegraph.kernels.lstm_tensors import LstmInput, LstmTensors, lstm_tensors
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import (
-    Cell,
-    Direction,
-    require_rank,
-    sequence_eval,
-)
+from delegraph.kernels.recurrent import Cell, Direction, sequence_eval
 from delegraph.kernels.registration import (
     Eval,
     Node,

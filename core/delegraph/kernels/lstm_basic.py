@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_counts
+from delegraph.kernels.checks import require_counts, require_rank, require_shape
 from delegraph.kernels.fixed_point import (
     multiply_by_quantized_multiplier_gemm,
     quantize_multiplier,
@@ -18,7 +18,6 @@ from delegraph.kernels.fixed_point import (
 from delegraph.kernels.gemmlowp import high_mul, logistic_table, tanh_table
 from delegraph.kernels.lstm_cell import sigmoid
 from delegraph.kernels.lstm_integer_cell import power_of_two
-from delegraph.kernels.recurrent import require_rank, require_shape
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.recurrent import require_shape, variable_input
+from delegraph.kernels.checks import require_shape, require_type
+from delegraph.kernels.recurrent import variable_input
 from delegraph.kernels.registration import Node, OpContext, input_tensor, optional_input
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.checks import require_counts, require_rank, require_type
 from delegraph.kernels.flexbuffer_options import flexbuffer_options, integer_option
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import require_rank
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import TensorType

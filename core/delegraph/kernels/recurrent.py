@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option
+from delegraph.kernels.checks import option, require_shape
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 
@@ -153,30 +153,6 @@ def variable_input(context: OpContext, node: Node, i: int) -> Tensor:
     if not tensor.is_variable:
         raise OperatorError(f"state {tensor.name!r} (input {i}) is not a variable tensor")
     return tensor
-
-
-def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Check a tensor's shape.
-
-    Raises:
-        OperatorError: it has another shape.
-    """
-    if tensor.shape != tuple(shape):
-        raise OperatorError(
-            f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected {list(shape)}"
-        )
-
-
-def require_rank(tensor: Tensor, rank: int) -> None:
-    """Check a tensor's number of dimensions.
-
-    Raises:
-        OperatorError: it has another number.
-    """
-    if len(tensor.shape) != rank:
-        raise OperatorError(
-            f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected {rank} dimensions"
-        )
 
 
 def _time_first(array: Array, time_major: bool) -> Array:

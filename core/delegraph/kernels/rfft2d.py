@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.checks import adopt_type, require_counts, require_shape, require_type
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import require_shape
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -29,7 +28,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     y = output_tensor(context, node)
     require_type(x, {TensorType.FLOAT32})
     require_type(length, {TensorType.INT32})
-    require_type(y, {TensorType.COMPLEX64})
+    adopt_type(y, TensorType.COMPLEX64)
     require_shape(length, (2,))
     if len(x.shape) < 2:
         raise OperatorError(f"input has shape {list(x.shape)}, expected 2 dimensions or more")

@@ -10,14 +10,19 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.activation import apply_activation
-from delegraph.kernels.checks import option, require_counts, require_same_type, require_type
+from delegraph.kernels.checks import (
+    option,
+    require_counts,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_type,
+)
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.recurrent import (
     Direction,
     Pass,
     bidirectional_eval,
-    require_rank,
-    require_shape,
     sequence_eval,
     variable_input,
 )

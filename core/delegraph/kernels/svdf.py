@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.activation import apply_activation
-from delegraph.kernels.checks import option, require_counts, require_type
-from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import (
+from delegraph.kernels.checks import (
+    option,
+    require_counts,
     require_rank,
     require_shape,
-    variable_input,
+    require_type,
 )
+from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.recurrent import variable_input
 from delegraph.kernels.recurrent_weights import (
     IntegerMatrix,
     Matrix,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from delegraph.kernels.checks import option
+from delegraph.kernels.checks import option, require_rank
 from delegraph.kernels.lstm import prepare_layer
 from delegraph.kernels.lstm_tensors import LstmInput
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.recurrent import require_rank
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor
 
 
