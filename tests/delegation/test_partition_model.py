@@ -24,8 +24,11 @@ from delegraph.schema.options import (
     CallOnceOptions,
     FullyConnectedOptions,
     GatherOptions,
+    StablehloConcatenateOptions,
     VarHandleOptions,
 )
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
 
 
 class Partitions(Delegate):
@@ -138,13 +141,42 @@ def test_inputs_are_what_is_not_constant_and_outputs_what_others_need() -> None:
     assert model.operators[0].options == AddOptions()
 
 
-def test_the_same_constant_is_stored_once() -> None:
-    content = middle_of_three()
-    record = [("ADD", "x c", "a", AddOptions()), ("ADD", "a c", "y", AddOptions())]
-    tensors = {"c": constant(np.arange(1000, dtype=np.float32)), "x": tensor((1000,))}
-    tensors |= {"a": tensor((1000,)), "y": tensor((1000,))}
-    content = graph_model(record, inputs="x", outputs="y", tensors=tensors)
-    assert len(only_partition(content)) < 6000
+def test_tensors_of_one_buffer_still_share_it() -> None:
+    nodes = [("ADD", "x c", "a", AddOptions()), ("ADD", "a d", "y", AddOptions())]
+    values = constant(np.arange(4, dtype=np.float32))
+    content = graph_model(nodes, inputs="x", outputs="y", tensors={"c": values, "d": values})
+    record = read_model(np.frombuffer(content, np.uint8))
+    graph = record.subgraphs[0]
+    tensors = [t.replace(buffer=min(t.buffer, 1)) for t in graph.tensors]
+    content = write_model(record.replace(subgraphs=(graph.replace(tensors=tuple(tensors)),)))
+    part = parse_model(only_partition(content)).subgraphs[0]
+    assert len({t.buffer for t in part.tensors if t.data is not None}) == 1
+
+
+def test_variables_stay_inside() -> None:
+    state = tensor((1, 2), is_variable=True)
+    x, y = tensor((1, 2)), tensor((1, 2))
+    part = parse_model(only_partition(one_op_model("Mine", [x, state], [y]))).subgraphs[0]
+    assert [part.tensors[i].name for i in part.inputs] == ["t0"]
+    assert [t.is_variable for t in part.tensors if t.name == "t1"] == [True]
+
+
+def test_intermediates_are_kept() -> None:
+    inner = tensor((2,), "INT16", scale=0.25, zero_point=3)
+    content = one_op_model("Mine", [tensor((2,))], [tensor((2,))], intermediates=[inner])
+    part = parse_model(only_partition(content)).subgraphs[0]
+    (kept,) = (part.tensors[i] for i in part.operators[0].intermediates)
+    assert kept.quantization is not None
+    assert (kept.quantization.scale, kept.quantization.zero_point) == (0.25, 3)
+
+
+def test_channels_keep_their_axis() -> None:
+    weight = constant(np.ones((1, 2, 3)), "INT8", scale=[1.0, 2.0, 4.0], zero_point=0, axis=2)
+    content = one_op_model("Mine", [tensor((2,)), weight], [tensor((2,))])
+    part = parse_model(only_partition(content)).subgraphs[0]
+    (quantization,) = (t.quantization for t in part.tensors if t.quantization is not None)
+    assert quantization.quantized_dimension == 2
+    assert quantization.scales.tolist() == [1.0, 2.0, 4.0]
 
 
 def test_quantization_versions_and_absent_inputs_are_kept() -> None:
@@ -252,14 +284,17 @@ def test_nodes_of_other_delegates_are_refused_by_name() -> None:
             interpreter.modify_graph_with_delegate(Partitions(0, 99))
 
 
-def test_nodes_are_those_of_the_context() -> None:
-    """The context is asked for each node, so a host may offer changed ones."""
-
+def test_options_of_the_second_union_are_kept() -> None:
     class Context:
+        """One node of an operator that Delegraph itself does not run."""
+
         tensors: tuple[()] = ()
 
         def get_node_and_registration(self, index: int) -> tuple[Node, Registration]:
-            return Node(index, (-1,), ()), Registration("NEG", lambda c, n: lambda: None)
+            code = BuiltinOperator.STABLEHLO_CONCATENATE
+            node = Node(index, (-1,), (), options=StablehloConcatenateOptions(dimension=1))
+            return node, Registration(code.name, lambda context, node: lambda: None, code)
 
     params = DelegateParams(None, (7,), (), (), Context())
-    assert parse_model(params.as_model()).subgraphs[0].operators[0].inputs == (-1,)
+    (operator,) = parse_model(params.as_model()).subgraphs[0].operators
+    assert operator.options == StablehloConcatenateOptions(dimension=1)

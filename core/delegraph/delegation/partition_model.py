@@ -172,7 +172,7 @@ def _require_independent(node: Node, registration: Registration) -> None:
         raise DelegateError(f"{where} is a delegate's own and has no place in a model")
     if isinstance(node.options, Table):
         for field in node.options.FIELDS:
-            if field.name.endswith("subgraph_index"):
+            if field.name.endswith(("subgraph_index", "subgraph_indices")):
                 raise DelegateError(f"{where} calls another subgraph; a partition has only one")
 
 
