@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, tensor
+from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
+from one_op import constant, delegraph_outputs, tensor
 
 from delegraph.kernels.resize import nearest_positions
 from delegraph.kernels.resize_bilinear import fixed_taps, float_taps
@@ -90,3 +90,11 @@ def test_taps_lie_inside(mode):
             for taps in (float_taps(old, new, *flags), fixed_taps(old, new, *flags)):
                 assert 0 <= taps.low.min() <= taps.high.max() < old
             assert nearest_positions(old, new, *flags).max() < old
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_side_beyond_what_float32_counts_is_refused(op):
+    inputs = [fed(np.zeros((1, 2, 2, 1), np.float32)), constant(np.array([1, 2**24 + 1], np.int32))]
+    model, arrays = model_and_arrays(op, inputs, ["FLOAT32"], OPS[op]())
+    with pytest.raises(RuntimeError, match="beyond 16777216 a side"):
+        delegraph_outputs(model, arrays)

@@ -38,3 +38,10 @@ def test_reading_into_another_size_is_refused():
     model = variable_model((2, 2), "ASSIGN_VARIABLE", "READ_VARIABLE")
     with pytest.raises(RuntimeError, match=r"variable is \[2, 3\], expected \[2, 2\]"):
         delegraph_outputs(model, [X])
+
+
+def test_a_handle_of_another_type_is_refused():
+    x, y = tensor((1,)), tensor((1,))
+    model = model_of(Graph([x], [y], [Op("READ_VARIABLE", [x], [y])]))
+    with pytest.raises(RuntimeError, match="handle is FLOAT32, expected RESOURCE"):
+        delegraph_outputs(model, [np.zeros(1, np.float32)])

@@ -8,7 +8,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import check_type, element_count, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.resource_handle import write_handle
+from delegraph.kernels.resource_handle import input_handle, key_of, write_handle
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -41,7 +41,8 @@ def prepare_import(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_import.cc; resource/static_hashtable.cc.
     """
-    handle, keys, values = (input_tensor(context, node, i) for i in range(3))
+    handle = input_handle(context, node)
+    keys, values = input_tensor(context, node, 1), input_tensor(context, node, 2)
     if keys.shape != values.shape:
         raise OperatorError(f"{list(keys.shape)} keys and {list(values.shape)} values")
 
@@ -62,7 +63,8 @@ def prepare_find(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_find.cc.
     """
-    handle, keys, default = (input_tensor(context, node, i) for i in range(3))
+    handle = input_handle(context, node)
+    keys, default = input_tensor(context, node, 1), input_tensor(context, node, 2)
     y = output_tensor(context, node)
     check_type(default, y, "default value")
     if element_count(default.shape) != 1:
@@ -84,12 +86,12 @@ def prepare_size(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_size.cc.
     """
-    handle, y = input_tensor(context, node, 0), output_tensor(context, node)
+    handle, y = input_handle(context, node), output_tensor(context, node)
     return size_output(
         context, y, lambda: ((1,), lambda: y.data.fill(len(_table(context, handle))))
     )
 
 
 def _table(context: OpContext, handle: Tensor) -> dict[Any, Any]:
-    table: dict[Any, Any] = context.resources.setdefault(handle.data.reshape(-1)[0], {})
+    table: dict[Any, Any] = context.resources.setdefault(key_of(handle), {})
     return table

@@ -23,6 +23,7 @@ BILINEAR_TYPES = (
     TensorType.INT16,
     TensorType.UINT16,
 )
+LONGEST_SIDE = 1 << 24  # float32, in which positions are worked out, counts no further
 Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 
 
@@ -68,8 +69,9 @@ def _prepare(context: OpContext, node: Node, planner: Planner) -> Eval:
         height, width = integers(size_input)
         if min(height, width) < 1 or (min(x.shape[1:3]) < 1 and x.shape[0] * x.shape[3] > 0):
             raise OperatorError(f"cannot resize {list(x.shape)} to {height} x {width}")
+        if max(height, width) > LONGEST_SIDE:
+            raise OperatorError(f"{height} x {width} is beyond {LONGEST_SIDE} a side")
         shape = (x.shape[0], height, width, x.shape[3])
-        context.resize_tensor(y, shape)  # refuses sizes beyond all bounds before tables are made
         return shape, planner(x, y, (height, width), corners, centers)
 
     return size_output(context, y, plan, shape_inputs=(size_input,))

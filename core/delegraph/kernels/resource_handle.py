@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.output_shape import nothing
-from delegraph.kernels.registration import Eval, OpContext
+from delegraph.kernels.output_shape import element_count, nothing
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor
 from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
+
+
+def input_handle(context: OpContext, node: Node, i: int = 0) -> Tensor:
+    """Return input *i* of *node*, which names a resource.
+
+    Raises:
+        OperatorError: it is no single RESOURCE (or INT32, as old models have it).
+    """
+    handle = input_tensor(context, node, i)
+    if handle.type not in (TensorType.RESOURCE, TensorType.INT32):
+        raise OperatorError(f"handle is {handle.type.name}, expected RESOURCE or INT32")
+    if element_count(handle.shape) != 1:
+        raise OperatorError(f"handle has shape {list(handle.shape)}, expected one element")
+    return handle
+
+
+def key_of(handle: Tensor) -> Any:
+    """Return the key, or the number, that a handle holds now."""
+    return handle.data.reshape(-1)[0]
 
 
 def write_handle(context: OpContext, output: Tensor, key: Hashable) -> Eval:

@@ -6,17 +6,12 @@ variable itself is an array in ``context.resources`` under that key.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import element_count
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.resource_handle import write_handle
-from delegraph.kernels.tensor import Tensor
-from delegraph.schema.enums import TensorType
+from delegraph.kernels.resource_handle import input_handle, key_of, write_handle
 
 
 @kernel("VAR_HANDLE")
@@ -38,10 +33,10 @@ def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/assign_variable.cc.
     """
-    handle, value = _handle(context, node), input_tensor(context, node, 1)
+    handle, value = input_handle(context, node), input_tensor(context, node, 1)
 
     def assign() -> None:
-        key = _key(handle)
+        key = key_of(handle)
         stored = context.resources.get(key)
         if stored is not None and (stored.shape, stored.dtype) == (value.shape, value.dtype):
             np.copyto(stored, value.data)
@@ -60,14 +55,14 @@ def prepare_read_variable(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/read_variable.cc.
     """
-    handle, y = _handle(context, node), output_tensor(context, node)
+    handle, y = input_handle(context, node), output_tensor(context, node)
     if not y.shape:
         context.set_dynamic(y)
 
     def read() -> None:
-        stored = context.resources.get(_key(handle))
+        stored = context.resources.get(key_of(handle))
         if stored is None:
-            raise OperatorError(f"variable {_key(handle)} is read before it is assigned")
+            raise OperatorError(f"variable {key_of(handle)} is read before it is assigned")
         if stored.dtype != y.dtype:
             raise OperatorError(f"variable holds {stored.dtype}, expected {y.dtype}")
         if y.is_dynamic:
@@ -77,16 +72,3 @@ def prepare_read_variable(context: OpContext, node: Node) -> Eval:
         np.copyto(y.data, stored.reshape(y.data.shape))
 
     return read
-
-
-def _handle(context: OpContext, node: Node) -> Tensor:
-    handle = input_tensor(context, node, 0)
-    if handle.type not in (TensorType.RESOURCE, TensorType.INT32):
-        raise OperatorError(f"handle is {handle.type.name}, expected RESOURCE or INT32")
-    if element_count(handle.shape) != 1:
-        raise OperatorError(f"handle has shape {list(handle.shape)}, expected one element")
-    return handle
-
-
-def _key(handle: Tensor) -> Any:
-    return handle.data.reshape(-1)[0]
