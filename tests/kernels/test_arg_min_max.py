@@ -40,3 +40,12 @@ def test_the_axis_may_come_while_invoking():
 def test_bad_nodes_are_refused(x, axis, match):
     options = ArgMaxOptions(output_type=TensorType.INT32)
     assert_both_refuse("ARG_MAX", [fed(x), constant(axis)], ["INT32"], options, match=match)
+
+
+@pytest.mark.parametrize("shape", [(2048, 21), (50, 99, 2), (9001, 32), (3000, 33)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int8", "int32"])
+@pytest.mark.parametrize("op", ["ARG_MAX", "ARG_MIN"])
+def test_many_short_rows(op, dtype, shape):
+    x = np.random.default_rng(2).integers(0, 100, shape).astype(dtype)
+    inputs = [fed(x), constant(np.int32(-1))]
+    assert_agrees(op, inputs, ["INT32"], OPTIONS[op](output_type=TensorType.INT32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from delegraph.kernels.checks import require_counts, require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import integers, normalized_axis, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _INPUTS = {
@@ -22,6 +24,9 @@ _INPUTS = {
     TensorType.BOOL,
 }
 _INDICES = {TensorType.INT32, TensorType.INT64}
+_SHORT = 32  # longest row that is searched column by column
+_MANY = 2048  # rows from which that pays
+_BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 
 @kernel("ARG_MAX", versions=(1, 3))
@@ -31,16 +36,22 @@ def prepare_arg_max(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/arg_min_max.cc.
     """
-    return _prepare(context, node, np.argmax)
+    return _prepare(context, node, np.argmax, np.greater, np.maximum)
 
 
 @kernel("ARG_MIN", versions=(1, 3))
 def prepare_arg_min(context: OpContext, node: Node) -> Eval:
     """Return the eval of ARG_MIN along an axis, as ARG_MAX."""
-    return _prepare(context, node, np.argmin)
+    return _prepare(context, node, np.argmin, np.less, np.minimum)
 
 
-def _prepare(context: OpContext, node: Node, function: Callable[..., Any]) -> Eval:
+def _prepare(
+    context: OpContext,
+    node: Node,
+    function: Callable[..., Any],
+    is_better: Callable[..., Any],
+    better: Callable[..., Any],
+) -> Eval:
     require_counts(node, 2)
     x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
@@ -61,6 +72,51 @@ def _prepare(context: OpContext, node: Node, function: Callable[..., Any]) -> Ev
         def run() -> None:
             y.data[...] = function(x.data, axis=along)
 
-        return x.shape[:along] + x.shape[along + 1 :], run
+        shape = x.shape[:along] + x.shape[along + 1 :]
+        if axis.is_constant_or_persistent and _has_many_short_rows(x, along):
+            return shape, _along_rows(context, x, y, is_better, better)
+        return shape, run
 
     return size_output(context, y, plan, shape_inputs=(axis,))
+
+
+def _has_many_short_rows(x: Tensor, along: int) -> bool:
+    is_last = along == len(x.shape) - 1
+    is_short = x.shape[along] <= _SHORT and x.type is not TensorType.BOOL
+    return is_last and is_short and math.prod(x.shape[:along]) >= _MANY
+
+
+def _along_rows(
+    context: OpContext,
+    x: Tensor,
+    y: Tensor,
+    is_better: Callable[..., Any],
+    better: Callable[..., Any],
+) -> Eval:
+    """Return the eval for many short rows: column after column, many rows at a time.
+
+    Going through the rows, as ``argmax`` does, would cost more per row than per element.
+    """
+    length = x.shape[-1]
+    size = max(_MANY, _BLOCK_BYTES // (length * x.dtype.itemsize))
+    size = min(size, math.prod(x.shape[:-1]))
+    columns = context.scratch((length, size), x.dtype)
+    marks = context.scratch((3, size), np.uint8)  # whether it is better, where, and where the best
+    positions = [np.array(i, np.uint8) for i in range(length)]
+
+    def run() -> None:
+        rows, out = x.data.reshape(-1, length), y.data.reshape(-1)
+        for start in range(0, len(rows), size):
+            block = rows[start : start + size]
+            best, *others = columns.data[:, : len(block)]
+            found, candidate, index = marks.data[:, : len(block)]
+            np.copyto(columns.data[:, : len(block)], block.T)
+            index.fill(0)
+            for column, position in zip(others, positions[1:], strict=True):
+                is_better(column, best, out=found.view(np.bool_))
+                np.multiply(found, position, candidate)
+                np.maximum(index, candidate, out=index)  # positions only grow
+                better(best, column, out=best)
+            out[start : start + len(block)] = index
+
+    return run
