@@ -5,6 +5,7 @@ import pytest
 from kernel_context import Memory
 
 from delegraph.kernels.requantize import (
+    Method,
     Requantize,
     fixed_point_scaling,
     int64_scaling,
@@ -38,18 +39,19 @@ def near_ties(multiplier, low, high):
 @pytest.mark.parametrize("make", SCALINGS.values(), ids=SCALINGS)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
-def test_every_boundary_rounds_as_in_integers(make, form, multiplier):
+@pytest.mark.parametrize("bound", [2**17, 2**24])
+def test_every_boundary_rounds_as_in_integers(make, form, multiplier, bound):
     dtype, low, high, zero_point = form
     rng = np.random.default_rng(0)
     multipliers = multiplier * rng.uniform(0.5, 1, 6)
     bias = rng.integers(-2000, 2000, 6)
     ties = near_ties(float(multipliers[0]), low - zero_point, high - zero_point)
-    acc = np.concatenate([ties, rng.integers(-(2**24), 2**24, 600), [2**24, -(2**24), 0]])
-    acc = np.stack([acc] * 6, axis=1)
+    acc = np.concatenate([ties, rng.integers(-bound, bound, 600), [bound, -bound, 0]])
+    acc = np.stack([acc[np.abs(acc) <= bound]] * 6, axis=1)
     scaling = make(multipliers)
     expected = np.clip(scaling.exact(acc + bias) + zero_point, low, high)
     requantize = Requantize(
-        Memory(), scaling, bias, 2.0**24, zero_point, low, high, np.dtype(dtype)
+        Memory(), scaling, bias, float(bound), zero_point, low, high, np.dtype(dtype)
     )
     out = np.zeros(acc.shape, dtype)
     requantize(acc.astype(np.float32), out)
@@ -98,3 +100,30 @@ def test_without_a_context_integers_compute_the_same():
         requantize = Requantize(context, scaling, bias, 40000.0, 0, -128, 127, np.dtype(np.int8))
         requantize(acc.astype(np.float64), results[-1])
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "bound", "method"),
+    [
+        (0.004, 2**24, "TRUNCATE"),
+        (2.0**-15, 2**17, "FLOOR_FIRST"),
+        (2.0**-20, 2**24, "INTEGERS"),
+    ],
+)
+def test_tiny_multipliers_take_slower_methods(multiplier, bound, method):
+    scaling, bias = fixed_point_scaling(np.full(3, multiplier), False), np.zeros(3, np.int64)
+    dtype = np.dtype(np.int8)
+    requantize = Requantize(Memory(), scaling, bias, float(bound), 5, -128, 127, dtype)
+    assert requantize.method.name == method
+
+
+def test_pruned_channels_do_not_slow_the_others_down():
+    scaling = fixed_point_scaling(np.array([0.004, 2.0**-26, 2.0**-24]), halves_away=True)
+    bias, bound = np.array([500, 2**30, -(2**30)]), np.array([2.0**20, 0, 16])
+    requantize = Requantize(Memory(), scaling, bias, bound, -7, -128, 127, np.dtype(np.int8))
+    assert requantize.method != Method.INTEGERS
+    acc = np.stack([np.arange(-20000, 20000), np.zeros(40000), np.full(40000, 16)], axis=1)
+    out = np.zeros(acc.shape, np.int8)
+    requantize(acc.astype(np.float32), out)
+    expected = np.clip(scaling.exact(acc.astype(np.int64) + bias) - 7, -128, 127)
+    np.testing.assert_array_equal(out, expected)

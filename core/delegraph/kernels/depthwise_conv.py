@@ -23,7 +23,7 @@ from delegraph.kernels.activation import (
 from delegraph.kernels.checks import require_type
 from delegraph.kernels.convolution_scale import affine_quantization, is_in_scalar_tail, scaling_of
 from delegraph.kernels.depthwise_taps import DepthwiseTaps
-from delegraph.kernels.exact_matmul import column_bound, exact_float, largest_input
+from delegraph.kernels.exact_matmul import column_bounds, exact_float, largest_input
 from delegraph.kernels.hybrid import HybridWeights
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.padding import Window, windows_2d
@@ -175,17 +175,27 @@ def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
         sums_int64=x.type == TensorType.INT16,
     )
     low, high = quantized_activation_range(conv.activation, y)
-    memory, bound = None, np.inf
+    dtype = np.dtype(np.float64)
     if conv.is_fixed:
-        memory, bound = context, column_bound(centred_integers(conv.weight), largest_input(x))
-    taps = conv.taps(context, exact_float(bound))
+        bounds = column_bounds(centred_integers(conv.weight), largest_input(x))
+        dtype = exact_float(bounds.max(initial=0))
+    taps = conv.taps(context, dtype)
 
     def plan() -> tuple[list[NDArray[Any]], Requantize]:
         weight = centred_integers(conv.weight)[0]
         sums = weight.sum(axis=(0, 1), dtype=np.int64)
         offset = bias_or_zeros(conv.bias, conv.outputs, np.int64) - x.zero_point * sums
-        requantize = Requantize(memory, scaling, offset, bound, y.zero_point, low, high, y.dtype)
-        return taps.arrange(weight.astype(exact_float(bound))), requantize
+        requantize = Requantize(
+            context if conv.is_fixed else None,
+            scaling,
+            offset,
+            column_bounds(weight, largest_input(x)),
+            y.zero_point,
+            low,
+            high,
+            y.dtype,
+        )
+        return taps.arrange(weight.astype(dtype)), requantize
 
     planned = once_if_constant(plan, conv.weight, conv.bias)
 

@@ -24,12 +24,12 @@ class IntegerWeights:
     Attributes:
         matrices: one ``[K, O / groups]`` for each group, float32 or float64.
         sums: what one unit added to every input value adds to each output, ``[O], int64``.
-        bound: no product is larger in magnitude, whatever the input.
+        bounds: no product is larger in magnitude, whatever the input, ``[O], float64``.
     """
 
     matrices: tuple[NDArray[Any], ...]
     sums: NDArray[np.int64]
-    bound: float
+    bounds: NDArray[np.float64]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -64,13 +64,13 @@ def integer_weights(
         weight: ``[O, K]``, integers with the zero point already removed.
         largest: what no input exceeds in magnitude.
         groups: parts that the outputs are divided into.
-        is_fixed: False for weights that change, which always get float64 and no useful bound.
+        is_fixed: False for weights that change, which always get float64.
     """
     columns = np.ascontiguousarray(weight.reshape(len(weight), -1).T)  # [K, O]
     sums = columns.sum(axis=0, dtype=np.int64)
-    bound = column_bound(columns, largest) if is_fixed else np.inf
-    matrix = columns.astype(exact_float(bound))
-    return IntegerWeights(split_groups(matrix, groups), sums, bound)
+    bounds = column_bounds(columns, largest)
+    dtype = exact_float(bounds.max(initial=0)) if is_fixed else np.float64
+    return IntegerWeights(split_groups(columns.astype(dtype), groups), sums, bounds)
 
 
 def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
@@ -85,15 +85,15 @@ def largest_input(x: Tensor, *, is_centred: bool = False) -> int:
     return max(abs(int(info.min) - offset), abs(int(info.max) - offset))
 
 
-def column_bound(weight: NDArray[Any], largest: int) -> float:
-    """Return what no product with inputs up to *largest* exceeds in magnitude.
+def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
+    """Return what products with inputs up to *largest* never exceed: ``[O], float64``.
 
     Args:
         weight: ``[..., O]``, centred integers, summed over all axes but the last.
         largest: largest magnitude of an input.
     """
-    totals = np.abs(weight.reshape(-1, weight.shape[-1])).sum(axis=0, dtype=np.int64)
-    return float(totals.max(initial=0)) * largest
+    totals = np.abs(weight.reshape(-1, weight.shape[-1])).sum(axis=0, dtype=np.float64)
+    return np.asarray(totals * largest)
 
 
 def exact_float(bound: float) -> np.dtype[Any]:

@@ -61,7 +61,7 @@ class QuantizedProduct:
                 context if is_fixed else None,
                 scaling,
                 offset,
-                weights.bound,
+                weights.bounds,
                 y.zero_point,
                 low,
                 high,

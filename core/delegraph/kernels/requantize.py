@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,17 @@ def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
     return Scaling(multipliers, never, never, never, exact)
 
 
+class Method(Enum):
+    """How :class:`Requantize` computes."""
+
+    TRUNCATE = auto()
+    """In float64, the zero point added together with the bias."""
+    FLOOR_FIRST = auto()
+    """In float64, the zero point added last: tiny multipliers leave no bits for it before."""
+    INTEGERS = auto()
+    """By the definition, several times slower."""
+
+
 class Requantize:
     """Adds the bias, scales, rounds, shifts by the zero point, clamps and stores.
 
@@ -130,11 +142,14 @@ class Requantize:
             computed in integers.
         scaling: see :class:`Scaling`.
         bias: added to the accumulators first, ``[O], int64``.
-        bound: no accumulator without bias is larger in magnitude.
+        bound: no accumulator without bias is larger in magnitude; per channel or for all.
         zero_point: of the output.
         low: smallest stored value.
         high: largest stored value.
         dtype: integer type of the output.
+
+    Attributes:
+        method: how results are computed; all give the same.
     """
 
     def __init__(
@@ -142,7 +157,7 @@ class Requantize:
         context: OpContext | None,
         scaling: Scaling,
         bias: NDArray[np.int64],
-        bound: float,
+        bound: NDArray[np.float64] | float,
         zero_point: int,
         low: int,
         high: int,
@@ -153,28 +168,63 @@ class Requantize:
         self._zero_point = zero_point
         self._range = low, high
         self._dtype = dtype
-        self._is_fast = False
-        if context is not None and _is_exact_in_float64(scaling, bias, bound, high - low + 2):
-            self._is_fast = True
-            self._prepare_fast(context, scaling, bias)
+        self.method = Method.INTEGERS
+        if context is None:
+            return
+        reals = scaling
+        self.method = _method_for(reals, bias, bound, high - low + 1)
+        if self.method == Method.INTEGERS:
+            reals, bias = self._without_constant_channels(bound)
+            self.method = _method_for(reals, bias, bound, high - low + 1)
+        if self.method != Method.INTEGERS:
+            self._prepare_floats(context, reals, bias)
 
-    def _prepare_fast(self, context: OpContext, scaling: Scaling, bias: NDArray[np.int64]) -> None:
+    def _without_constant_channels(
+        self, bound: NDArray[np.float64] | float
+    ) -> tuple[Scaling, NDArray[np.int64]]:
+        """Return scaling and bias in which channels of only one possible result are constants.
+
+        Pruned channels keep weights of zero, a tiny scale and with it a bias of 30 bits, too many
+        for float64.
+        """
+        scaling, bias, (low, high) = self._scaling, self._bias, self._range
+        reach = np.broadcast_to(bound, bias.shape).astype(np.int64)
+        least, most = (
+            np.clip(scaling.exact(acc) + self._zero_point, low, high) - self._zero_point
+            for acc in (bias - reach, bias + reach)
+        )
+        fixed = least == most
+        return Scaling(
+            factor=np.where(fixed, 0.0, scaling.factor),
+            half=np.where(fixed, least, scaling.half),
+            away=np.where(fixed, 0.0, scaling.away),
+            unit=np.where(fixed, 1.0, scaling.unit),
+            exact=scaling.exact,
+        ), np.where(fixed, 0, bias)
+
+    def _prepare_floats(
+        self, context: OpContext, scaling: Scaling, bias: NDArray[np.int64]
+    ) -> None:
         low, high = self._range
-        self._unsigned = np.dtype(f"u{self._dtype.itemsize}")
-        self._sign_bit = 0 if self._dtype == self._unsigned else 1 << (self._dtype.itemsize * 8 - 1)
+        bits, self._unsigned = self._dtype.itemsize * 8, np.dtype(f"u{self._dtype.itemsize}")
+        self._sign_bit = 0 if self._dtype == self._unsigned else 1 << (bits - 1)
+        shift = self._zero_point + self._sign_bit
         self._factor = repeated(scaling.factor)
+        offset, half = bias * scaling.factor, scaling.half
         # Negative values differ only below the zero point, and that may be clamped away.
         self._splits_signs = bool(scaling.away.any()) and low < self._zero_point
-        shift = self._zero_point + self._sign_bit + scaling.half
         if self._splits_signs:
-            self._product_bias = repeated(bias * scaling.factor)
+            self._product_bias = repeated(offset)
             self._half_away = repeated(scaling.away / 2)
-            self._offset = repeated(shift - scaling.away / 2)
-            self._signs = context.scratch((max(TILE, len(bias)),), np.float64)
-        else:
-            self._offset = repeated(bias * scaling.factor + shift)
-        self._low, self._high = float(low + self._sign_bit), float(high + self._sign_bit)
-        self._product = context.scratch((max(TILE, len(bias)),), np.float64)
+            self._signs = context.scratch((max(TILE, len(offset)),), np.float64)
+            offset, half = np.zeros_like(offset), half - scaling.away / 2
+        self._shift = 0.0
+        if self.method == Method.FLOOR_FIRST:
+            shift, self._shift = 0, float(shift)
+        self._offset = repeated(offset + half + shift)
+        self._low = low + self._sign_bit - self._shift
+        self._high = high + self._sign_bit - self._shift
+        self._product = context.scratch((max(TILE, len(offset)),), np.float64)
 
     def __call__(self, acc: NDArray[Any], out: NDArray[Any]) -> None:
         """Requantise *acc* into *out*.
@@ -183,7 +233,7 @@ class Requantize:
             acc: exact integers, ``[..., O]``, contiguous, any float dtype.
             out: the same shape, contiguous.
         """
-        if self._is_fast:
+        if self.method != Method.INTEGERS:
             unsigned = out.reshape(-1).view(self._unsigned)
             by_pattern(self._store, len(self._factor), acc.reshape(-1), unsigned)
         else:
@@ -199,7 +249,11 @@ class Requantize:
             np.copysign(self._half_away[:length], value, out=signed_half)
             value += signed_half
         value += self._offset[:length]
+        if self.method == Method.FLOOR_FIRST:
+            np.floor(value, out=value)
         np.clip(value, self._low, self._high, out=value)
+        if self._shift:
+            value += self._shift
         np.copyto(out, value, casting="unsafe")  # truncates, and nothing is negative any more
         if self._sign_bit:
             np.bitwise_xor(out, out.dtype.type(self._sign_bit), out=out)
@@ -212,15 +266,23 @@ class Requantize:
             stored[start : start + rows] = np.clip(value + self._zero_point, *self._range)
 
 
-def _is_exact_in_float64(
-    scaling: Scaling, bias: NDArray[np.int64], bound: float, span: int
-) -> bool:
-    """Return whether no accumulator can round differently in float64 than in integers."""
-    if not scaling.unit.all():
-        return False
-    exact_limit = np.ldexp(scaling.unit, _EXACT_BITS)
+def _method_for(
+    scaling: Scaling, bias: NDArray[np.int64], bound: NDArray[np.float64] | float, span: int
+) -> Method:
+    """Return the fastest method by which no accumulator rounds differently than in integers.
+
+    Args:
+        scaling: of the accumulators.
+        bias: added to them.
+        bound: their largest magnitude without bias.
+        span: stored values of the output; zero point and sign bit together are no larger.
+    """
+    limit = np.ldexp(scaling.unit, _EXACT_BITS)
     product, offset = bound * scaling.factor, np.abs(bias * scaling.factor)
-    if (product + offset + 2 * span < exact_limit).all():
-        return True
-    # A product that loses bits is so large that the output saturates whatever the bits were.
-    return bool((exact_limit - offset > 2 * span).all())
+    # Sums beyond the limit lose bits, but they saturate the output whatever those bits were.
+    saturates = limit - offset > span + 1
+    if ((saturates & (limit > 2 * span + 1)) | (product + offset + 2 * span < limit)).all():
+        return Method.TRUNCATE
+    if (saturates | (product + offset + 2 < limit)).all():
+        return Method.FLOOR_FIRST
+    return Method.INTEGERS
