@@ -143,7 +143,7 @@ def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric
         matrices, sums = bound()
         x = left()
         rows, row_scales, zero_points = quantize_rows(
-            x.reshape(-1, x.shape[-1]), asymmetric=asymmetric
+            x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), asymmetric=asymmetric
         )
         acc = rows.reshape(x.shape).astype(matrices.dtype) @ matrices
         if asymmetric:
@@ -164,7 +164,8 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
         values: one for each row of the whole stack.
         stack: leading axes of the stack.
     """
-    by_matrix = values.reshape(math.prod(stack), -1)
+    matrices = math.prod(stack)
+    by_matrix = values.reshape(matrices, values.size // max(matrices, 1))
     return np.asarray(by_matrix[np.indices(stack).sum(axis=0)] if stack else by_matrix[0])
 
 
@@ -194,7 +195,8 @@ def _requantized_eval(
     scale_x, zero_x = _scale_and_zero_point(x)
     scale_w, zero_w = _scale_and_zero_point(w)
     scale_y, zero_y = _scale_and_zero_point(y)
-    multiplier = float(scale_x * scale_w) / float(scale_y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        multiplier = np.float64(scale_x * scale_w) / np.float64(scale_y)
     largest = _LARGEST[x.type] * _LARGEST[w.type] * _depth(x, y)
     store = requantizer(
         context,

@@ -10,7 +10,14 @@ from delegraph.kernels.lstm_cell import FloatLstmCell, LstmOptions
 from delegraph.kernels.lstm_tensors import LstmTensors, lstm_tensors
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.recurrent import Pass, bidirectional_eval
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, optional_input
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
 from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import TensorType
 
@@ -45,7 +52,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     require_counts(node, 48, 1 if option(node, "merge_outputs", False) else 2)
     x = input_tensor(context, node, BidirectionalLstmInput.INPUT)
     aux = optional_input(context, node, BidirectionalLstmInput.AUX_INPUT)
-    require_type(x, {TensorType.FLOAT32})
+    for tensor in (x, *(output_tensor(context, node, i) for i in range(len(node.outputs)))):
+        require_type(tensor, {TensorType.FLOAT32})
     require_rank(x, 3)
     forward, backward = _directions(context, node)
     batch = x.shape[1] if option(node, "time_major", False) else x.shape[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
@@ -92,8 +93,9 @@ def prepare_sparse(context: OpContext, node: Node) -> Eval:
         stack = tuple(dense_shape.data.tolist()[:-1])
         context.resize_tensor(y, (*stack, *table.shape[1:]))
         row = _row_numbers(indices.data[:, :-1], stack)
-        embeddings = table.data[_checked(ids.data, table.shape[0])].reshape(len(row), -1)
-        sums = y.data.reshape(-1, embeddings.shape[1])
+        size = math.prod(table.shape[1:])
+        embeddings = table.data[_checked(ids.data, table.shape[0])].reshape(len(row), size)
+        sums = y.data.reshape(math.prod(stack), size)
         sums[...] = 0
         np.add.at(sums, row, embeddings * weights.data[:, None])
         sums /= _divisors(combiner, row, weights.data, len(sums))[:, None]

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option, require_rank, require_type
+from delegraph.kernels.checks import (
+    option,
+    require_rank,
+    require_same_type,
+    require_scales,
+    require_type,
+)
 from delegraph.kernels.lstm_basic import prepare_basic
 from delegraph.kernels.lstm_cell import FloatLstmCell, LstmOptions
 from delegraph.kernels.lstm_integer_cell import IntegerLstmCell
@@ -55,6 +61,7 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
     tensors = lstm_tensors(context, node, layer_norm=_layer_norm_inputs(context, node))
     options = LstmOptions.of(node)
     require_type(x, {TensorType.FLOAT32, TensorType.INT8})
+    require_same_type(x, y)
     batch = x.shape[1] if time_major and len(x.shape) == 3 else x.shape[0]
     tensors.check(batch, x.shape[-1], integer=x.type == TensorType.INT8)
     context.resize_tensor(y, (*x.shape[:-1], tensors.n_output))
@@ -86,9 +93,9 @@ def _integer_cell(
     if len(node.intermediates) != 5:
         raise OperatorError(f"node has {len(node.intermediates)} intermediates, expected 5")
     intermediates = [context.tensors[i] for i in node.intermediates]
-    for tensor in intermediates[4 - len(tensors.layer_norm) :]:
-        if tensor.quantization is None:
-            raise OperatorError(f"intermediate {tensor.name!r} has no quantization")
     x, y = input_tensor(context, node, LstmInput.INPUT), output_tensor(context, node)
+    hidden = intermediates[4 - len(tensors.layer_norm) :]  # the others have none without norm
+    weights = tensors.input_weights + tensors.recurrent_weights + tensors.layer_norm
+    require_scales(x, y, *tensors.states, *weights, *tensors.peephole, *hidden)
     cell = IntegerLstmCell(context, tensors, options, x, y, intermediates)
     return lambda: cell

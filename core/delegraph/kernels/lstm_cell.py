@@ -13,6 +13,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.activation import apply_activation
 from delegraph.kernels.checks import option
 from delegraph.kernels.lstm_tensors import LstmTensors
+from delegraph.kernels.recurrent import as_rows
 from delegraph.kernels.recurrent_weights import Matrix, dequantized_weights, recurrent_weights
 from delegraph.kernels.registration import Node
 from delegraph.kernels.tensor import Tensor
@@ -67,7 +68,6 @@ class FloatLstmCell:
     def __init__(self, tensors: LstmTensors, options: LstmOptions) -> None:
         self._options = options
         self._cifg = tensors.cifg
-        self._n_cell = tensors.n_cell
         self._input = self._matrix(tensors.input_weights)
         self._recurrent = self._matrix(tensors.recurrent_weights)
         self._aux = self._matrix(tensors.aux_weights) if tensors.aux_weights else None
@@ -83,10 +83,10 @@ class FloatLstmCell:
 
     def project(self, x: Floats, aux: Floats | None) -> Floats:
         """Return the inputs' part of every gate: ``[T, B, gates, n_cell]``."""
-        gates = self._input.product(x.reshape(-1, x.shape[2]))
+        gates = self._input.product(as_rows(x))
         if self._aux is not None and aux is not None:
-            gates += self._aux.product(aux.reshape(-1, aux.shape[2]))
-        gates = gates.reshape(*x.shape[:2], -1, self._n_cell)
+            gates += self._aux.product(as_rows(aux))
+        gates = gates.reshape(*x.shape[:2], *self._bias.shape)
         if not self._layer_norm:
             gates += self._bias
         return gates

@@ -17,6 +17,7 @@ from delegraph.kernels.fixed_point import (
 from delegraph.kernels.gemmlowp import inverse_sqrt, logistic_table, tanh_table
 from delegraph.kernels.lstm_cell import LstmOptions
 from delegraph.kernels.lstm_tensors import LstmTensors
+from delegraph.kernels.recurrent import as_rows
 from delegraph.kernels.recurrent_weights import IntegerMatrix
 from delegraph.kernels.registration import OpContext
 from delegraph.kernels.requantizer import requantizer
@@ -78,8 +79,8 @@ class IntegerLstmCell:
 
     def project(self, x: NDArray[np.int8], aux: object = None) -> Ints:
         """Return the inputs' part of every gate: ``[T, B, gates, n_cell], int32``."""
-        gates = _saturated(self._input.product(x.reshape(-1, x.shape[2])))
-        return gates.reshape(*x.shape[:2], -1, self._n_cell)
+        gates = _saturated(self._input.product(as_rows(x)))
+        return gates.reshape(*x.shape[:2], len(self._gates), self._n_cell)
 
     def step(self, projected: Ints, *states: Ints) -> None:
         """Move output state ``[B, n_output], int8`` and cell state ``[B, n_cell], int16`` on."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_shape, require_type
+from delegraph.kernels.checks import require_rank, require_shape, require_type
 from delegraph.kernels.recurrent import variable_input
 from delegraph.kernels.registration import Node, OpContext, input_tensor, optional_input
 from delegraph.kernels.tensor import Tensor
@@ -114,6 +114,9 @@ class LstmTensors:
             OperatorError: a tensor does not fit.
         """
         matrices, vectors = self._weight_types(integer)
+        require_rank(self.input_weights[-1], 2)
+        if len(self.recurrent_weights[-1].shape) not in (1, 2):
+            require_rank(self.recurrent_weights[-1], 2)
         for tensor in self.input_weights:
             _require(tensor, (self.n_cell, n_input), matrices)
         for tensor in self.aux_weights:
@@ -132,6 +135,9 @@ class LstmTensors:
         self._check_projection(vectors)
         _require_elements(self.output_state, batch * self.n_output)
         _require_elements(self.cell_state, batch * self.n_cell)
+        types = (TensorType.INT8, TensorType.INT16) if integer else (TensorType.FLOAT32,) * 2
+        for tensor, type_ in zip(self.states, types, strict=True):
+            require_type(tensor, {type_})
 
     def _weight_types(self, integer: bool) -> tuple[TensorType, TensorType]:
         """Return the type of matrices (as the last gate has it) and that of biases."""

@@ -58,12 +58,14 @@ class Direction:
 
     def run(self, time_major: bool) -> None:
         """Run the whole sequence; reads and writes the states."""
-        cell = self.cell()
         x = _time_first(self.input.data, time_major)
+        if not x.shape[1]:
+            return
         aux = None if self.aux_input is None else _time_first(self.aux_input.data, time_major)
         states = [state.data.reshape(x.shape[1], -1) for state in self.states]
         y = _time_first(self.output.data, time_major)
         y = y[..., self.offset : self.offset + states[0].shape[1]]
+        cell = self.cell()
         projected = cell.project(x, aux)
         for t in reversed(range(len(x))) if self.reverse else range(len(x)):
             cell.step(projected[t], *states)
@@ -153,6 +155,11 @@ def variable_input(context: OpContext, node: Node, i: int) -> Tensor:
     if not tensor.is_variable:
         raise OperatorError(f"state {tensor.name!r} (input {i}) is not a variable tensor")
     return tensor
+
+
+def as_rows(x: Array) -> Array:
+    """Return ``[T, B, I]`` as ``[T * B, I]``."""
+    return x.reshape(x.shape[0] * x.shape[1], x.shape[2])
 
 
 def _time_first(array: Array, time_major: bool) -> Array:

@@ -22,6 +22,7 @@ from delegraph.kernels.op_table import kernel
 from delegraph.kernels.recurrent import (
     Direction,
     Pass,
+    as_rows,
     bidirectional_eval,
     sequence_eval,
     variable_input,
@@ -97,6 +98,7 @@ class RnnTensors:
             OperatorError: a tensor does not fit.
         """
         require_type(self.weights, {TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8})
+        require_rank(self.weights, 2)
         require_shape(self.weights, (self.units, n_input))
         require_same_type(self.weights, self.recurrent_weights)
         require_shape(self.recurrent_weights, (self.units, self.units))
@@ -126,11 +128,11 @@ class RnnCell:
 
     def project(self, x: Floats, aux: Floats | None) -> Floats:
         """Return the inputs' part of every time step: ``[T, B, units]``."""
-        y = self._input.product(x.reshape(-1, x.shape[2]))
+        y = self._input.product(as_rows(x))
         if self._aux is not None and aux is not None:
-            y += self._aux.product(aux.reshape(-1, aux.shape[2]))
+            y += self._aux.product(as_rows(aux))
         y += self._bias
-        return y.reshape(*x.shape[:2], -1)
+        return y.reshape(*x.shape[:2], len(self._bias))
 
     def step(self, projected: Floats, *states: Floats) -> None:
         """Move the hidden state ``[B, units]`` on, in place."""
@@ -176,7 +178,8 @@ def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
     at = BidirectionalRnnInput
     x = input_tensor(context, node, at.INPUT)
     aux = optional_input(context, node, at.AUX_INPUT)
-    require_type(x, {TensorType.FLOAT32})
+    for tensor in (x, *(output_tensor(context, node, i) for i in range(len(node.outputs)))):
+        require_type(tensor, {TensorType.FLOAT32})
     require_rank(x, 3)
     forward = _tensors(context, node, at.FW_WEIGHTS, at.FW_AUX_WEIGHTS)
     backward = _tensors(context, node, at.BW_WEIGHTS, at.BW_AUX_WEIGHTS)
@@ -199,7 +202,8 @@ def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
 def _one_direction(context: OpContext, node: Node, *, time_major: bool) -> Eval:
     require_counts(node, len(RnnInput))
     x, y = input_tensor(context, node, RnnInput.INPUT), output_tensor(context, node)
-    require_type(x, {TensorType.FLOAT32})
+    for tensor in (x, y):
+        require_type(tensor, {TensorType.FLOAT32})
     tensors = _tensors(context, node, RnnInput.WEIGHTS)
     batch = x.shape[1] if time_major and len(x.shape) == 3 else x.shape[0]
     tensors.check(batch, x.shape[-1])

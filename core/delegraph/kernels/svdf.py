@@ -15,6 +15,8 @@ from delegraph.kernels.checks import (
     option,
     require_counts,
     require_rank,
+    require_same_type,
+    require_scales,
     require_shape,
     require_type,
 )
@@ -84,7 +86,7 @@ class _Layer:
     def units(self, window: Array, times: Array) -> Array:
         """Return ``[B, F, M]`` summed over time (weights ``[F, M]``) and rank: ``[B, F/rank]``."""
         filters = np.einsum("bfm,fm->bf", window, times)
-        y: Array = filters.reshape(len(window), -1, self.rank).sum(axis=2)
+        y: Array = filters.reshape(*self.y.shape, self.rank).sum(axis=2)
         return y
 
 
@@ -129,7 +131,9 @@ def _check(layer: _Layer) -> None:
     require_shape(layer.state, (batch, filters * layer.times.shape[1]))
     if layer.bias is not None:
         require_shape(layer.bias, (filters // layer.rank,))
+    require_same_type(layer.x, layer.y)
     if layer.x.type == TensorType.INT8:
+        require_scales(layer.x, layer.features, layer.times, layer.state, layer.y)
         types = {TensorType.INT8}, {TensorType.INT16}, {TensorType.INT16}
     else:
         weights = {TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8}
