@@ -64,7 +64,7 @@ def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
         return np.full(shape, b"", object)
     values: NDArray[Any]
     if dtype.kind in "iu" and dtype.itemsize <= 2:
-        limits = np.iinfo(dtype)  # type: ignore[type-var]  # an integer type, as just checked
+        limits = np.iinfo(dtype)
         values = rng.integers(limits.min, limits.max, shape, np.int64, endpoint=True)
     elif dtype.kind in "biu":
         values = rng.integers(0, 2, shape)
