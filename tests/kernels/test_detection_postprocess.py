@@ -125,7 +125,16 @@ def test_options_outside_their_range_are_refused(changes, match):
         Options.parse(flexbuffer({**GIVEN, **changes}))
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"\x01\x02\x03", flexbuffers.Dumps([1, 2])])
-def test_options_that_are_no_map_are_refused(data):
-    with pytest.raises(OperatorError, match="options are"):
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [(b"", "no class"), (b"\x01\x02\x03", "NoneType"), (flexbuffers.Dumps([1, 2]), "a list")],
+)
+def test_options_that_are_no_map_are_refused(data, match):
+    with pytest.raises(OperatorError, match=match):
+        Options.parse(data)
+
+
+def test_an_option_that_is_no_number_is_refused():
+    data = flexbuffers.Dumps({**GIVEN, "num_classes": "four"})
+    with pytest.raises(OperatorError, match="option num_classes is 'four', expected a number"):
         Options.parse(data)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.cpp_heap import largest
+from delegraph.kernels.flexbuffer_options import flexbuffer_options
 from delegraph.kernels.non_max_suppression import descending, suppressed
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_rank, size_outputs
@@ -56,13 +56,7 @@ class Options:
         Raises:
             OperatorError: no FlexBuffer map, or a value that cannot work.
         """
-        try:
-            # The library raises whatever the damage leads to: struct.error, IndexError, ...
-            loaded = flexbuffers.Loads(data)
-        except Exception as error:
-            raise OperatorError(f"the options are not a FlexBuffer: {error}") from error
-        if not isinstance(loaded, dict):
-            raise OperatorError(f"the options are a {type(loaded).__name__}, expected a map")
+        loaded = flexbuffer_options(data)
         defaults = {"detections_per_class": 100}
         values = {name: loaded.get(name, defaults.get(name, 0)) for name in cls.__slots__}
         for name, value in values.items():

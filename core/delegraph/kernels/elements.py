@@ -42,29 +42,19 @@ def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
 def forward(x: Tensor, y: Tensor) -> Eval:
     """Return the eval that gives *y* the bytes of *x*, without work where both share memory.
 
-    Whether they share is looked up only when one of the arrays is another object than last time.
-
     Source:
-        The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc.
+        The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc; ``np.copyto`` makes it.
     """
-    source: NDArray[Any] | None = None
-    target: NDArray[Any] | None = None
-    destination: NDArray[Any] | None = None
+    target: Any = None  # the array that destination is a view of
+    destination: Any = None
 
     def run() -> None:
-        nonlocal source, target, destination
-        if x.data is not source or y.data is not target:
-            source, target = x.data, y.data
-            destination = None if address(x.data) == address(y.data) else seen_as(y.data, x.data)
-        if destination is not None:
-            np.copyto(destination, x.data)
+        nonlocal target, destination
+        if y.data is not target:
+            target, destination = y.data, seen_as(y.data, x.data)
+        np.copyto(destination, x.data)
 
     return run
-
-
-def address(array: NDArray[Any]) -> int:
-    """Return where the first byte of *array* is."""
-    return int(array.__array_interface__["data"][0])
 
 
 def seen_as(array: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
