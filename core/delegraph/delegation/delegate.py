@@ -118,8 +118,13 @@ class DelegateParams:
     def as_model(self) -> bytes:
         """Return the partition as a stand-alone ``.tflite`` file.
 
-        Its inputs are the non-constant ``input_tensors`` in their order, its outputs the
-        ``output_tensors``; constants, quantization, options and tensor names are kept.
+        Its inputs are the ``input_tensors`` that are neither constant nor variable, its outputs the
+        ``output_tensors``, in their order; constants, variables (with a state of their own),
+        quantization, options and tensor names are kept.
+
+        Raises:
+            DelegateError: a node calls another subgraph, is another delegate's, or reads a resource
+                that is made outside.
         """
         from delegraph.delegation.partition_model import partition_as_model
 
