@@ -172,12 +172,27 @@ class Requantize:
         if context is None:
             return
         reals = scaling
-        self.method = _method_for(reals, bias, bound, high - low + 1)
+        self.method = self._method_for(reals, bias, bound)
         if self.method == Method.INTEGERS:
             reals, bias = self._without_constant_channels(bound)
-            self.method = _method_for(reals, bias, bound, high - low + 1)
+            self.method = self._method_for(reals, bias, bound)
         if self.method != Method.INTEGERS:
             self._prepare_floats(context, reals, bias)
+
+    def _method_for(
+        self, scaling: Scaling, bias: NDArray[np.int64], bound: NDArray[np.float64] | float
+    ) -> Method:
+        """Return the fastest method by which no accumulator rounds differently."""
+        zero_point, (low, high) = self._zero_point, self._range
+        limit = np.ldexp(scaling.unit, _EXACT_BITS)
+        product = bound * scaling.factor
+        offset = np.abs(bias * scaling.factor) + 1  # with the half
+        values = 1 << (8 * self._dtype.itemsize)
+        if _is_exact(limit, product, offset + values, values):
+            return Method.TRUNCATE
+        if _is_exact(limit, product, offset, max(high - zero_point, zero_point - low) + 1):
+            return Method.FLOOR_FIRST
+        return Method.INTEGERS
 
     def _without_constant_channels(
         self, bound: NDArray[np.float64] | float
@@ -266,23 +281,20 @@ class Requantize:
             stored[start : start + rows] = np.clip(value + self._zero_point, *self._range)
 
 
-def _method_for(
-    scaling: Scaling, bias: NDArray[np.int64], bound: NDArray[np.float64] | float, span: int
-) -> Method:
-    """Return the fastest method by which no accumulator rounds differently than in integers.
+def _is_exact(
+    limit: NDArray[np.float64],
+    product: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    reach: float,
+) -> bool:
+    """Return whether ``product + offset`` rounds in float64 as it does in integers.
 
     Args:
-        scaling: of the accumulators.
-        bias: added to them.
-        bound: their largest magnitude without bias.
-        span: stored values of the output; zero point and sign bit together are no larger.
+        limit: magnitude from which float64 loses bits, per channel.
+        product: largest magnitude of what varies.
+        offset: magnitude of what is constant.
+        reach: from this magnitude on the sum saturates the output, whatever its last bits are.
     """
-    limit = np.ldexp(scaling.unit, _EXACT_BITS)
-    product, offset = bound * scaling.factor, np.abs(bias * scaling.factor)
-    # Sums beyond the limit lose bits, but they saturate the output whatever those bits were.
-    saturates = limit - offset > span + 1
-    if ((saturates & (limit > 2 * span + 1)) | (product + offset + 2 * span < limit)).all():
-        return Method.TRUNCATE
-    if (saturates | (product + offset + 2 < limit)).all():
-        return Method.FLOOR_FIRST
-    return Method.INTEGERS
+    fits = product + offset < limit
+    harmless = (product < limit) | (limit - offset > reach)
+    return bool((fits | (harmless & (offset < limit) & (limit >= reach))).all())
