@@ -35,6 +35,7 @@ from delegraph.kernels import (  # noqa: F401 - registers kernels
     local_response_normalization,
     log_softmax,
     logical,
+    lsh_projection,
     lstm,
     matrix_diag,
     maximum_minimum,
