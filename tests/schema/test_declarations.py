@@ -108,6 +108,12 @@ def differences(table: type[Table]) -> set[Any]:
     return {field for field in fields if (table.__name__, field[0][0]) not in DEPRECATED}
 
 
+@pytest.mark.parametrize("table", OURS.values(), ids=lambda table: table.__name__)
+def test_fields_are_declared_in_the_order_of_their_ids(table: type[Table]) -> None:
+    ids = [field.id for field in table.FIELDS]
+    assert ids == sorted(set(ids))
+
+
 def test_there_are_the_same_tables() -> None:
     assert sorted(OURS) == sorted(GENERATED)
     assert len(OURS) == 170

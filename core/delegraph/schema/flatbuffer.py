@@ -49,6 +49,7 @@ class Flatbuffer:
         self._tables_left = min(MAX_TABLES, self.size // 4 + 64)
         self._bytes_left = 4 * self.size + (1 << 20)
         self._numbers_left = MAX_NUMBERS
+        self._views: dict[np.dtype[Any], NDArray[Any]] = {}
 
     def values(self, dtype: np.dtype[Any], positions: Positions, where: str) -> NDArray[Any]:
         """Return the primitives at *positions*, ``[N], dtype``.
@@ -56,11 +57,10 @@ class Flatbuffer:
         Raises:
             MalformedModelError: one of them is not inside the file.
         """
-        last = self.size - dtype.itemsize
-        if len(positions) and (positions.min() < 0 or positions.max() > last):
-            fits = (positions >= 0) & (positions <= last)
-            self.require(fits, positions, where, "lies outside of the file")
-        return self._at_every_byte(dtype)[positions]
+        items = self._at_every_byte(dtype)
+        fits = positions.view(np.uint64) < len(items)  # a negative position is a huge one, too
+        self.require(fits, positions, where, "lies outside of the file")
+        return items[positions]
 
     def follow(self, slots: Positions, where: str) -> Positions:
         """Return where the forward offsets stored at *slots* point to."""
@@ -105,13 +105,17 @@ class Flatbuffer:
             MalformedModelError: some item of *good* is false.
         """
         if not good.all():
-            byte = int(at[int(np.argmin(good))])
+            byte = int(at.flat[int(np.argmin(good))])
             raise _malformed(f"{where} at byte {byte} {fault} ({self.size} bytes)")
 
     def _at_every_byte(self, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return a view whose item ``i`` is the primitive that starts at byte ``i``."""
-        count = max(0, self.size - dtype.itemsize + 1)
-        return np.ndarray((count,), dtype, self.content.data, 0, (1,))
+        view = self._views.get(dtype)
+        if view is None:
+            count = max(0, self.size - dtype.itemsize + 1)
+            view = np.ndarray((count,), dtype, self.content.data, 0, (1,))
+            self._views[dtype] = view
+        return view
 
 
 class Rows:
@@ -123,33 +127,37 @@ class Rows:
         positions: of the tables.
     """
 
-    def __init__(self, file: Flatbuffer, positions: Positions, where: str) -> None:
-        """Find the vtables.
+    def __init__(
+        self, file: Flatbuffer, positions: Positions, field_count: int, where: str
+    ) -> None:
+        """Find the vtables and read their first *field_count* entries.
 
         Raises:
             MalformedModelError: a vtable is damaged or not inside the file.
         """
         self.positions = positions
-        self._file = file
-        vtables = positions - file.values(INT32, positions, where)
-        self._vtables, self._vtable_of_row = np.unique(vtables, return_inverse=True)
+        of_rows = positions - file.values(INT32, positions, where)
+        vtables, self._vtable_of_row = np.unique(of_rows, return_inverse=True)
         where = f"vtable of {where}"
-        self._sizes = file.values(UINT16, self._vtables, where).astype(np.int64)
-        fits = (self._sizes >= 4) & (self._sizes % 2 == 0)
-        fits &= self._vtables + self._sizes <= file.size
-        file.require(fits, self._vtables, where, "is damaged")
+        sizes = file.values(UINT16, vtables, where).astype(np.int64)
+        sound = (sizes >= 4) & (sizes % 2 == 0) & (vtables + sizes <= file.size)
+        file.require(sound, vtables, where, "is damaged")
+        entries = 4 + 2 * np.arange(field_count)
+        known = entries < sizes[:, None]  # [vtables, fields]
+        offsets = file.values(UINT16, np.where(known, vtables[:, None] + entries, 0), where)
+        self._offsets = np.where(known, offsets, 0).astype(np.int64)
+        self._is_held = np.any(self._offsets > 0, axis=0)
+        self._is_held_by_all = np.all(self._offsets > 0, axis=0)
 
-    def field(self, field_id: int, where: str) -> Positions:
-        """Return the position of a field in each table, 0 where the table lacks it."""
-        entry = 4 + 2 * field_id
-        known = self._sizes > entry
-        offsets = np.zeros(len(self._vtables), np.int64)
-        offsets[known] = self._file.values(UINT16, self._vtables[known] + entry, where)
-        if not offsets.any():
-            return np.zeros_like(self.positions)
-        of_row = offsets[self._vtable_of_row]
-        found = self.positions + of_row
-        return found if offsets.all() else np.where(of_row > 0, found, 0)
+    def field(self, field_id: int) -> Positions | None:
+        """Return where each table has a field, 0 where it lacks it; None when all of them do."""
+        if not self._is_held[field_id]:
+            return None
+        offsets = self._offsets[self._vtable_of_row, field_id]
+        positions: Positions = self.positions + offsets
+        if not self._is_held_by_all[field_id]:
+            positions[offsets == 0] = 0
+        return positions
 
 
 def _malformed(fault: str) -> MalformedModelError:

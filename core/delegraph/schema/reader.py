@@ -100,28 +100,25 @@ class _Reader:
         return records
 
     def _block(self, table: type[Table], positions: Positions) -> Iterable[Table]:
-        name = table.__name__
-        rows = Rows(self._file, positions, name)
         if not table.FIELDS:
+            Rows(self._file, positions, 0, table.__name__)
             return repeat(table(), len(positions))
-        columns = []
-        for field in table.FIELDS:
-            where = f"{name}.{field.name}"
-            at = rows.field(field.id, where)
-            if isinstance(field.kind, Union):
-                tags_at = rows.field(field.id - 1, where)
-                columns.append(self._unions(field.kind, tags_at, at, where))
-            else:
-                columns.append(self._column(field, at, where))
+        rows = Rows(self._file, positions, table.FIELDS[-1].id + 1, table.__name__)
+        columns = [self._column(table, field, rows) for field in table.FIELDS]
         return map(partial(tuple.__new__, table), zip(*columns, strict=True))
 
-    def _column(self, field: Field, at: Positions, where: str) -> Iterable[Any]:
+    def _column(self, table: type[Table], field: Field, rows: Rows) -> Iterable[Any]:
         """Return the values of *field*, the default where a table lacks it."""
-        rows = np.flatnonzero(at)
-        if not len(rows):
-            return repeat(field.default, len(at))
-        values = self._values(field.kind, at[rows], where)
-        return values if len(rows) == len(at) else _spread(values, rows, len(at), field.default)
+        at, where = rows.field(field.id), f"{table.__name__}.{field.name}"
+        count = len(rows.positions)
+        if at is None:
+            return repeat(field.default, count)
+        if isinstance(field.kind, Union):
+            return self._unions(field.kind, rows.field(field.id - 1), at, where)
+        held = np.flatnonzero(at)
+        if len(held) == count:
+            return self._values(field.kind, at, where)
+        return _spread(self._values(field.kind, at[held], where), held, count, field.default)
 
     def _values(self, kind: Any, at: Positions, where: str) -> Sequence[Any]:
         match kind:
@@ -171,22 +168,21 @@ class _Reader:
         return _split(self._counted_tables(table, slots, where), ends)
 
     def _unions(
-        self, kind: Union, tags_at: Positions, at: Positions, where: str
+        self, kind: Union, tags_at: Positions | None, at: Positions, where: str
     ) -> Iterable[Table | None]:
         """Return the union's tables; None where there is none or its type is not known."""
-        rows = np.flatnonzero((at > 0) & (tags_at > 0))
-        if not len(rows):
-            return repeat(None, len(at))
-        tags = self._file.values(UINT8, tags_at[rows], where)
         column: list[Table | None] = [None] * len(at)
+        if tags_at is None:
+            return column
+        rows = np.flatnonzero((at > 0) & (tags_at > 0))
+        tags = self._file.values(UINT8, tags_at[rows], where)
         for tag in np.unique(tags).tolist():
             table = kind.tables.get(tag)
             if table is not None:
                 of_tag = rows[tags == tag]
-                for row, value in zip(
-                    of_tag.tolist(), self.tables(table, at[of_tag], where), strict=True
-                ):
-                    column[row] = value
+                members = self.tables(table, at[of_tag], where)
+                for row, member in zip(of_tag.tolist(), members, strict=True):
+                    column[row] = member
         return column
 
 
