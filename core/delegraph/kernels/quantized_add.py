@@ -20,8 +20,9 @@ from delegraph.kernels.quantized_arithmetic import (
     power_of_two_sum,
     rescale,
     run_int16,
-    run_integers,
+    run_sum,
     scaled_sum,
+    sum_function,
 )
 from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.kernels.tensor import Tensor
@@ -61,15 +62,17 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
     scalar = scaled_sum(node, a, b, y, 1, rescale)
     loop = inner_loop(a.shape, b.shape)
     if loop is None or (a.type is TensorType.INT16 and a.shape != b.shape):
-        return run_integers(context, a, b, y, scalar)
+        return run_sum(context, a, b, y, scalar)
     late = a.type is TensorType.UINT8 or loop.repeats_scalar
     vector = scaled_sum(node, a, b, y, 1, _shifted_late if late else _shifted_early)
     vector_end = loop.length - loop.length % (8 if late else 16)
     if vector_end in (0, loop.length):
-        return run_integers(context, a, b, y, vector if vector_end else scalar)
+        return run_sum(context, a, b, y, vector if vector_end else scalar)
     if a.type is TensorType.INT16:
-        return _split_int16(a, b, y, vector, scalar, vector_end)
-    return _split_lookup(context, (a, b, y), (vector, scalar), loop.length, vector_end)
+        run = run_sum(context, a, b, y, vector)
+        return _split_int16((a, b, y), run, sum_function(scalar), vector_end)
+    functions = sum_function(vector), sum_function(scalar)
+    return _split_lookup(context, (a, b, y), functions, loop.length, vector_end)
 
 
 def _shifted_early(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
@@ -86,14 +89,9 @@ def _shifted_late(q: Integers, left_shift: int, multiplier: int, shift: int) -> 
 
 
 def _split_int16(
-    a: Tensor,
-    b: Tensor,
-    y: Tensor,
-    vector: BinaryFunction,
-    scalar: BinaryFunction,
-    vector_end: int,
+    tensors: tuple[Tensor, Tensor, Tensor], run: Eval, scalar: BinaryFunction, vector_end: int
 ) -> Eval:
-    run = run_int16(a, b, y, vector)
+    a, b, y = tensors
 
     def run_both() -> None:
         qa, qb = (x.data.reshape(-1)[vector_end:].astype(np.int64) for x in (a, b))

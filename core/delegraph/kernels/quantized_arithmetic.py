@@ -1,7 +1,7 @@
 """Quantized SUB, MUL and DIV in the fixed-point arithmetic of the official kernels.
 
 Each operator is a function from stored integers to stored integers. 8-bit operands go through a
-table of that function, int16 operands through the function itself.
+table of that function, int16 operands through the function itself, except for sums.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from delegraph.kernels.fixed_point import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from delegraph.kernels.int16_sum import ScaledSum, int16_sum
 from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
 from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.kernels.tensor import Tensor
@@ -38,16 +39,16 @@ def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
     Source:
         SubElementwise and Sub16, tflite/kernels/internal/reference/sub.h.
     """
-    function = power_of_two_sum(node, a, b, y, -1) or scaled_sum(node, a, b, y, -1, rescale)
-    return run_integers(context, a, b, y, function)
+    function = power_of_two_sum(node, a, b, y, -1)
+    if function is not None:
+        return run_int16(a, b, y, function)
+    return run_sum(context, a, b, y, scaled_sum(node, a, b, y, -1, rescale))
 
 
 def scaled_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int, rescaled: Rescale
-) -> BinaryFunction:
-    """Return ``a + sign * b`` for any scales.
-
-    Both operands are brought to a common scale by *rescaled*, added, and rescaled to the output's.
+) -> ScaledSum:
+    """Return ``a + sign * b`` for any scales; *rescaled* brings the operands to a common one.
 
     Raises:
         OperatorError: a scale is missing, or the fused activation cannot be quantized.
@@ -56,20 +57,31 @@ def scaled_sum(
     left_shift = 15 if a.type is TensorType.INT16 else 20
     low, high = quantized_activation_range(_activation(node), y)
     twice = 2 * max(a.scale, b.scale)
-    a_scaling, b_scaling = (
-        quantize_multiplier(a.scale / twice),
-        quantize_multiplier(b.scale / twice),
-    )
+
+    def scale(x: Tensor) -> Callable[[Integers], Integers]:
+        zero_point, scaling = x.zero_point, quantize_multiplier(x.scale / twice)
+        return lambda q: rescaled(q - zero_point, left_shift, *scaling)
+
     multiplier, shift = quantize_multiplier(twice / ((1 << left_shift) * y.scale))
-    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+    return ScaledSum(scale(a), scale(b), sign, multiplier, shift, y.zero_point, low, high)
+
+
+def sum_function(total: ScaledSum) -> BinaryFunction:
+    """Return the function of stored integers that *total* describes."""
 
     def function(qa: Integers, qb: Integers) -> Integers:
-        total = rescaled(qa - a_zero, left_shift, *a_scaling)
-        total = total + sign * rescaled(qb - b_zero, left_shift, *b_scaling)
-        result = multiply_by_quantized_multiplier(total, multiplier, shift)
-        return (result.astype(np.int64) + y_zero).clip(low, high)
+        raw = total.scale_a(qa) + total.sign * total.scale_b(qb)
+        result = multiply_by_quantized_multiplier(raw, total.multiplier, total.shift)
+        return np.clip(result.astype(np.int64) + total.zero_point, total.low, total.high)
 
     return function
+
+
+def run_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
+    """Return the eval that sets *y* to the sum or difference of *a* and *b*, broadcast."""
+    if a.type is TensorType.INT16 and total.shift <= 0:
+        return int16_sum(context, a, b, y, total)
+    return run_integers(context, a, b, y, sum_function(total))
 
 
 def rescale(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
