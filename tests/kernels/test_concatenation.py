@@ -37,6 +37,15 @@ def test_uint8_inputs_of_other_scales_are_requantised(seed):
     assert_agrees("CONCATENATION", inputs, [output], ConcatenationOptions(axis=0))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_int4_inputs_are_joined_by_elements(axis):
+    a, b = np.arange(-4, 5).reshape(3, 3), np.arange(9).reshape(3, 3) % 7
+    inputs = [constant(a, "INT4"), constant(b, "INT4")]
+    options = ConcatenationOptions(axis=axis)
+    (y,) = assert_agrees("CONCATENATION", inputs, ["INT4"], options, version=5)
+    np.testing.assert_array_equal(y, np.concatenate([a, b], axis))
+
+
 def test_int8_inputs_need_the_scale_of_the_output():
     x = np.ones(3, np.int8)
     output = tensor((6,), "INT8", scale=0.5)

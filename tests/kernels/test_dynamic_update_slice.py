@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant
 
 from delegraph.schema.options import DynamicUpdateSliceOptions
 
@@ -28,3 +29,12 @@ def test_an_update_larger_than_the_operand_is_refused():
     assert_both_refuse(
         "DYNAMIC_UPDATE_SLICE", [*map(fed, inputs)], ["FLOAT32"], options, match="larger than"
     )
+
+
+def test_int4_is_updated_by_elements():
+    x = constant(np.arange(-4, 5).reshape(3, 3), "INT4")
+    update = constant(np.array([[7, 6]]), "INT4")
+    inputs = [x, update, fed(np.array([1, 1], np.int32))]
+    options = DynamicUpdateSliceOptions()
+    (y,) = assert_agrees("DYNAMIC_UPDATE_SLICE", inputs, ["INT4"], options, version=4)
+    assert y.tolist() == [[-4, -3, -2], [-1, 7, 6], [2, 3, 4]]

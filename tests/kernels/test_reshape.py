@@ -5,6 +5,7 @@ import pytest
 from agreement import assert_agrees, assert_both_refuse, fed, texts
 from one_op import constant
 
+from delegraph.kernels.reshape import stretched
 from delegraph.schema.options import (
     BitcastOptions,
     ExpandDimsOptions,
@@ -38,6 +39,13 @@ def test_reshape_refuses_a_shape_of_another_size(shape, given):
 @pytest.mark.parametrize(("x", "shape"), [(VALUES, (3, 4)), (VALUES[:1, :1], (0,))])
 def test_reshape_takes_its_shape_from_the_options(x, shape):
     assert_agrees("RESHAPE", [fed(x)], ["FLOAT32"], ReshapeOptions(new_shape=ints(*shape)))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shape", "result"), [((3, -1), (0, 3), [3, 0]), ((0, -1), (0, 3), [0, 3])]
+)
+def test_reshape_of_nothing_keeps_what_it_can(wanted, shape, result):
+    assert stretched(wanted, shape) == result
 
 
 def test_reshape_of_a_constant_is_computed_while_preparing():

@@ -21,7 +21,7 @@ def test_rows_of_one_segment_are_added(ids, given):
 
 
 @pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("ids", [(1, 1, 2), (0, 2, 2), (1, 0, 0)])
+@pytest.mark.parametrize("ids", [(1, 1, 2), (0, 2, 2), (1, 0, 0), (-1, 0, 0)])
 def test_ids_with_gaps_are_refused(ids, given):
     inputs = [fed(X), given(np.array(ids, np.int32))]
     options = SegmentSumOptions()

@@ -41,7 +41,7 @@ def test_split_v_gives_parts_of_the_sizes(sizes, given):
 
 
 @pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("sizes", [(2, 2, 1), (-1, -1, 3), (7, -1, 0)])
+@pytest.mark.parametrize("sizes", [(2, 2, 1), (-1, -1, 6), (7, -1, 0)])
 def test_split_v_refuses_sizes_that_do_not_add_up(sizes, given):
     inputs = [fed(X), given(ints(sizes)), given(ints(1))]
     options = SplitVOptions(num_splits=3)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, texts
-from one_op import constant
+from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays, texts
+from one_op import constant, delegraph_outputs
 
 from delegraph.schema.options import TileOptions
 
@@ -31,3 +31,10 @@ def test_strings_are_repeated(given):
 def test_negative_multiples_are_refused(given):
     inputs = [fed(X), given(np.array([-1, 1], np.int32))]
     assert_both_refuse("TILE", inputs, ["FLOAT32"], TileOptions(), match="negative")
+
+
+def test_int4_is_refused():
+    inputs = [constant(np.ones((2, 3)), "INT4"), constant(np.array([1, 2], np.int32))]
+    model, arrays = model_and_arrays("TILE", inputs, ["INT4"], TileOptions())
+    with pytest.raises(RuntimeError, match="INT4, which this operator does not take"):
+        delegraph_outputs(model, arrays)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import pack
+from delegraph.kernels.elements import values_of
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
     Shape,
@@ -42,7 +44,7 @@ def prepare_concatenation(context: OpContext, node: Node) -> Eval:
     def plan() -> tuple[Shape, Eval]:
         return _joined_shape(inputs, axis), _joiner(inputs, y, axis)
 
-    return size_output(context, y, plan, fold=inputs)
+    return size_output(context, y, plan, fold=inputs, packed=True)
 
 
 def _check(inputs: Sequence[Tensor], y: Tensor, axis: int) -> int:
@@ -80,6 +82,10 @@ def _joined_shape(inputs: Sequence[Tensor], axis: int) -> list[int]:
 
 
 def _joiner(inputs: Sequence[Tensor], y: Tensor, axis: int) -> Eval:
+    if y.is_packed:
+        return lambda: np.copyto(
+            y.data, pack(np.concatenate([values_of(x) for x in inputs], axis), y.type)
+        )
     same = (y.scale, y.zero_point)
     if y.type is not TensorType.UINT8 or all((x.scale, x.zero_point) == same for x in inputs):
         if not inputs[0].shape:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.elements import forward
+from delegraph.graph.dtypes import pack
+from delegraph.kernels.elements import forward, values_of
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
 from delegraph.kernels.registration import (
@@ -47,13 +48,14 @@ def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
 
         def replace() -> None:
             copy()
+            values = values_of(y)
             places = zip(integers(starts), room, update.shape, strict=True)
-            block = []
-            for start, last, size in places:
-                begin = max(0, min(start, last))
-                block.append(slice(begin, begin + size))
-            y.data[(*block, ...)] = update.data
+            begins = [(max(0, min(start, last)), size) for start, last, size in places]
+            block = tuple(slice(begin, begin + size) for begin, size in begins)
+            values[block] = values_of(update)
+            if y.is_packed:
+                y.data[...] = pack(values, y.type)
 
         return x.shape, replace
 
-    return size_output(context, y, plan)
+    return size_output(context, y, plan, packed=True)

@@ -48,7 +48,7 @@ def prepare_gather(context: OpContext, node: Node) -> Eval:
             return shape, on_elements(x, y, _batched(x, positions, axis, batch_dims))
         return shape, on_elements(x, y, _along(positions, axis))
 
-    return size_output(context, y, plan, fold=(x, positions))
+    return size_output(context, y, plan, fold=(x, positions), packed=True)
 
 
 def _batch_dims(option: int, axis: int, x: Tensor, positions: Tensor) -> int:
@@ -134,7 +134,7 @@ def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
 
         return shape, on_elements(x, y, gather)
 
-    return size_output(context, y, plan)
+    return size_output(context, y, plan, packed=True)
 
 
 def row_numbers(indices: NDArray[Any], shape: Shape) -> NDArray[np.int64]:

@@ -44,6 +44,7 @@ def size_output(
     *,
     shape_inputs: Sequence[Tensor] = (),
     fold: Sequence[Tensor] | None = None,
+    packed: bool = False,
 ) -> Eval:
     """Size *output* now or at each invoke, and return the node's eval.
 
@@ -53,11 +54,16 @@ def size_output(
         plan: see :data:`Plan`.
         shape_inputs: tensors whose values the plan reads.
         fold: when given and all of them are known, the output is computed once, now.
+        packed: whether the plan can fill an output of 2- or 4-bit integers.
+
+    Raises:
+        OperatorError: the output is of 2- or 4-bit integers and the plan cannot fill it.
 
     Source:
         The recurring shape of ``Prepare`` and ``Eval`` in tflite/kernels: IsConstantOrPersistent,
         SetTensorToPersistentRo, SetTensorToDynamic.
     """
+    _check_packed((output,), packed)
     if fold is not None and are_known(fold) and are_known(shape_inputs):
         return fold_output(context, output, plan)
 
@@ -65,7 +71,7 @@ def size_output(
         shape, run = plan()
         return (shape,), run
 
-    return size_outputs(context, (output,), plans, shape_inputs=shape_inputs)
+    return size_outputs(context, (output,), plans, shape_inputs=shape_inputs, packed=packed)
 
 
 def size_outputs(
@@ -74,11 +80,13 @@ def size_outputs(
     plans: Plans,
     *,
     shape_inputs: Sequence[Tensor] = (),
+    packed: bool = False,
 ) -> Eval:
     """Size *outputs* now or at each invoke, and return the node's eval; see :func:`size_output`.
 
     An output that was dynamic before stays so.
     """
+    _check_packed(outputs, packed)
     if are_known(shape_inputs):
         shapes, run = plans()
         for output, shape in zip(outputs, shapes, strict=True):
@@ -95,6 +103,12 @@ def size_outputs(
         run()
 
     return resize_and_run
+
+
+def _check_packed(outputs: Sequence[Tensor], packed: bool) -> None:
+    for output in outputs:
+        if output.is_packed and not packed:
+            raise OperatorError(f"output is {output.type.name}, which this operator does not take")
 
 
 def _is_open(output: Tensor) -> bool:

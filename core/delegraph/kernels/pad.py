@@ -59,7 +59,7 @@ def prepare_pad(context: OpContext, node: Node) -> Eval:
 
         return shape, on_elements(x, y, pad)
 
-    return size_output(context, y, plan, shape_inputs=(paddings,))
+    return size_output(context, y, plan, shape_inputs=(paddings,), packed=True)
 
 
 def _check_paddings(x: Tensor, paddings: Tensor) -> None:
@@ -123,7 +123,7 @@ def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
         shape = [before + size + after for size, (before, after) in zip(x.shape, pads, strict=True)]
         return shape, on_elements(x, y, _mirror(x.shape, pads, skip))
 
-    return size_output(context, y, plan, shape_inputs=(paddings,))
+    return size_output(context, y, plan, shape_inputs=(paddings,), packed=True)
 
 
 def _mirror(shape: Sequence[int], pads: Pads, skip: int) -> Any:

@@ -50,7 +50,7 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
         wanted = _shape_option(node) if shape_input is None else integers(shape_input)
         return stretched(wanted, x.shape), forward(x, y)
 
-    return size_output(context, y, plan, shape_inputs=shape_inputs, fold=(x,))
+    return size_output(context, y, plan, shape_inputs=shape_inputs, fold=(x,), packed=True)
 
 
 def _is_int32_vector(tensor: Tensor) -> bool:
@@ -108,7 +108,7 @@ def prepare_squeeze(context: OpContext, node: Node) -> Eval:
         drop = axes or {axis for axis in range(rank) if x.shape[axis] == 1}
         return [x.shape[axis] for axis in range(rank) if axis not in drop], forward(x, y)
 
-    return size_output(context, y, plan)
+    return size_output(context, y, plan, packed=True)
 
 
 @kernel("EXPAND_DIMS", inplace=SAME_BYTES)
@@ -128,7 +128,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
         axis = normalized_axis(integers(axis_input)[0], len(x.shape) + 1)
         return (*x.shape[:axis], 1, *x.shape[axis:]), forward(x, y)
 
-    return size_output(context, y, plan, shape_inputs=(axis_input,), fold=(x,))
+    return size_output(context, y, plan, shape_inputs=(axis_input,), fold=(x,), packed=True)
 
 
 @kernel("BITCAST", inplace=SAME_BYTES)
@@ -152,4 +152,4 @@ def prepare_bitcast(context: OpContext, node: Node) -> Eval:
                 f"which {x.type.name} to {y.type.name} needs"
             )
         shape = x.shape[:-1]
-    return size_output(context, y, lambda: (shape, forward(x, y)))
+    return size_output(context, y, lambda: (shape, forward(x, y)), packed=True)

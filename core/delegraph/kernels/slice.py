@@ -35,7 +35,7 @@ def prepare_slice(context: OpContext, node: Node) -> Eval:
         shape = [part.stop - part.start for part in block]
         return shape, on_elements(x, y, lambda source, target: np.copyto(target, source[block]))
 
-    return size_output(context, y, plan, shape_inputs=(begin, size))
+    return size_output(context, y, plan, shape_inputs=(begin, size), packed=True)
 
 
 def _block(x: Tensor, begins: list[int], sizes: list[int]) -> tuple[slice, ...]:

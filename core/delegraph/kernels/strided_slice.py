@@ -83,8 +83,10 @@ def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
         return shape, run
 
     if masks.offset and not begin.is_constant_or_persistent:
-        return size_output(context, y, plan_with_late_begin, shape_inputs=(end, strides))
-    return size_output(context, y, plan, shape_inputs=(begin, end, strides), fold=(x,))
+        return size_output(
+            context, y, plan_with_late_begin, shape_inputs=(end, strides), packed=True
+        )
+    return size_output(context, y, plan, shape_inputs=(begin, end, strides), fold=(x,), packed=True)
 
 
 def resolved(

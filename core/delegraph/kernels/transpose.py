@@ -30,4 +30,4 @@ def prepare_transpose(context: OpContext, node: Node) -> Eval:
         shape = [x.shape[axis] for axis in perm]
         return shape, on_elements(x, y, lambda a, b: np.copyto(b, a.transpose(perm)))
 
-    return size_output(context, y, plan, shape_inputs=(perm_input,), fold=(x,))
+    return size_output(context, y, plan, shape_inputs=(perm_input,), fold=(x,), packed=True)
