@@ -20,6 +20,7 @@ from delegraph.kernels.lstm_cell import sigmoid
 from delegraph.kernels.lstm_integer_cell import power_of_two
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import AllocationType, Tensor
+from delegraph.kernels.weights import once_if_constant
 from delegraph.schema.enums import TensorType
 
 
@@ -159,10 +160,13 @@ def _check_state_scale(state: Tensor) -> None:
 def _gate_sums(weights: Tensor, biases: Tensor) -> Callable[[NDArray[np.uint8]], NDArray[np.int32]]:
     """Return the function from ``[B, I + n], uint8`` to gates in Q3.12, ``[B, 4 n], int32``."""
     multiplier, shift = quantize_multiplier(4096 * biases.scale)
+    # Products of 17 bits add up exactly in float64.
+    rows = once_if_constant(
+        lambda: np.subtract(weights.data, weights.zero_point, dtype=np.float64), weights
+    )
 
     def sums(concat: NDArray[np.uint8]) -> NDArray[np.int32]:
-        columns = weights.data.astype(np.float64).T - weights.zero_point
-        acc = (concat.astype(np.float64) - _ACTIVATION_ZERO_POINT) @ columns
+        acc = np.subtract(concat, _ACTIVATION_ZERO_POINT, dtype=np.float64) @ rows().T
         acc = acc.astype(np.int64) + biases.data
         return multiply_by_quantized_multiplier_gemm(acc, multiplier, shift)
 
