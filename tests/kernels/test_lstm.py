@@ -154,3 +154,13 @@ def test_the_basic_kernel_names_types_that_do_not_go_together():
     ]
     with pytest.raises(RuntimeError, match="FLOAT32, UINT8, FLOAT32"):
         delegraph_run(one_op_model("LSTM", inputs, outputs, BASIC), [])
+
+
+def test_the_basic_kernel_cannot_write_a_constant_state():
+    weights = Weights()
+    inputs = [tensor((BATCH, INPUT)), constant(np.zeros((BATCH, CELL), np.float32))]
+    inputs += [weights.matrix(4 * CELL, INPUT + CELL), weights.vector(16), state(BATCH, CELL)]
+    shapes = [(BATCH, CELL), (BATCH, CELL), (BATCH, INPUT + CELL), (BATCH, 4 * CELL)]
+    model = one_op_model("LSTM", inputs, [tensor(s) for s in shapes], BASIC)
+    with pytest.raises(RuntimeError, match="is constant"):
+        delegraph_run(model, [])

@@ -75,6 +75,8 @@ def prepare_basic(context: OpContext, node: Node) -> Eval:
     for tensor, shape in zip(outputs, shapes, strict=True):
         context.resize_tensor(tensor, shape)
     for tensor in (activation, state):
+        if tensor.is_constant:
+            raise OperatorError(f"state {tensor.name!r} is constant, and the kernel writes it")
         tensor.allocation_type = AllocationType.ARENA_RW_PERSISTENT
     types = tuple(tensor.type for tensor in inputs + outputs)
     if types == _FLOAT_TYPES:
