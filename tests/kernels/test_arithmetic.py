@@ -110,6 +110,18 @@ def test_a_constant_of_one_element_is_exact(op, shape):
     assert_agrees(op, [b, fed(a, scale=0.1, zero_point=3)], output, options, version=2)
 
 
+OVERFLOWS = {"MUL": (0.5, 0.5, 0.0625), "ADD": (0.5, 0.4, 1 / 4096), "SUB": (0.5, 0.4, 1 / 4096)}
+
+
+@pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
+@pytest.mark.parametrize("type", ["UINT8", "INT8"])
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL"])
+def test_results_beyond_16_bits_overflow_alike(op, type, shapes):
+    a, b = (random_integers(seed, type, shape) for seed, shape in enumerate(shapes))
+    shape = np.broadcast_shapes(*shapes)
+    quantized_case(op, type, a, b, shape, OVERFLOWS[op], (3, -7, 11), Act.NONE)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     op=st.sampled_from(["ADD", "SUB", "MUL"]),

@@ -25,10 +25,14 @@ from delegraph.kernels.int16_sum import ScaledSum, int16_sum
 from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
 from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.vector_loop import inner_loop, run_vector_loop, wrap_int16
 from delegraph.schema.enums import TensorType
 
 Rescale = Callable[[Integers, int, int, int], Integers]
 """Brings a summand to the common scale; see :func:`rescale`."""
+
+Narrow = Callable[[Integers], Integers]
+"""Fits numbers into fewer bits."""
 
 _BLOCK = 1 << 13  # int16 elements handled at a time, so that their int64 products stay in cache
 
@@ -66,13 +70,23 @@ def scaled_sum(
     return ScaledSum(scale(a), scale(b), sign, multiplier, shift, y.zero_point, low, high)
 
 
-def sum_function(total: ScaledSum) -> BinaryFunction:
-    """Return the function of stored integers that *total* describes."""
+def _unchanged(x: Integers) -> Integers:
+    return x
+
+
+def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunction:
+    """Return the function of stored integers that *total* describes.
+
+    Args:
+        total: the sum.
+        narrow: how numbers are fitted into the integers that the official kernel's loop uses.
+    """
 
     def function(qa: Integers, qb: Integers) -> Integers:
         raw = total.scale_a(qa) + total.sign * total.scale_b(qb)
         result = multiply_by_quantized_multiplier(raw, total.multiplier, total.shift)
-        return np.clip(result.astype(np.int64) + total.zero_point, total.low, total.high)
+        shifted = narrow(narrow(result.astype(np.int64)) + total.zero_point)
+        return np.clip(shifted, total.low, total.high)
 
     return function
 
@@ -144,7 +158,9 @@ def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
         OperatorError: an int16 tensor has a zero point.
 
     Source:
-        MulElementwise, tflite/kernels/internal/reference/{,integer_ops/}mul.h.
+        MulElementwise and MulSimpleBroadcast, tflite/kernels/internal/optimized/{optimized_ops,
+        integer_ops/mul}.h. Their vector loops go through int16, which shows where products are far
+        beyond the output's range.
     """
     if a.type is TensorType.INT16:
         require_zero_points(0, a, b, y)
@@ -155,12 +171,27 @@ def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
     multiplier, shift = quantize_multiplier(float(real))
     a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
 
-    def function(qa: Integers, qb: Integers) -> Integers:
-        product = (qa - a_zero) * (qb - b_zero)
-        result = multiply_by_quantized_multiplier(product, multiplier, shift)
-        return (result.astype(np.int64) + y_zero).clip(low, high)
+    def product_function(narrow: Narrow) -> BinaryFunction:
+        def function(qa: Integers, qb: Integers) -> Integers:
+            product = (qa - a_zero) * (qb - b_zero)
+            result = multiply_by_quantized_multiplier(product, multiplier, shift).astype(np.int64)
+            return np.clip(wrap_or_not(narrow(result) + y_zero), low, high)
 
-    return run_integers(context, a, b, y, function)
+        wrap_or_not = _unchanged if narrow is _unchanged else wrap_int16
+        return function
+
+    scalar = product_function(_unchanged)
+    if a.type is TensorType.INT16 or 255 * 255 * real < 32000:
+        return run_integers(context, a, b, y, scalar)
+    loop = inner_loop(a.shape, b.shape)
+    is_uint8 = a.type is TensorType.UINT8
+    truncates = is_uint8 and loop is not None and loop.repeats_scalar
+    vector = product_function(wrap_int16 if truncates else _saturate_int16)
+    return run_vector_loop(context, (a, b, y), (vector, scalar), loop, 8 if is_uint8 else 16)
+
+
+def _saturate_int16(x: Integers) -> Integers:
+    return x.clip(-32768, 32767)
 
 
 def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:

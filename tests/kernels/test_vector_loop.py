@@ -1,8 +1,8 @@
-"""The innermost loop of broadcasting, which decides how quantized ADD rounds."""
+"""The innermost loop of broadcasting."""
 
 import pytest
 
-from delegraph.kernels.quantized_add import InnerLoop, inner_loop
+from delegraph.kernels.vector_loop import InnerLoop, inner_loop
 
 CASES = [
     ((2, 3, 4), (2, 3, 4), InnerLoop(24, False)),
