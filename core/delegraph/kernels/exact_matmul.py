@@ -92,7 +92,8 @@ def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
         weight: ``[..., O]``, centred integers, summed over all axes but the last.
         largest: largest magnitude of an input.
     """
-    totals = np.abs(weight.reshape(-1, weight.shape[-1])).sum(axis=0, dtype=np.float64)
+    wide = weight.reshape(-1, weight.shape[-1]).astype(np.int32)  # int8 has no +128
+    totals = np.abs(wide).sum(axis=0, dtype=np.float64)
     return np.asarray(totals * largest)
 
 
