@@ -106,7 +106,8 @@ class BiasClamp:
 
     def __init__(self, bias: NDArray[np.float32], low: float, high: float) -> None:
         self._bias = repeated(bias)
-        self._range = low, high
+        self._low = None if low == -np.inf else np.float32(low)
+        self._high = None if high == np.inf else np.float32(high)
 
     def __call__(self, y: NDArray[Any]) -> None:
         """Update *y*, ``[..., O], float32``, contiguous."""
@@ -114,4 +115,7 @@ class BiasClamp:
 
     def _compute(self, y: NDArray[Any]) -> None:
         y += self._bias[: y.shape[-1]]
-        clamp(y, *self._range)
+        if self._low is not None:
+            np.maximum(y, self._low, out=y)
+        if self._high is not None:
+            np.minimum(y, self._high, out=y)
