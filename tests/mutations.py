@@ -42,7 +42,7 @@ def flip_bits(data: Bytes, positions: NDArray[np.intp], rng: np.random.Generator
 
 def truncate(data: Bytes, positions: NDArray[np.intp], rng: np.random.Generator) -> Bytes:
     """Cut the file off somewhere."""
-    return data[: rng.choice(positions)]
+    return data[: max(1, rng.choice(positions))]
 
 
 def store_huge_number(data: Bytes, positions: NDArray[np.intp], rng: np.random.Generator) -> Bytes:
