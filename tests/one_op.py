@@ -1,4 +1,4 @@
-"""Models of one operator, and what the official interpreter and Delegraph make of them.
+"""What the official interpreter and Delegraph make of a model, usually of one operator.
 
 A kernel is compared with the official one in three lines::
 
@@ -6,211 +6,35 @@ A kernel is compared with the official one in three lines::
     y = tensor((1, 4, 4, 3), "INT8", scale=0.25, zero_point=7)
     model = one_op_model("RELU", [x], [y])
     assert_array_equal(delegraph_outputs(model, [a])[0], official_outputs(model, [a])[0])
-
-Weights are constants: ``constant(w, scale=[...], axis=3)``. ``None`` among the inputs is an
-optional input that is absent; the same object twice is the same tensor twice. Graph inputs are the
-inputs that are neither constant nor variable, in order; graph outputs are all outputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, pack
-from delegraph.graph.strings import encode_strings
-from delegraph.schema import tables
-from delegraph.schema.enums import BuiltinOperator, TensorType
-from delegraph.schema.options import BUILTIN_OPTIONS
-from delegraph.schema.table import Table
-from delegraph.schema.writer import write_model
+from delegraph.testing.one_op import (
+    TensorDef,
+    constant,
+    one_op_model,
+    one_op_records,
+    quantized,
+    tensor,
+)
 
-
-@dataclass(frozen=True, eq=False)
-class TensorDef:
-    """A tensor of a one-operator model; make one with :func:`tensor` or :func:`constant`."""
-
-    shape: tuple[int, ...]
-    type: TensorType
-    quantization: tables.QuantizationParameters | None = None
-    data: NDArray[np.uint8] | None = None
-    is_variable: bool = False
-    shape_signature: tuple[int, ...] | None = None
-    sparsity: tables.SparsityParameters | None = None
-    name: str = ""
-
-
-def tensor(
-    shape: Sequence[int],
-    type: str = "FLOAT32",
-    *,
-    scale: float | Sequence[float] | None = None,
-    zero_point: int | Sequence[int] = 0,
-    axis: int = 0,
-    is_variable: bool = False,
-    shape_signature: Sequence[int] | None = None,
-    name: str = "",
-) -> TensorDef:
-    """Return a tensor that is computed, fed, or a variable.
-
-    Args:
-        shape: dimensions; ``()`` for a scalar.
-        type: name of a ``TensorType``, such as ``"INT8"``.
-        scale: one for the tensor, or one a channel; None when it is not quantized.
-        zero_point: one for all, or one a channel.
-        axis: of the channels.
-        is_variable: whether it keeps its value between invokes.
-        shape_signature: the shape with -1 for dimensions that may change.
-        name: a name is made up when there is none.
-    """
-    return TensorDef(
-        tuple(shape),
-        TensorType[type],
-        quantized(scale, zero_point, axis),
-        is_variable=is_variable,
-        shape_signature=None if shape_signature is None else tuple(shape_signature),
-        name=name,
-    )
-
-
-def constant(
-    values: ArrayLike,
-    type: str | None = None,
-    *,
-    scale: float | Sequence[float] | None = None,
-    zero_point: int | Sequence[int] = 0,
-    axis: int = 0,
-    name: str = "",
-) -> TensorDef:
-    """Return a constant.
-
-    Args:
-        values: its stored values (integers where it is quantized); for ``"INT4"`` one a item, for
-            ``"STRING"`` an object array of bytes.
-        type: name of a ``TensorType``; taken from the dtype of *values* when None.
-        scale: as for :func:`tensor`.
-        zero_point: as for :func:`tensor`.
-        axis: as for :func:`tensor`.
-        name: as for :func:`tensor`.
-    """
-    array = np.asarray(values)
-    kind = _tensor_type(array.dtype) if type is None else TensorType[type]
-    if kind == TensorType.STRING:
-        data = encode_strings(array)
-    elif kind in BITS:
-        data = pack(array, kind)
-    else:
-        raw = np.ascontiguousarray(array, NUMPY_DTYPES[kind])
-        data = np.frombuffer(raw.tobytes(), np.uint8)
-    return TensorDef(array.shape, kind, quantized(scale, zero_point, axis), data, name=name)
-
-
-def quantized(
-    scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
-) -> tables.QuantizationParameters | None:
-    """Return quantization parameters; None without a scale."""
-    if scale is None:
-        return None
-    scales = np.atleast_1d(np.asarray(scale, np.float32))
-    zero_points = np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape)
-    return tables.QuantizationParameters(
-        scale=scales, zero_point=np.array(zero_points), quantized_dimension=axis
-    )
-
-
-def _tensor_type(dtype: np.dtype[Any]) -> TensorType:
-    return next(t for t, d in NUMPY_DTYPES.items() if d == dtype)
-
-
-def one_op_model(
-    op: str,
-    inputs: Sequence[TensorDef | None],
-    outputs: Sequence[TensorDef],
-    options: Table | None = None,
-    *,
-    version: int = 1,
-    custom_options: bytes | None = None,
-    intermediates: Sequence[TensorDef] = (),
-) -> bytes:
-    """Return the ``.tflite`` bytes of a model with one operator.
-
-    Args:
-        op: name of a ``BuiltinOperator``; any other name is a custom operator.
-        inputs: None stands for an optional input that is absent.
-        outputs: all of them are graph outputs.
-        options: such as ``Conv2DOptions(stride_w=1, stride_h=1)``.
-        version: of the operator; the official interpreter refuses versions it does not know.
-        custom_options: raw bytes of a custom operator.
-        intermediates: tensors that carry quantization only.
-    """
-    return write_model(
-        one_op_records(
-            op, inputs, outputs, options,
-            version=version, custom_options=custom_options, intermediates=intermediates,
-        )
-    )  # fmt: skip
-
-
-def one_op_records(
-    op: str,
-    inputs: Sequence[TensorDef | None],
-    outputs: Sequence[TensorDef],
-    options: Table | None = None,
-    *,
-    version: int = 1,
-    custom_options: bytes | None = None,
-    intermediates: Sequence[TensorDef] = (),
-) -> tables.Model:
-    """Return the records behind :func:`one_op_model`, for tests that change them further."""
-    defs: list[TensorDef] = []
-    for given in (*inputs, *outputs, *intermediates):
-        if given is not None and not any(given is seen for seen in defs):
-            defs.append(given)
-    index = {id(definition): i for i, definition in enumerate(defs)}
-    fed = [d for d in defs if d.data is None and not d.is_variable and d in tuple(inputs)]
-    buffers = [tables.Buffer(), *(tables.Buffer(data=d.data) for d in defs)]
-    is_first = options is None or type(options) in BUILTIN_OPTIONS.values()
-    operator = tables.Operator(
-        inputs=tuple(-1 if d is None else index[id(d)] for d in inputs),
-        outputs=tuple(index[id(d)] for d in outputs),
-        intermediates=tuple(index[id(d)] for d in intermediates) or None,
-        builtin_options=options if is_first else None,
-        builtin_options_2=None if is_first else options,
-        custom_options=(
-            None if custom_options is None else np.frombuffer(custom_options, np.uint8)
-        ),
-    )
-    subgraph = tables.SubGraph(
-        tensors=tuple(_record(i, definition) for i, definition in enumerate(defs)),
-        inputs=tuple(index[id(d)] for d in fed),
-        outputs=operator.outputs,
-        operators=(operator,),
-        name="main",
-    )
-    builtin = BuiltinOperator.__members__.get(op, BuiltinOperator.CUSTOM)
-    custom_code = op if builtin == BuiltinOperator.CUSTOM else None
-    code = tables.operator_code(builtin, version=version, custom_code=custom_code)
-    return tables.Model(
-        version=3, operator_codes=(code,), subgraphs=(subgraph,), buffers=tuple(buffers)
-    )
-
-
-def _record(index: int, definition: TensorDef) -> tables.Tensor:
-    return tables.Tensor(
-        shape=definition.shape,
-        type=definition.type,
-        buffer=index + 1,
-        name=definition.name or f"t{index}",
-        quantization=definition.quantization,
-        is_variable=definition.is_variable,
-        sparsity=definition.sparsity,
-        shape_signature=definition.shape_signature,
-        has_rank=True,
-    )
+__all__ = [
+    "TensorDef",
+    "constant",
+    "delegraph_outputs",
+    "official_outputs",
+    "one_op_model",
+    "one_op_records",
+    "quantized",
+    "tensor",
+]
 
 
 def official_outputs(

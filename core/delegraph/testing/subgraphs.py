@@ -1,0 +1,74 @@
+"""Models of several subgraphs, for control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from delegraph.schema import tables
+from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.options import BUILTIN_OPTIONS
+from delegraph.schema.table import Table
+from delegraph.schema.writer import write_model
+from delegraph.testing.one_op import TensorDef, tensor_record
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operator of a :class:`Graph`."""
+
+    name: str
+    inputs: Sequence[TensorDef]
+    outputs: Sequence[TensorDef]
+    options: Table | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A subgraph: inputs, outputs, and operators in order. Tensors may be in both."""
+
+    inputs: Sequence[TensorDef]
+    outputs: Sequence[TensorDef]
+    ops: Sequence[Op] = ()
+
+
+def model_of(*graphs: Graph) -> bytes:
+    """Return the ``.tflite`` bytes of a model with *graphs* as its subgraphs."""
+    return write_model(records_of(*graphs))
+
+
+def records_of(*graphs: Graph) -> tables.Model:
+    """Return the records behind :func:`model_of`."""
+    codes = sorted({op.name for graph in graphs for op in graph.ops})
+    buffers = [tables.Buffer()]
+    subgraphs = tuple(_subgraph(graph, codes, buffers) for graph in graphs)
+    operator_codes = tuple(tables.operator_code(BuiltinOperator[name]) for name in codes)
+    return tables.Model(
+        version=3, operator_codes=operator_codes, subgraphs=subgraphs, buffers=tuple(buffers)
+    )
+
+
+def _subgraph(graph: Graph, codes: list[str], buffers: list[tables.Buffer]) -> tables.SubGraph:
+    found = [graph.inputs, graph.outputs, *(t for op in graph.ops for t in (op.inputs, op.outputs))]
+    defs = list({id(d): d for group in found for d in group}.values())
+    index = {id(d): i for i, d in enumerate(defs)}
+    first = len(buffers)
+    buffers += [tables.Buffer(data=definition.data) for definition in defs]
+    return tables.SubGraph(
+        tensors=tuple(tensor_record(d, f"t{i}", first + i) for i, d in enumerate(defs)),
+        inputs=tuple(index[id(d)] for d in graph.inputs),
+        outputs=tuple(index[id(d)] for d in graph.outputs),
+        operators=tuple(_operator(op, codes, index) for op in graph.ops),
+        name="graph",
+    )
+
+
+def _operator(op: Op, codes: list[str], index: dict[int, int]) -> tables.Operator:
+    is_first = op.options is None or type(op.options) in BUILTIN_OPTIONS.values()
+    return tables.Operator(
+        opcode_index=codes.index(op.name),
+        inputs=tuple(index[id(d)] for d in op.inputs),
+        outputs=tuple(index[id(d)] for d in op.outputs),
+        builtin_options=op.options if is_first else None,
+        builtin_options_2=None if is_first else op.options,
+    )
