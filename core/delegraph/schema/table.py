@@ -291,4 +291,4 @@ def _equal(a: Any, b: Any) -> bool:
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return False
-    return type(a) is type(b) and bool(a == b) if isinstance(a, Table) else bool(a == b)
+    return bool(a == b)
