@@ -16,15 +16,18 @@ TILE = 1 << 15
 """Values handled at once: float64 temporaries of a tile stay in the second-level cache."""
 
 _PATTERN = 2048
+_LONG_ENOUGH = 512
 
 
 def repeated(constants: NDArray[Any]) -> NDArray[Any]:
-    """Return ``[O]`` constants repeated a whole number of times, to about 2048 values.
+    """Return ``[O]`` constants repeated to about 2048 values; from 512 on they are long enough.
 
     >>> len(repeated(np.zeros(3)))
     2046
     """
-    return np.tile(constants, max(1, _PATTERN // max(len(constants), 1)))
+    if not 0 < len(constants) < _LONG_ENOUGH:
+        return constants
+    return np.tile(constants, _PATTERN // len(constants))
 
 
 def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]) -> None:

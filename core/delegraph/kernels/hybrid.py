@@ -9,6 +9,7 @@ Source:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from delegraph.kernels.weights import bias_or_zeros, dense_values, once_if_const
 _LARGEST_INPUT = 255  # the distance between two int8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class HybridWeights:
     """Weights, bias and scales of a hybrid product.
 
@@ -43,6 +44,11 @@ class HybridWeights:
     low: float
     high: float
 
+    @cached_property
+    def repeated(self) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
+        """Scales, sums and bias, repeated for long inner loops."""
+        return repeated(self.scales), repeated(self.sums), repeated(self.bias)
+
     def at(self, scale: np.float32, zero_point: int) -> HybridResult:
         """Return what makes results of activations quantised with *scale* and *zero_point*."""
         return HybridResult(self, scale, zero_point)
@@ -52,9 +58,9 @@ class HybridResult:
     """Turns accumulators into float results: ``(acc - zero_point * sums) * scales + bias``."""
 
     def __init__(self, weights: HybridWeights, scale: np.float32, zero_point: int) -> None:
-        self._scales = repeated(weights.scales * scale)
-        self._bias = repeated(weights.bias)
-        self._offset = repeated(weights.sums * np.float64(zero_point)) if zero_point else None
+        scales, sums, self._bias = weights.repeated
+        self._scales = scales * scale
+        self._offset = sums * np.float64(zero_point) if zero_point else None
         self._range = weights.low, weights.high
 
     def __call__(self, acc: NDArray[Any], out: NDArray[np.float32]) -> None:

@@ -1,14 +1,16 @@
-"""Quantisation of float activations on the fly, each row with a scale of its own.
-
-:mod:`delegraph.kernels.hybrid` has the same for whole tensors.
-"""
+"""Quantisation of float activations on the fly, each row with a scale of its own."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.kernels.fixed_point import round_half_away
+
 Floats = NDArray[np.float32]
+
+_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
+"""Added before truncating, it carries halves and nothing less, which 0.5 itself does not."""
 
 
 def quantize_rows(
@@ -30,38 +32,45 @@ def quantize_rows(
     Source:
         BatchQuantizeFloats, tflite/kernels/internal/tensor_utils.h.
     """
-    return _asymmetric(rows) if asymmetric else _symmetric(rows)
+    parameters = _asymmetric if asymmetric else _symmetric
+    ends = zip(rows.min(axis=1, initial=0), rows.max(axis=1, initial=0), strict=True)
+    found = [parameters(low, high) for low, high in ends]
+    scales = np.array([scale for scale, _, _ in found], np.float32)
+    inverses = np.array([inverse for _, inverse, _ in found], np.float32)
+    zero_points = np.array([zero_point for _, _, zero_point in found], np.int32)
+    values = rows * inverses[:, np.newaxis]
+    if asymmetric:
+        values += zero_points.astype(np.float32)[:, np.newaxis]
+    values += np.copysign(_BELOW_HALF, values)
+    np.trunc(values, out=values)
+    np.clip(values, -128 if asymmetric else -127, 127, out=values)
+    return values.astype(np.int8), scales, zero_points
 
 
-def _symmetric(rows: Floats) -> tuple[NDArray[np.int8], Floats, NDArray[np.int32]]:
-    """Source: PortableSymmetricQuantizeFloats, reference/portable_tensor_utils.cc."""
-    largest = np.abs(rows).max(axis=1, initial=0)
-    largest[largest == 0] = 127  # any will do; this gives scale 1
-    quantized = _round_half_away(rows * (np.float32(127) / largest)[:, None])
-    np.clip(quantized, -127, 127, out=quantized)
-    scales = largest / np.float32(127)
-    return quantized.astype(np.int8), scales, np.zeros(len(rows), np.int32)
+def _symmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32, int]:
+    """Return scale, its inverse and zero point of a row whose values lie between *low* and *high*.
+
+    Source:
+        PortableSymmetricQuantizeFloats, reference/portable_tensor_utils.cc.
+    """
+    largest = max(-low, high)
+    if largest == 0:
+        return np.float32(1), np.float32(1), 0
+    return largest / np.float32(127), np.float32(127) / largest, 0
 
 
-def _asymmetric(rows: Floats) -> tuple[NDArray[np.int8], Floats, NDArray[np.int32]]:
-    """Source: PortableAsymmetricQuantizeFloats, reference/portable_tensor_utils.cc."""
-    low = rows.min(axis=1, initial=0).astype(np.float64)
-    high = rows.max(axis=1, initial=0).astype(np.float64)
-    zero = low == high
-    scale = np.where(zero, 1.0, (high - low) / 255)
+def _asymmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float32, int]:
+    """Return scale, its inverse and zero point of a row whose values lie between *low* and *high*.
+
+    Source:
+        PortableAsymmetricQuantizeFloats, reference/portable_tensor_utils.cc.
+    """
+    least, most = float(low), float(high)
+    if least == most:
+        return np.float32(1), np.float32(1), 0
+    scale = (most - least) / 255
     # Both ends give a zero point; the one with the smaller rounding error counts.
-    is_low_closer = 128 + np.abs(low / scale) < 127 + np.abs(high / scale)
-    zero_point = np.where(is_low_closer, -128 - low / scale, 127 - high / scale)
-    zero_point = _round_half_away(zero_point.clip(-128, 127)).astype(np.float32)
-    zero_point[zero] = 0
-    scales = scale.astype(np.float32)
-    quantized = _round_half_away(zero_point[:, None] + rows * (np.float32(1) / scales)[:, None])
-    np.clip(quantized, -128, 127, out=quantized)
-    return quantized.astype(np.int8), scales, zero_point.astype(np.int32)
-
-
-def _round_half_away(x: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the nearest whole numbers, halves away from zero; exact for any float32."""
-    wide = x.astype(np.float64)
-    wide += np.copysign(0.5, wide)
-    return np.trunc(wide, out=wide)
+    is_low_closer = 128 + abs(least / scale) < 127 + abs(most / scale)
+    zero_point = -128 - least / scale if is_low_closer else 127 - most / scale
+    zero_point = round_half_away(min(max(zero_point, -128), 127))
+    return np.float32(scale), np.float32(1) / np.float32(scale), zero_point
