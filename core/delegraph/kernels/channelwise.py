@@ -39,6 +39,8 @@ def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]
         arrays: ``[size]`` each, a whole number of channels.
     """
     size = arrays[0].size
+    if not size:
+        return
     whole = size - size % pattern
     step = max(TILE // pattern, 1) * pattern
     for start in range(0, whole, step):

@@ -113,16 +113,18 @@ class Patches:
         steps = image.strides[:-1]
         taps = tuple(window.kernel for window in self._windows)
         width = self._channels // self._groups
-        windows = np.lib.stride_tricks.as_strided(
-            image,
+        windows: NDArray[Any] = np.ndarray(  # as_strided takes five times as long
             (*self._sizes, *taps, self._channels),
-            (
+            image.dtype,
+            image,
+            strides=(
                 *(step * w.stride for step, w in zip(steps, self._windows, strict=True)),
                 *(step * w.dilation for step, w in zip(steps, self._windows, strict=True)),
                 image.itemsize,
             ),
-            writeable=False,
         )
+        if self._groups == 1:
+            return [windows]
         return [windows[..., i * width : (i + 1) * width] for i in range(self._groups)]
 
 
