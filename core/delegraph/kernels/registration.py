@@ -14,6 +14,8 @@ from delegraph.schema.enums import BuiltinOperator
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
+    from delegraph.graph.model import Operator
+
 Eval = Callable[[], None]
 """Computes a node's outputs from its inputs; called at every invoke, with no arguments."""
 
@@ -121,6 +123,10 @@ class CallableSubgraph(Protocol):
     @property
     def tensors(self) -> Sequence[Tensor]:
         """Its tensors."""
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """The operators that the model file declares for it, whatever delegates have taken."""
 
     @property
     def has_dynamic_tensors(self) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from delegraph.errors import ModelError, NodeError, OperatorError, StateError, UnresolvedOpError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.graph.model import SubgraphSpec, TensorSpec
+from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings
 from delegraph.kernels.registration import Eval, Node, Registration
 from delegraph.kernels.tensor import Tensor
@@ -60,6 +60,11 @@ class Subgraph:
         self._dynamic: set[int] = set()  # tensors whose shape the node being prepared leaves open
         self._invoking = False
         self._uses_blas = False
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """The operators that the model declares, whatever delegates have taken."""
+        return self.spec.operators
 
     # -- allocation ----------------------------------------------------------------------------
 

@@ -1,0 +1,39 @@
+"""BUCKETIZE."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import adopt_type, option, require_counts, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64}
+
+
+@kernel("BUCKETIZE")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval of BUCKETIZE: how many boundaries each element has reached, int32.
+
+    Source:
+        tflite/kernels/bucketize.cc.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, _TYPES)
+    given = option(node, "boundaries", None)
+    boundaries = np.zeros(0, np.float32) if given is None else np.asarray(given, np.float32)
+    if (np.diff(boundaries) < 0).any():
+        raise OperatorError(f"boundaries are {boundaries.tolist()}, expected them sorted")
+    adopt_type(y, TensorType.INT32)
+    context.resize_tensor(y, x.shape)
+    # C++ compares integers with floats as floats, which large integers are rounded to.
+    dtype = np.float64 if x.type == TensorType.FLOAT64 else np.float32
+    limits = boundaries.astype(dtype)
+
+    def run() -> None:
+        y.data[...] = np.searchsorted(limits, x.data.astype(dtype, copy=False), side="right")
+
+    return run

@@ -1,0 +1,79 @@
+"""SKIP_GRAM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import option, require_counts, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_WORD = re.compile(rb"[^ \t\n\v\f\r]+")
+_HEAD = re.compile(rb"[ \t\n\v\f\r][^ \t\n\v\f\r]*")
+
+
+@kernel("SKIP_GRAM")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval of SKIP_GRAM: words of the input, joined in order, some left out between.
+
+    At most ``max_skip_size`` words are left out between neighbours; ``include_all_ngrams`` adds
+    the shorter ones.
+
+    Source:
+        tflite/kernels/skip_gram.cc.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    for tensor in (x, y):
+        require_type(tensor, {TensorType.STRING})
+    size = int(option(node, "ngram_size", 0))
+    skip = int(option(node, "max_skip_size", 0))
+    shortest = 1 if option(node, "include_all_ngrams", False) else size
+    context.set_dynamic(y)
+
+    def run() -> None:
+        if not x.data.size:
+            raise OperatorError(f"tensor {x.name!r} holds no string, expected one")
+        words = _words(x.data.reshape(-1)[0])
+        grams = list(_grams(words, size, skip, shortest)) if len(words) >= size > 0 else []
+        context.resize_tensor(y, (len(grams),))
+        y.data = np.empty(len(grams), object)
+        y.data[:] = grams
+
+    return run
+
+
+def _words(text: bytes) -> list[bytes]:
+    """Return the words of *text*.
+
+    As the official kernel has it, a space in front belongs to a text's only word, and hides the
+    first of several.
+    """
+    head = _HEAD.match(text)
+    if head is None:
+        return _WORD.findall(text)
+    return [text] if head.end() == len(text) else _WORD.findall(text[head.end() :])
+
+
+def _grams(words: Sequence[bytes], size: int, skip: int, shortest: int) -> Iterator[bytes]:
+    """Yield grams in the official order: those that begin alike from the longest to the shortest.
+
+    >>> [g.decode() for g in _grams([b"a", b"b", b"c"], 2, 1, 1)]
+    ['a b', 'a c', 'a', 'b c', 'b', 'c']
+    """
+
+    def from_(chosen: list[int]) -> Iterator[bytes]:
+        last = chosen[-1]
+        if len(chosen) < size:
+            for following in range(last + 1, min(last + skip + 2, len(words))):
+                yield from from_([*chosen, following])
+        if len(chosen) >= shortest:
+            yield b" ".join(words[i] for i in chosen)
+
+    for first in range(len(words)):
+        yield from from_([first])
