@@ -33,6 +33,14 @@ def test_plain_operands_broadcast_and_are_clamped(op, dtype, activation):
     assert_agrees(op, inputs, [dtype.upper()], plain_options(op, activation), tolerance=1e-6)
 
 
+@pytest.mark.parametrize(("op", "version"), [("ADD", 6), ("MUL", 8)])
+def test_float16(op, version):
+    a, b = (random_floats(seed, (5, 7)).astype(np.float16) for seed in (1, 2))
+    options = plain_options(op)
+    inputs = [fed(a), fed(b)]
+    assert_agrees(op, inputs, ["FLOAT16"], options, version=version, tolerance=2e-3)
+
+
 @pytest.mark.parametrize("op", ["ADD", "SUB", "MUL"])
 def test_integers_wrap_round(op):
     a, b = np.int32([2**31 - 1, -(2**31)]), np.int32([2, 3])

@@ -21,6 +21,11 @@ def test_floats(shape, beta):
     np.testing.assert_allclose(y.sum(-1), 1, rtol=1e-5)
 
 
+def test_float16():
+    x = random_floats(2, (20, 100)).astype(np.float16)
+    assert_agrees("SOFTMAX", [fed(x)], ["FLOAT16"], ONE, version=4, tolerance=3e-3)
+
+
 @pytest.mark.parametrize("scale", [0.003, 0.1, 0.5])
 @pytest.mark.parametrize("beta", [1.0, 0.7])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -25,6 +25,8 @@ from delegraph.schema.enums import TensorType
 
 _FLOAT_AND_8_BIT = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
 _FLOAT_AND_QUANTIZED = _FLOAT_AND_8_BIT | {TensorType.INT16}
+_QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT16}
+_HALVES = {TensorType.FLOAT16, TensorType.BFLOAT16}
 _FLOAT_AND_INT8 = {TensorType.FLOAT32, TensorType.INT8}
 
 _ZERO, _ONE, _THREE, _SIX = (np.array(value, np.float32) for value in (0, 1, 3, 6))
@@ -242,7 +244,7 @@ def _saturate(x: Integers) -> Integers:
 
 @kernel("LOGISTIC", versions=(1, 3))
 def prepare_logistic(context: OpContext, node: Node) -> Eval:
-    """Return the eval of LOGISTIC: 1 / (1 + exp(-x)), on float32, uint8, int8 and int16.
+    """Return the eval of LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
 
     Raises:
         OperatorError: the output's scale is not 1/256 (int16: 1/32768 and zero points of 0).
@@ -250,8 +252,8 @@ def prepare_logistic(context: OpContext, node: Node) -> Eval:
     Source:
         SigmoidEval, tflite/kernels/activations.cc.
     """
-    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
-    if x.type is TensorType.FLOAT32:
+    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED | _HALVES)
+    if x.type not in _QUANTIZED:
         return run_ufunc(_logistic, x, y)
     if x.type is TensorType.INT16:
         _check_int16(x, y)
@@ -270,7 +272,7 @@ def _logistic(x: NDArray[Any], y: NDArray[Any]) -> None:
 
 @kernel("TANH", versions=(1, 3))
 def prepare_tanh(context: OpContext, node: Node) -> Eval:
-    """Return the eval of TANH on float32, uint8, int8 and int16.
+    """Return the eval of TANH on 32- and 16-bit floats, uint8, int8 and int16.
 
     Raises:
         OperatorError: an int16 output's scale is not 1/32768, or a zero point is not 0.
@@ -278,8 +280,8 @@ def prepare_tanh(context: OpContext, node: Node) -> Eval:
     Source:
         TanhEval, tflite/kernels/activations.cc.
     """
-    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
-    if x.type is TensorType.FLOAT32:
+    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED | _HALVES)
+    if x.type not in _QUANTIZED:
         return run_ufunc(np.tanh, x, y)
     if x.type is TensorType.INT16:
         _check_int16(x, y)

@@ -21,6 +21,7 @@ from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 _EITHER_INPUT = InPlace.INPUT_0 | InPlace.INPUT_1
 _PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
+_ADDED = {*_PLAIN, TensorType.FLOAT16}
 _EIGHT_BIT = {TensorType.UINT8, TensorType.INT8}
 _QUANTIZED = _EIGHT_BIT | {TensorType.INT16}
 
@@ -29,14 +30,14 @@ _QUANTIZED = _EIGHT_BIT | {TensorType.INT16}
 def prepare_add(context: OpContext, node: Node) -> Eval:
     """Return the eval of ADD: ``y = activation(a + b)``, broadcast.
 
-    float32, int32, int64, int16 without scales; quantized uint8, int8 and int16.
+    float32, float16, int32, int64, int16 without scales; quantized uint8, int8 and int16.
 
     Source:
         tflite/kernels/add.cc. Infinite float results stay infinite here, as in XNNPACK; the
         official builtin kernel clamps them to the largest finite number even without activation.
     """
-    a, b, y = _operands(context, node, _PLAIN | _QUANTIZED)
-    if a.type in _PLAIN or (a.type is TensorType.INT16 and a.quantization is None):
+    a, b, y = _operands(context, node, _ADDED | _QUANTIZED)
+    if a.type in _ADDED or (a.type is TensorType.INT16 and a.quantization is None):
         return _plain(np.add, a, b, y, _activation(node))
     return quantized_add(context, node, a, b, y)
 
@@ -60,9 +61,9 @@ def prepare_sub(context: OpContext, node: Node) -> Eval:
 def prepare_mul(context: OpContext, node: Node) -> Eval:
     """Return the eval of MUL: ``y = activation(a * b)``, broadcast.
 
-    float32, int32, int64, uint32, complex64, int16 without scales; quantized uint8, int8 and int16;
-    int16 times int16 into uint8 or int8. The product of two constants is computed at once and is a
-    constant for the nodes that follow.
+    float32, float16, int32, int64, uint32, complex64, int16 without scales; quantized uint8, int8
+    and int16; int16 times int16 into uint8 or int8. The product of two constants is computed at
+    once and is a constant for the nodes that follow.
 
     Source:
         tflite/kernels/mul.cc; infinities as in ADD.
@@ -74,7 +75,7 @@ def prepare_mul(context: OpContext, node: Node) -> Eval:
 
 
 def _mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    plain = {*_PLAIN, TensorType.UINT32, TensorType.COMPLEX64}
+    plain = {*_ADDED, TensorType.UINT32, TensorType.COMPLEX64}
     if y.type in plain or (y.type is TensorType.INT16 and y.quantization is None):
         require_same_type(a, y)
         if y.type is TensorType.COMPLEX64 and _activation(node):

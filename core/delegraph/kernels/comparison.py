@@ -53,7 +53,7 @@ def prepare_less(context: OpContext, node: Node) -> Eval:
 
     Floats, integers; 8-bit ones by the value they stand for, int16 as stored.
     """
-    return _prepare(context, node, np.less, _ORDERED)
+    return _prepare(context, node, np.less, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("LESS_EQUAL", versions=(1, 2))
@@ -65,7 +65,7 @@ def prepare_less_equal(context: OpContext, node: Node) -> Eval:
 @kernel("GREATER", versions=(1, 2))
 def prepare_greater(context: OpContext, node: Node) -> Eval:
     """Return the eval of GREATER: ``y = a > b``, broadcast; types as LESS."""
-    return _prepare(context, node, np.greater, _ORDERED)
+    return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
 
 
 @kernel("GREATER_EQUAL", versions=(1, 3))

@@ -15,7 +15,8 @@ from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.kernels.unary import run_transform, unary_operands
 from delegraph.schema.enums import TensorType
 
-_TYPES = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16}
+_QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT16}
+_TYPES = _QUANTIZED | {TensorType.FLOAT32, TensorType.FLOAT16}
 _BLOCK = 1 << 13  # floats handled at a time, so that the many temporaries stay in cache
 
 _HALF, _ONE, _TWO = (np.array(value, np.float32) for value in (0.5, 1, 2))
@@ -26,14 +27,14 @@ _CUBIC = np.array(0.044715, np.float32)
 
 @kernel("GELU", versions=(1, 3))
 def prepare_gelu(context: OpContext, node: Node) -> Eval:
-    """Return the eval of GELU, exact or by tanh, on float32, uint8, int8 and int16.
+    """Return the eval of GELU, exact or by tanh, on float32, float16, uint8, int8 and int16.
 
     Source:
         GeluEval, tflite/kernels/activations.cc; GeluTransform, internal/reference/gelu.h.
     """
     x, y = unary_operands(context, node, _TYPES)
     approximate = bool(option(node, "approximate", False))
-    if x.type is not TensorType.FLOAT32:
+    if x.type in _QUANTIZED:
         return run_transform(_by_tanh_rounded if approximate else _exact_rounded, x, y)
     function = _by_tanh if approximate else _by_fit
 
@@ -41,7 +42,7 @@ def prepare_gelu(context: OpContext, node: Node) -> Eval:
         values, out = x.data.reshape(-1), y.data.reshape(-1)
         for start in range(0, out.size, _BLOCK):
             block = slice(start, start + _BLOCK)
-            out[block] = function(values[block])
+            out[block] = function(values[block].astype(np.float32, copy=False))
 
     return run
 

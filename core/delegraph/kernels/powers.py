@@ -40,18 +40,29 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
 
 @kernel("ATAN2")
 def prepare_atan2(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ATAN2, the angle of (b, a), on float32 and float64.
+    """Return the eval of ATAN2, the angle of (b, a), on floats.
 
     Source:
         tflite/kernels/atan2.cc.
     """
     a, b, y = broadcast_operands(context, node)
-    require_type(a, {TensorType.FLOAT32, TensorType.FLOAT64})
+    require_type(
+        a,
+        {
+            TensorType.FLOAT32,
+            TensorType.FLOAT64,
+            TensorType.FLOAT16,
+            TensorType.BFLOAT16,
+        },
+    )
 
     def run() -> None:
         np.arctan2(a.data, b.data, y.data)
 
-    return run
+    def run_wide() -> None:
+        y.data[...] = np.arctan2(a.data.astype(np.float32), b.data.astype(np.float32))
+
+    return run_wide if a.dtype.itemsize == 2 else run
 
 
 @kernel("SQUARED_DIFFERENCE", versions=(1, 2))

@@ -29,6 +29,7 @@ from delegraph.schema.enums import TensorType
 
 _OUTPUT_TYPES = {
     TensorType.FLOAT32: {TensorType.FLOAT32},
+    TensorType.FLOAT16: {TensorType.FLOAT16},
     TensorType.UINT8: {TensorType.UINT8, TensorType.INT16},
     TensorType.INT8: {TensorType.INT8, TensorType.INT16},
     TensorType.INT16: {TensorType.INT16},
@@ -41,7 +42,7 @@ _JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 def prepare_softmax(context: OpContext, node: Node) -> Eval:
     """Return the eval of SOFTMAX over the last axis: exp(beta * x) over the sum of all of them.
 
-    float32; uint8 or int8 into the same type or int16; int16.
+    float32 and float16; uint8 or int8 into the same type or int16; int16.
 
     Raises:
         OperatorError: a scalar, other types, or an output scale other than 1/256 (int16: 1/32768).
@@ -59,6 +60,8 @@ def prepare_softmax(context: OpContext, node: Node) -> Eval:
     beta = float(option(node, "beta", 0.0))
     if x.type is TensorType.FLOAT32:
         return _float(context, x, y, beta)
+    if x.type is TensorType.FLOAT16:
+        return _float16(x, y, beta)
     require_scales(x, y)
     if x.type is TensorType.INT16:
         return _int16(x, y, beta)
@@ -78,6 +81,15 @@ def _float(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
         np.exp(out, out)
         np.add.reduce(out, -1, out=r, keepdims=True)
         np.divide(out, r, out)
+
+    return run
+
+
+def _float16(x: Tensor, y: Tensor, beta: float) -> Eval:
+    def run() -> None:
+        values = x.data.astype(np.float32)
+        exps = np.exp((values - values.max(-1, keepdims=True)) * np.float32(beta))
+        y.data[...] = exps / exps.sum(-1, keepdims=True)
 
     return run
 

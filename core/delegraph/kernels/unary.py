@@ -32,6 +32,8 @@ from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _FLOAT32 = {TensorType.FLOAT32}
+_FLOAT32_AND_16 = {TensorType.FLOAT32, TensorType.FLOAT16}
+_FLOATS = {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16}
 _QUANTIZED = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16}
 
 
@@ -52,12 +54,20 @@ def unary_operands(
 
 
 def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
-    """Return the eval that calls a NumPy function with *x* and, for its result, *y*."""
+    """Return the eval that calls a NumPy function with *x* and, for its result, *y*.
+
+    16-bit floats are computed in float32.
+    """
 
     def run() -> None:
         function(x.data, y.data)
 
-    return run
+    def run_wide() -> None:
+        values = x.data.astype(np.float32)
+        function(values, values)
+        y.data[...] = values
+
+    return run_wide if x.type in (TensorType.FLOAT16, TensorType.BFLOAT16) else run
 
 
 @kernel("ABS", versions=(1, 5))
@@ -98,6 +108,7 @@ def prepare_neg(context: OpContext, node: Node) -> Eval:
     allowed = {
         TensorType.FLOAT32,
         TensorType.FLOAT16,
+        TensorType.BFLOAT16,
         TensorType.INT8,
         TensorType.INT16,
         TensorType.INT32,
@@ -132,20 +143,44 @@ def prepare_log(context: OpContext, node: Node) -> Eval:
 
 @kernel("SIN", versions=(1, 2))
 def prepare_sin(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SIN on float32. Source: SinEval, tflite/kernels/elementwise.cc."""
-    return run_ufunc(np.sin, *unary_operands(context, node, _FLOAT32))
+    """Return the eval of SIN on float32 and float16.
+
+    Source:
+        SinEval, tflite/kernels/elementwise.cc.
+    """
+    return run_ufunc(np.sin, *unary_operands(context, node, _FLOAT32_AND_16))
 
 
 @kernel("COS", versions=(1, 2))
 def prepare_cos(context: OpContext, node: Node) -> Eval:
-    """Return the eval of COS on float32. Source: CosEval, tflite/kernels/elementwise.cc."""
-    return run_ufunc(np.cos, *unary_operands(context, node, _FLOAT32))
+    """Return the eval of COS on float32 and float16.
+
+    Source:
+        CosEval, tflite/kernels/elementwise.cc.
+    """
+    return run_ufunc(np.cos, *unary_operands(context, node, _FLOAT32_AND_16))
 
 
 @kernel("SQRT", versions=(1, 2))
 def prepare_sqrt(context: OpContext, node: Node) -> Eval:
-    """Return the eval of SQRT on float32. Source: SqrtEval, tflite/kernels/elementwise.cc."""
-    return run_ufunc(np.sqrt, *unary_operands(context, node, _FLOAT32))
+    """Return the eval of SQRT on float32, int8 and int16; quantized ones refuse values < 0.
+
+    Source:
+        SqrtEval, tflite/kernels/elementwise.cc; the quantized results, which are cut off and not
+        rounded, as measured on LiteRT 2.3.
+    """
+    x, y = unary_operands(context, node, _QUANTIZED)
+    if x.type is TensorType.FLOAT32:
+        return run_ufunc(np.sqrt, x, y)
+    _check_quantized(x, y)
+    limits = np.iinfo(y.dtype)
+
+    def function(q: Integers) -> Integers:
+        real = np.maximum(q - x.zero_point, 0).astype(np.float32) * np.float32(x.scale)
+        result = (np.sqrt(real) / np.float32(y.scale)).astype(np.int64) + y.zero_point
+        return np.asarray(result.clip(limits.min, limits.max))
+
+    return _refusing_negatives("SQRT", x, unary_lookup(x, y, function))
 
 
 @kernel("RSQRT", versions=(1, 3))
@@ -164,11 +199,15 @@ def prepare_rsqrt(context: OpContext, node: Node) -> Eval:
         run = run_transform(lambda v: np.where(v <= 0, largest, one / np.sqrt(v)), x, y)
     else:
         run = unary_lookup(x, y, _rsqrt_function(x, y))
+    return _refusing_negatives("RSQRT", x, run)
+
+
+def _refusing_negatives(op: str, x: Tensor, run: Eval) -> Eval:
     zero_point = x.zero_point
 
     def check_and_run() -> None:
         if x.data.size and x.data.min() < zero_point:
-            raise OperatorError(f"tensor {x.name!r} holds negative values, expected none in RSQRT")
+            raise OperatorError(f"tensor {x.name!r} holds negative values, expected none in {op}")
         run()
 
     return check_and_run
@@ -205,8 +244,8 @@ def prepare_square(context: OpContext, node: Node) -> Eval:
 
 @kernel("FLOOR")
 def prepare_floor(context: OpContext, node: Node) -> Eval:
-    """Return the eval of FLOOR on float32. Source: tflite/kernels/floor.cc."""
-    return run_ufunc(np.floor, *unary_operands(context, node, _FLOAT32))
+    """Return the eval of FLOOR on 32- and 16-bit floats. Source: tflite/kernels/floor.cc."""
+    return run_ufunc(np.floor, *unary_operands(context, node, _FLOATS))
 
 
 @kernel("CEIL")
@@ -217,12 +256,12 @@ def prepare_ceil(context: OpContext, node: Node) -> Eval:
 
 @kernel("ROUND")
 def prepare_round(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ROUND on float32: halves to even.
+    """Return the eval of ROUND on 32- and 16-bit floats: halves to even.
 
     Source:
         RoundToNearest, tflite/kernels/internal/reference/round.h.
     """
-    return run_ufunc(np.rint, *unary_operands(context, node, _FLOAT32))
+    return run_ufunc(np.rint, *unary_operands(context, node, _FLOATS))
 
 
 @kernel("SIGN", versions=(1, 2))
