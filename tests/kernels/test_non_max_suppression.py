@@ -1,47 +1,56 @@
-"""Non-maximum suppression against a slow definition."""
+"""NON_MAX_SUPPRESSION_V4 and _V5 against the official interpreter, ties included."""
 
 import numpy as np
 import pytest
+from agreement import assert_agrees, assert_both_refuse, fed
+from one_op import constant
 
-from delegraph.kernels.non_max_suppression import descending, overlaps, suppressed
-
-
-def slow_overlap(a, b):
-    """Return the intersection over union of two boxes (y0, x0, y1, x1)."""
-    height, width = (min(a[i + 2], b[i + 2]) - max(a[i], b[i]) for i in (0, 1))
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
-    if min(areas) <= 0:
-        return 0.0
-    common = max(height, 0.0) * max(width, 0.0)
-    return common / (sum(areas) - common)
+from delegraph.schema.options import NonMaxSuppressionV4Options, NonMaxSuppressionV5Options
 
 
-def boxes_of(seed, count=20):
+def scalar(value):
+    return constant(np.float32(value))
+
+
+def scene(seed, limit=8):
+    """Return boxes, some without area and some turned round, scores with ties, and a limit."""
     rng = np.random.default_rng(seed)
-    low = rng.random((count, 2))
-    boxes = np.concatenate([low, low + rng.random((count, 2)) * 0.6], axis=1).astype(np.float32)
-    boxes[0, 2:] = boxes[0, :2]  # no area
-    return boxes
+    boxes = rng.random((int(rng.integers(1, 40)), 4)).astype(np.float32)
+    boxes[::2, 2:] = boxes[::2, :2] + boxes[::2, 2:] * 0.3
+    boxes[::5, 2:] = boxes[::5, :2]
+    scores = (rng.integers(0, 6, len(boxes)) / 5).astype(np.float32)
+    return [fed(boxes), fed(scores), constant(np.array(limit, np.int32))]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_overlap_is_intersection_over_union(seed):
-    boxes = boxes_of(seed)
-    for one in (0, 3):
-        slow = [slow_overlap(boxes[one], box) for box in boxes]
-        np.testing.assert_allclose(overlaps(boxes, one, np.arange(20)), slow, atol=1e-6)
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize(
+    ("overlap", "threshold"), [(0.3, 0.1), (0.0, 0.0), (1.0, -1.0), (0.5, 0.9)]
+)
+def test_the_same_boxes_stay(overlap, threshold, seed):
+    inputs = [*scene(seed), scalar(overlap), scalar(threshold)]
+    options = NonMaxSuppressionV4Options()
+    assert_agrees("NON_MAX_SUPPRESSION_V4", inputs, ["INT32", "INT32"], options)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_boxes_that_overlap_a_better_one_go(seed):
-    boxes, ranked = boxes_of(seed), np.random.default_rng(seed).permutation(20)
-    kept = []
-    for box in ranked.tolist():
-        if all(slow_overlap(boxes[box], boxes[other]) <= 0.3 for other in kept):
-            kept.append(box)
-    assert suppressed(boxes, ranked, 0.3, 20) == kept
-    assert suppressed(boxes, ranked, 0.3, 2) == kept[:2]
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("sigma", [0.0, 0.1, 0.5])
+def test_scores_are_lowered_alike(sigma, seed):
+    inputs = [*scene(seed), scalar(0.5), scalar(0.1), scalar(sigma)]
+    outputs = ["INT32", "FLOAT32", "INT32"]
+    options = NonMaxSuppressionV5Options()
+    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, tolerance=1e-6)
 
 
-def test_equal_scores_stay_in_order():
-    assert descending(np.array([1, 3, 1, 3])).tolist() == [1, 3, 0, 2]
+def test_a_limit_that_comes_with_the_invoke_is_taken():
+    inputs = [*scene(1)[:2], fed(np.array(5, np.int32)), scalar(0.5), scalar(0.1), scalar(0.2)]
+    outputs = ["INT32", "FLOAT32", "INT32"]
+    options = NonMaxSuppressionV5Options()
+    assert_agrees("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, tolerance=1e-6)
+
+
+@pytest.mark.parametrize(("limit", "sigma", "match"), [(-1, 0, "the most boxes"), (3, -1, "sigma")])
+def test_negative_numbers_are_refused(limit, sigma, match):
+    inputs = [*scene(1, limit), scalar(0.5), scalar(0.1), scalar(sigma)]
+    outputs = ["INT32", "FLOAT32", "INT32"]
+    options = NonMaxSuppressionV5Options()
+    assert_both_refuse("NON_MAX_SUPPRESSION_V5", inputs, outputs, options, match=match)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.box_suppression import descending, suppressed
 from delegraph.kernels.cpp_heap import largest
 from delegraph.kernels.flexbuffer_options import flexbuffer_options
-from delegraph.kernels.non_max_suppression import descending, suppressed
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_rank, size_outputs
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor

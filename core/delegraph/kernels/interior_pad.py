@@ -1,67 +1,28 @@
-"""DILATE and STABLEHLO_PAD: elements put between the elements."""
+"""Padding before, behind and between a tensor's elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.output_shape import Shape, check_type, element_count
+from delegraph.kernels.registration import Eval
 from delegraph.kernels.tensor import Tensor
 
 
-@kernel("DILATE")
-def prepare_dilate(context: OpContext, node: Node) -> Eval:
-    """Return the eval of DILATE: the input's elements, input 1 apart, filled up with input 2.
+def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
+    """Check that padding value and output have the input's type, and that the value is one.
 
-    Source:
-        tflite/kernels/dilate.cc.
+    Raises:
+        OperatorError: they do not.
     """
-    x, steps_input, filler = (input_tensor(context, node, i) for i in range(3))
-    y = output_tensor(context, node)
-    _check(x, filler, y)
-    if steps_input.shape != (len(x.shape),):
-        raise OperatorError(f"{list(steps_input.shape)} dilations for an input {list(x.shape)}")
-
-    def plan() -> tuple[Shape, Eval]:
-        steps = integers(steps_input)
-        if min(steps, default=1) < 1:
-            raise OperatorError(f"dilations are {steps}, expected at least 1")
-        edges = [0] * len(steps)
-        return _placed(x, filler, y, edges, edges, [step - 1 for step in steps])
-
-    return size_output(context, y, plan, shape_inputs=(steps_input,))
-
-
-@kernel("STABLEHLO_PAD")
-def prepare_stablehlo_pad(context: OpContext, node: Node) -> Eval:
-    """Return the eval of STABLEHLO_PAD: padding before, after and between; negative edges crop.
-
-    Source:
-        tflite/kernels/stablehlo_pad.cc.
-    """
-    x, filler = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
-    _check(x, filler, y)
-    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-    options = [getattr(node.options, name, None) for name in names]
-    low, high, between = ([] if o is None else [int(size) for size in o] for o in options)
-    if not len(low) == len(high) == len(between) == len(x.shape):
-        raise OperatorError(f"paddings {low}, {high}, {between} for an input {list(x.shape)}")
-    if min(between, default=0) < 0:
-        raise OperatorError(f"interior padding {between} has a negative value, expected none")
-    return size_output(context, y, lambda: _placed(x, filler, y, low, high, between))
-
-
-def _check(x: Tensor, filler: Tensor, y: Tensor) -> None:
     check_type(y, x)
     check_type(filler, x, "padding value")
     if element_count(filler.shape) != 1:
         raise OperatorError(f"padding value has shape {list(filler.shape)}, expected one element")
 
 
-def _placed(
+def placed(
     x: Tensor,
     filler: Tensor,
     y: Tensor,
@@ -69,7 +30,16 @@ def _placed(
     high: Sequence[int],
     between: Sequence[int],
 ) -> tuple[Shape, Eval]:
-    """Return the output's shape and the function that puts the elements of *x* into place."""
+    """Return the output's shape and the function that puts the elements of *x* into place.
+
+    Args:
+        x: input.
+        filler: the value of all other elements.
+        y: output.
+        low: elements added before, for each dimension; negative ones are taken away.
+        high: the same behind.
+        between: elements added between two of *x*, at least 0.
+    """
     shape, source, target = [], [], []
     for size, before, after, gap in zip(x.shape, low, high, between, strict=True):
         step = gap + 1

@@ -1,60 +1,150 @@
-"""Greedy non-maximum suppression of boxes."""
+"""NON_MAX_SUPPRESSION_V4 and NON_MAX_SUPPRESSION_V5."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from delegraph.errors import OperatorError
+from delegraph.kernels.box_suppression import Floats, overlaps
+from delegraph.kernels.cpp_heap import pop, push
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, check_rank, integers, size_outputs
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
 
 
-def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
-    """Return the intersection over union of box *one* with each of *others*, ``[others], float32``.
+@kernel("NON_MAX_SUPPRESSION_V5")
+@kernel("NON_MAX_SUPPRESSION_V4")
+def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
+    """Return the eval of both operators: the rows of the boxes that stay, and how many.
 
-    Args:
-        boxes: ``[boxes, 4], float32``: two opposite corners as y, x, y, x; first the smaller ones.
-        one: row of *boxes*.
-        others: rows of *boxes*.
+    Inputs: boxes ``[N, 4]``, scores ``[N]``, then scalars: the most to keep, the overlap and the
+    score beyond which a box goes, and with six inputs sigma, which lowers the scores of overlapping
+    boxes instead. With sigma the kept scores are an output as well. The outputs are as long as the
+    most to keep, and end in zeros.
 
-    A box without area overlaps nothing.
+    Source:
+        tflite/kernels/non_max_suppression.cc.
     """
-    y0, x0, y1, x1 = boxes[others].T
-    top, left, bottom, right = boxes[one]
-    area = (bottom - top) * (right - left)
-    areas = (y1 - y0) * (x1 - x0)
-    height = np.maximum(np.minimum(y1, bottom) - np.maximum(y0, top), np.float32(0))
-    width = np.maximum(np.minimum(x1, right) - np.maximum(x0, left), np.float32(0))
-    common = height * width
-    share: Floats = np.zeros(len(others), np.float32)
-    np.divide(common, area + areas - common, out=share, where=(area > 0) & (areas > 0))
-    return share
+    inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
+    outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
+    if (len(inputs), len(outputs)) not in ((5, 2), (6, 3)):
+        raise OperatorError(
+            f"{len(inputs)} inputs and {len(outputs)} outputs, expected 5, 2 or 6, 3"
+        )
+    _check(inputs)
+    lists, number = outputs[:-1], outputs[-1]
+
+    def plans() -> tuple[Sequence[Shape], Eval]:
+        limit = _limit(inputs[2])
+
+        def run() -> None:
+            kept, scores = _select(inputs, limit)
+            number.data.fill(len(kept))
+            for tensor, values in zip(lists, (kept, scores), strict=False):
+                tensor.data[: len(kept)] = values
+                tensor.data[len(kept) :] = 0
+
+        return [(limit,)] * len(lists) + [()], run
+
+    return size_outputs(context, outputs, plans, shape_inputs=(inputs[2],))
 
 
-def suppressed(boxes: Floats, ranked: NDArray[Any], threshold: float, limit: int) -> list[int]:
-    """Return the rows of *boxes* that stay, best first, at most *limit*.
+def _check(inputs: list[Tensor]) -> None:
+    boxes, scores, limit = inputs[:3]
+    check_rank(boxes, (2,), "boxes")
+    if boxes.shape[1] != 4 or scores.shape != boxes.shape[:1]:
+        raise OperatorError(
+            f"boxes {list(boxes.shape)} and scores {list(scores.shape)}, expected [N, 4] and [N]"
+        )
+    for tensor in inputs:
+        expected = TensorType.INT32 if tensor is limit else TensorType.FLOAT32
+        if tensor.type is not expected:
+            raise OperatorError(f"{tensor.name!r} is {tensor.type.name}, expected {expected.name}")
+    for tensor in inputs[2:]:
+        check_rank(tensor, (0,), repr(tensor.name))
 
-    A box goes when it overlaps one that stays, and ranks higher, by more than *threshold*.
 
-    Args:
-        boxes: ``[boxes, 4], float32``.
-        ranked: rows of *boxes*, best first.
-        threshold: in (0, 1].
-        limit: at least 0.
+def _limit(tensor: Tensor) -> int:
+    limit = integers(tensor)[0]
+    if limit < 0:
+        raise OperatorError(f"the most boxes to keep is {limit}, expected at least 0")
+    return limit
 
-    >>> suppressed(np.array([[0, 0, 1, 1], [0, 0, 1, .9], [2, 2, 3, 3]], np.float32),
-    ...            np.array([1, 0, 2]), 0.5, 10)
-    [1, 2]
+
+class Candidate(NamedTuple):
+    """A box that may stay; *compared* of the kept ones have been compared with it."""
+
+    score: np.float32
+    row: int
+    compared: int
+
+
+def _is_lower(a: Candidate, b: Candidate) -> bool:
+    return bool(a.score < b.score)
+
+
+def _select(inputs: list[Tensor], limit: int) -> tuple[list[int], list[np.float32]]:
+    overlap, threshold, *rest = (np.float32(tensor.data) for tensor in inputs[3:])
+    sigma = rest[0] if rest else np.float32(0)
+    if sigma < 0:
+        raise OperatorError(f"sigma is {sigma}, expected at least 0")
+    a, b = inputs[0].data[:, :2], inputs[0].data[:, 2:]
+    boxes = np.concatenate([np.minimum(a, b), np.maximum(a, b)], axis=1)
+    return kept_boxes(boxes, inputs[1].data, limit, overlap, threshold, sigma)
+
+
+def kept_boxes(
+    boxes: Floats,
+    scores: Floats,
+    limit: int,
+    overlap: np.float32,
+    threshold: np.float32,
+    sigma: np.float32,
+) -> tuple[list[int], list[np.float32]]:
+    """Return the rows of the boxes that stay, best first, and their scores.
+
+    Source:
+        tflite/kernels/internal/reference/non_max_suppression.h.
     """
+    heap: list[Candidate] = []
+    for row in np.flatnonzero(scores > threshold).tolist():
+        push(heap, Candidate(scores[row], row, 0), _is_lower)
+    limit = min(limit, len(heap))
     kept: list[int] = []
-    while len(ranked) and len(kept) < limit:
-        best, ranked = int(ranked[0]), ranked[1:]
-        kept.append(best)
-        ranked = ranked[overlaps(boxes, best, ranked) <= np.float32(threshold)]
-    return kept
+    kept_scores: list[np.float32] = []
+    while heap and len(kept) < limit:
+        best = pop(heap, _is_lower)
+        rivals = np.array(kept[best.compared :][::-1], np.intp)
+        score = _lowered(best.score, overlaps(boxes, best.row, rivals), overlap, threshold, sigma)
+        if score is None:
+            continue
+        compared = len(kept)
+        if score == best.score:
+            kept.append(best.row)
+            kept_scores.append(score)
+        if score > threshold:  # the official kernel leaves a kept box in the queue, too
+            push(heap, Candidate(score, best.row, compared), _is_lower)
+    return kept, kept_scores
 
 
-def descending(scores: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the positions of *scores*, ``[N]``, from high to low; equal ones stay in order."""
-    return len(scores) - 1 - np.argsort(scores[::-1], kind="stable")[::-1]
+def _lowered(
+    score: np.float32,
+    shares: Floats,
+    overlap: np.float32,
+    threshold: np.float32,
+    sigma: np.float32,
+) -> np.float32 | None:
+    """Return what overlaps leave of a score; None when one of them rules the box out."""
+    for share in shares:
+        if share >= overlap:
+            return None
+        if sigma > 0:
+            score = score * np.exp(np.float32(-0.5) / sigma * share * share)
+        if score <= threshold:
+            break
+    return score

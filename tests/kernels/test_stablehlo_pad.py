@@ -1,33 +1,13 @@
-"""DILATE and STABLEHLO_PAD."""
+"""STABLEHLO_PAD."""
 
 import numpy as np
 import pytest
 from agreement import assert_agrees, fed, model_and_arrays
 from one_op import constant, delegraph_outputs
 
-from delegraph.schema.options import DilateOptions, StablehloPadOptions
+from delegraph.schema.options import StablehloPadOptions
 
 X = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
-GIVEN = [constant, fed]
-
-
-@pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("dtype", ["f4", "i4", "i8", "u1", "i1", "i2"])
-@pytest.mark.parametrize("steps", [(1, 1), (2, 3), (1, 4)])
-def test_dilate_spreads_the_elements(steps, dtype, given):
-    x = fed(X.astype(dtype))
-    inputs = [x, given(np.array(steps, np.int32)), constant(np.array(7, dtype))]
-    (y,) = assert_agrees("DILATE", inputs, [x.definition.type.name], DilateOptions())
-    np.testing.assert_array_equal(y[:: steps[0], :: steps[1]], x.array)
-    assert (y == 7).sum() == y.size - X.size + (x.array == 7).sum()
-
-
-@pytest.mark.parametrize("given", GIVEN)
-def test_dilate_refuses_steps_below_one(given):
-    inputs = [fed(X), given(np.array([0, 1], np.int32)), constant(np.float32(0))]
-    model, arrays = model_and_arrays("DILATE", inputs, ["FLOAT32"], DilateOptions())
-    with pytest.raises(RuntimeError, match="at least 1"):
-        delegraph_outputs(model, arrays)
 
 
 def slow_pad(x, low, high, between, filler):

@@ -1,0 +1,60 @@
+"""Greedy non-maximum suppression of boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+
+def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
+    """Return the intersection over union of box *one* with each of *others*, ``[others], float32``.
+
+    Args:
+        boxes: ``[boxes, 4], float32``: two opposite corners as y, x, y, x; first the smaller ones.
+        one: row of *boxes*.
+        others: rows of *boxes*.
+
+    A box without area overlaps nothing.
+    """
+    y0, x0, y1, x1 = boxes[others].T
+    top, left, bottom, right = boxes[one]
+    area = (bottom - top) * (right - left)
+    areas = (y1 - y0) * (x1 - x0)
+    height = np.maximum(np.minimum(y1, bottom) - np.maximum(y0, top), np.float32(0))
+    width = np.maximum(np.minimum(x1, right) - np.maximum(x0, left), np.float32(0))
+    common = height * width
+    share: Floats = np.zeros(len(others), np.float32)
+    np.divide(common, area + areas - common, out=share, where=(area > 0) & (areas > 0))
+    return share
+
+
+def suppressed(boxes: Floats, ranked: NDArray[Any], threshold: float, limit: int) -> list[int]:
+    """Return the rows of *boxes* that stay, best first, at most *limit*.
+
+    A box goes when it overlaps one that stays, and ranks higher, by more than *threshold*.
+
+    Args:
+        boxes: ``[boxes, 4], float32``.
+        ranked: rows of *boxes*, best first.
+        threshold: in (0, 1].
+        limit: at least 0.
+
+    >>> suppressed(np.array([[0, 0, 1, 1], [0, 0, 1, .9], [2, 2, 3, 3]], np.float32),
+    ...            np.array([1, 0, 2]), 0.5, 10)
+    [1, 2]
+    """
+    kept: list[int] = []
+    while len(ranked) and len(kept) < limit:
+        best, ranked = int(ranked[0]), ranked[1:]
+        kept.append(best)
+        ranked = ranked[overlaps(boxes, best, ranked) <= np.float32(threshold)]
+    return kept
+
+
+def descending(scores: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions of *scores*, ``[N]``, from high to low; equal ones stay in order."""
+    return len(scores) - 1 - np.argsort(scores[::-1], kind="stable")[::-1]

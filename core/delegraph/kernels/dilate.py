@@ -1,0 +1,32 @@
+"""DILATE."""
+
+from __future__ import annotations
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.interior_pad import check_filler, placed
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+
+
+@kernel("DILATE")
+def prepare_dilate(context: OpContext, node: Node) -> Eval:
+    """Return the eval of DILATE: the input's elements, input 1 apart, filled up with input 2.
+
+    Source:
+        tflite/kernels/dilate.cc.
+    """
+    x, steps_input, filler = (input_tensor(context, node, i) for i in range(3))
+    y = output_tensor(context, node)
+    check_filler(x, filler, y)
+    if steps_input.shape != (len(x.shape),):
+        raise OperatorError(f"{list(steps_input.shape)} dilations for an input {list(x.shape)}")
+
+    def plan() -> tuple[Shape, Eval]:
+        steps = integers(steps_input)
+        if min(steps, default=1) < 1:
+            raise OperatorError(f"dilations are {steps}, expected at least 1")
+        edges = [0] * len(steps)
+        return placed(x, filler, y, edges, edges, [step - 1 for step in steps])
+
+    return size_output(context, y, plan, shape_inputs=(steps_input,))
