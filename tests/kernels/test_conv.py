@@ -161,7 +161,7 @@ def refusal(x=(1, 8, 8, 4), weight=(2, 3, 3, 4), bias=(2,), bias_type="f4", y="F
         (refusal(weight=(2, 3, 4)), "4 dimensions"),
         (refusal(weight=(2, 3, 3, 3)), "multiple of the filter's 3"),
         (refusal(bias=(3,)), "one value for each of 2 filters"),
-        (refusal(bias_type="i4"), "bias"),
+        (refusal(bias_type="i4"), "INT32, expected one of FLOAT32"),
         (refusal(y="INT8"), "INT8"),
         (refusal(stride=(0, 1)), "stride is 0"),
         (refusal(dilation=(1, 0)), "dilation is 0"),

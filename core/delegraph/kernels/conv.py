@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.activation import BiasClamp, float_activation_range
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.convolution_scale import affine_quantization, check_symmetric, scaling_of
 from delegraph.kernels.exact_matmul import multiply_groups, split_groups
 from delegraph.kernels.hybrid import HybridProduct
@@ -82,8 +84,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
         OperatorError: types, shapes or quantization that the official kernel refuses as well.
     """
     conv = _check(context, node)
-    n, o = conv.x.shape[0], conv.outputs
-    context.resize_tensor(conv.y, (n, *(w.output for w in conv.windows), o))
+    sizes = (window.output for window in conv.windows)
+    context.resize_tensor(conv.y, (conv.x.shape[0], *sizes, conv.outputs))
     if conv.x.type != TensorType.FLOAT32:
         return _quantized(context, conv)
     if conv.weight.type != TensorType.FLOAT32:
@@ -100,12 +102,9 @@ def _check(context: OpContext, node: Node) -> _Conv:
         raise OperatorError(
             f"input is {list(x.shape)} and filter {list(weight.shape)}, expected 4 dimensions each"
         )
-    if x.type not in _FILTER_TYPES:
-        raise OperatorError(f"input is {x.type.name}, expected FLOAT32, UINT8, INT8 or INT16")
-    if y.type != x.type:
-        raise OperatorError(f"output is {y.type.name}, expected {x.type.name} as the input")
-    if weight.type not in _FILTER_TYPES[x.type]:
-        raise OperatorError(f"filter is {weight.type.name} with {x.type.name} input")
+    require_type(x, tuple(_FILTER_TYPES))
+    require_type(y, (x.type,))
+    require_type(weight, _FILTER_TYPES[x.type])
     _check_bias(x, weight, bias)
     if x.type in (TensorType.INT8, TensorType.INT16):
         check_symmetric(weight)
@@ -117,11 +116,10 @@ def _check(context: OpContext, node: Node) -> _Conv:
 
 
 def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
-    if bias.type not in _BIAS_TYPES[x.type]:
-        raise OperatorError(f"bias is {bias.type.name} with {x.type.name} input")
+    require_type(bias, _BIAS_TYPES[x.type])
     if bias.zero_point:
         raise OperatorError(f"bias zero point is {bias.zero_point}, expected 0")
-    if int(np.prod(bias.shape)) != weight.shape[0]:
+    if math.prod(bias.shape) != weight.shape[0]:
         raise OperatorError(
             f"bias is {list(bias.shape)}, expected one value for each of {weight.shape[0]} filters"
         )

@@ -175,10 +175,9 @@ def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
         sums_int64=x.type == TensorType.INT16,
     )
     low, high = quantized_activation_range(conv.activation, y)
-    dtype = np.dtype(np.float64)
+    largest, dtype = largest_input(x), np.dtype(np.float64)
     if conv.is_fixed:
-        bounds = column_bounds(centred_integers(conv.weight), largest_input(x))
-        dtype = exact_float(bounds.max(initial=0))
+        dtype = exact_float(column_bounds(centred_integers(conv.weight), largest).max(initial=0))
     taps = conv.taps(context, dtype)
 
     def plan() -> tuple[list[NDArray[Any]], Requantize]:
@@ -189,7 +188,7 @@ def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
             context if conv.is_fixed else None,
             scaling,
             offset,
-            column_bounds(weight, largest_input(x)),
+            column_bounds(weight, largest),
             y.zero_point,
             low,
             high,

@@ -29,8 +29,8 @@ class HybridWeights:
     """Weights, bias and scales of a hybrid product.
 
     Attributes:
-        matrices: one ``[K, O / groups]`` for each group.
-        sums: column sums, ``[O], int64``.
+        matrices: the integers, in floats, in the form that the caller multiplies by.
+        sums: sums of each output's weights, ``[O], int64``.
         scales: of the weights, ``[O], float32``.
         bias: ``[O], float32``.
         low: lower bound of results.
@@ -92,7 +92,7 @@ class HybridProduct:
         groups: parts that the outputs are divided into.
 
     Attributes:
-        current: gives the :class:`HybridWeights`.
+        current: gives the :class:`HybridWeights`, one matrix ``[K, O / groups]`` for each group.
         dtype: the float type that input matrices and accumulators must have.
     """
 

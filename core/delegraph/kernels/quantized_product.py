@@ -30,6 +30,7 @@ class QuantizedProduct:
         is_input_centred: whether the caller subtracts the zero point from the input.
 
     Attributes:
+        current: gives one matrix ``[K, O / groups]`` for each group, and the :class:`Requantize`.
         dtype: the float type that input matrices and accumulators must have.
     """
 
