@@ -7,7 +7,6 @@ constant, ``None`` is absent. Both interpreters run the same model file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,32 +20,10 @@ from one_op import (
     tensor,
 )
 
-from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.schema.table import Table
+from delegraph.testing.operator_case import Fed, fed, texts
 
-
-@dataclass(frozen=True, eq=False)
-class Fed:
-    """A graph input and the array that it is given."""
-
-    array: NDArray[Any]
-    definition: TensorDef
-
-
-def fed(
-    values: Any, type: str | None = None, *, scale: float | None = None, zero_point: int = 0
-) -> Fed:
-    """Return a graph input that is given *values*, of the TensorType of their dtype."""
-    array = np.asarray(values)
-    name = type or next(t.name for t, dtype in NUMPY_DTYPES.items() if dtype == array.dtype)
-    return Fed(array, tensor(array.shape, name, scale=scale, zero_point=zero_point))
-
-
-def texts(*values: bytes) -> NDArray[Any]:
-    """Return a vector of byte strings, which may end in zero bytes."""
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array
+__all__ = ["Fed", "assert_agrees", "assert_both_refuse", "fed", "model_and_arrays", "texts"]
 
 
 Inputs = Sequence["Fed | TensorDef | None"]

@@ -1,0 +1,152 @@
+"""A case of one operator: a small model and what it is fed.
+
+Cases are data. Who runs them decides what with: the project compares Delegraph with the official
+interpreter, an author compares a delegate with Delegraph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.schema import tables
+from delegraph.schema.enums import TensorType
+from delegraph.schema.table import Table
+from delegraph.schema.writer import write_model
+from delegraph.testing.one_op import TensorDef, one_op_records, tensor
+from delegraph.testing.subgraphs import Graph, records_of
+
+Arrays = Sequence[NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fed:
+    """A graph input and the array that it is given."""
+
+    array: NDArray[Any]
+    definition: TensorDef
+
+
+def fed(
+    values: Any,
+    type: str | None = None,
+    *,
+    scale: float | Sequence[float] | None = None,
+    zero_point: int | Sequence[int] = 0,
+) -> Fed:
+    """Return a graph input that is given *values*, of the TensorType of their dtype."""
+    array = np.asarray(values)
+    name = type or next(t.name for t, dtype in NUMPY_DTYPES.items() if dtype == array.dtype)
+    return Fed(array, tensor(array.shape, name, scale=scale, zero_point=zero_point))
+
+
+def texts(*values: bytes) -> NDArray[Any]:
+    """Return a vector of byte strings, which may end in zero bytes."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorCase:
+    """One thing to try with an operator.
+
+    Attributes:
+        op: the operator it is about, ``CONV_2D`` or a custom name.
+        records: a model of this operator, and of others where it needs them.
+        steps: the arrays for the graph inputs at each of consecutive invokes. An array of another
+            shape than its input declares resizes the input first.
+        is_random: whether outputs are random numbers: only their shapes can be compared.
+        tolerance: largest difference of floats, relative and beside the largest output.
+    """
+
+    op: str
+    records: tables.Model
+    steps: tuple[tuple[NDArray[Any], ...], ...] = ((),)
+    is_random: bool = False
+    tolerance: float = 1e-5
+
+    def model(self) -> bytes:
+        """Return the ``.tflite`` file."""
+        return write_model(self.records)
+
+    @property
+    def version(self) -> int:
+        """The version of the operator."""
+        return next(c.version for c in self.records.operator_codes or () if _name(c) == self.op)
+
+    def types(self) -> tuple[str, ...]:
+        """Return the types of the main subgraph's tensors, inputs first: ``("INT8", "INT32")``."""
+        return tuple(TensorType(t.type).name for t in _main(self.records).tensors or ())
+
+    def __str__(self) -> str:
+        """What distinguishes the case: version, tensors and options."""
+        main = _main(self.records)
+        options = (o.builtin_options or o.builtin_options_2 for o in main.operators or ())
+        tensors = " ".join(map(self._described, main.tensors or ()))
+        return f"{self.op} v{self.version} {tensors} {next(options, None) or ''}".rstrip()
+
+    def _described(self, record: tables.Tensor) -> str:
+        is_constant = (self.records.buffers or ())[record.buffer].data is not None
+        return f"{record.type.name}{list(record.shape or ())}{'=' * is_constant}"
+
+
+def _main(records: tables.Model) -> tables.SubGraph:
+    return (records.subgraphs or ())[0]
+
+
+def _name(code: tables.OperatorCode) -> str:
+    return code.custom_code or code.builtin_code.name
+
+
+def operator_case(
+    op: str,
+    inputs: Sequence[Fed | TensorDef | None],
+    outputs: Sequence[str | TensorDef],
+    options: Table | None = None,
+    *,
+    version: int = 1,
+    custom_options: bytes | None = None,
+    intermediates: Sequence[TensorDef] = (),
+    later: Sequence[Arrays] = (),
+    is_random: bool = False,
+    tolerance: float = 1e-5,
+) -> OperatorCase:
+    """Return a case of a model with nothing but the operator.
+
+    Args:
+        op: operator name.
+        inputs: ``fed(x)`` is a graph input, ``constant(x)`` a constant, ``None`` is absent.
+        outputs: type names, or tensors where they are quantized or their shape matters.
+        options: the operator's options.
+        version: of the operator.
+        custom_options: raw bytes of a custom operator.
+        intermediates: tensors that carry quantization only.
+        later: what further invokes are fed.
+        is_random: see :class:`OperatorCase`.
+        tolerance: see :class:`OperatorCase`.
+    """
+    records = one_op_records(
+        op,
+        [x.definition if isinstance(x, Fed) else x for x in inputs],
+        [tensor((), y) if isinstance(y, str) else y for y in outputs],
+        options,
+        version=version,
+        custom_options=custom_options,
+        intermediates=intermediates,
+    )
+    first = tuple({id(x): x.array for x in inputs if isinstance(x, Fed)}.values())
+    steps = (first, *(tuple(arrays) for arrays in later))
+    return OperatorCase(op, records, steps, is_random, tolerance)
+
+
+def graph_case(
+    op: str, graphs: Sequence[Graph], *steps: Arrays, is_random: bool = False
+) -> OperatorCase:
+    """Return a case of a model with several operators, the first subgraph being the main one."""
+    return OperatorCase(op, records_of(*graphs), tuple(map(tuple, steps)), is_random)

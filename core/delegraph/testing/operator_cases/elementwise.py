@@ -1,0 +1,103 @@
+"""Cases of operators on one tensor, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import CastOptions, FakeQuantOptions, GeluOptions, LeakyReluOptions
+from delegraph.testing.one_op import TensorDef, tensor
+from delegraph.testing.operator_case import OperatorCase, operator_case
+from delegraph.testing.operator_cases.registry import cases_of
+from delegraph.testing.random_operands import PLAIN, QUANTIZED, RandomOperands
+from delegraph.testing.registered_operators import BUILTIN_VERSIONS
+
+FUNCTIONS = (
+    "ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "HARD_SWISH", "LOG", "LOGICAL_NOT", "LOGISTIC",
+    "NEG", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "ROUND", "RSQRT", "SIGN", "SIN", "SQRT",
+    "SQUARE", "TANH", "ZEROS_LIKE", "GELU", "LEAKY_RELU", "COMPLEX_ABS", "REAL", "IMAG",
+)  # fmt: skip
+
+FIXED_OUTPUTS: dict[tuple[str, str], dict[str, Any]] = {
+    ("LOGISTIC", "INT8"): {"scale": 1 / 256, "zero_point": -128},
+    ("LOGISTIC", "UINT8"): {"scale": 1 / 256, "zero_point": 0},
+    ("LOGISTIC", "INT16"): {"scale": 1 / 32768},
+    ("TANH", "INT8"): {"scale": 1 / 128, "zero_point": 0},
+    ("TANH", "UINT8"): {"scale": 1 / 128, "zero_point": 128},
+    ("TANH", "INT16"): {"scale": 1 / 32768},
+}
+"""Output quantization that kernels insist on."""
+
+
+@cases_of(*FUNCTIONS)
+def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Every type and version, then random ones with odd floats and any quantization."""
+    for type in PLAIN:
+        for version in range(1, BUILTIN_VERSIONS[op][1] + 1):
+            yield function(op, random, type, random.shape(), version)
+    for _ in range(random.count):
+        type = random.pick(("FLOAT32", *QUANTIZED, random.pick(PLAIN)))
+        yield function(op, random, type, random.shape(high=6), BUILTIN_VERSIONS[op][1])
+
+
+def function(
+    op: str, random: RandomOperands, type: str, shape: Sequence[int], version: int
+) -> OperatorCase:
+    """Return a case with plain and odd values."""
+    x = random.fed(type, shape, special=random.pick([0, 0.3]), spread=random.pick([0.3, 3, 30]))
+    output = fixed_output(op, random, type)
+    if op in ("COMPLEX_ABS", "REAL", "IMAG"):
+        output = tensor((), "FLOAT32")
+    return operator_case(op, [x], [output], options(op, random), version=version)
+
+
+def fixed_output(op: str, random: RandomOperands, type: str) -> TensorDef:
+    """Return an output as the kernel wants it quantized, and rarely otherwise."""
+    fixed = FIXED_OUTPUTS.get((op, type))
+    return random.output(type) if fixed is None else tensor((), type, **fixed)
+
+
+def options(op: str, random: RandomOperands) -> Any:
+    """Return options of the operators that have any."""
+    if op == "GELU":
+        return GeluOptions(approximate=random.chance(0.5))
+    if op == "LEAKY_RELU":
+        return LeakyReluOptions(alpha=random.pick([0.1, 0.2, 1.5, -0.3, 0.0]))
+    return None
+
+
+@cases_of("CAST")
+def casts(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Every pair of types."""
+    types = (*PLAIN, "FLOAT64", "UINT4")
+    for source in types:
+        for target in types:
+            x = random.fed(source, random.shape(), spread=random.pick([2, 90]), quantization={})
+            casting = CastOptions(in_data_type=TensorType[source], out_data_type=TensorType[target])
+            yield operator_case(op, [x], [target], casting, version=9)
+
+
+@cases_of("FAKE_QUANT")
+def fake_quantization(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Ranges on either side of zero, of several widths."""
+    for _ in range(random.count):
+        low = float(random.rng.uniform(-6, 1))
+        fake = FakeQuantOptions(
+            min=low,
+            max=low + float(random.rng.uniform(0.1, 9)),
+            num_bits=random.pick([8, 8, 4, 16, 2, 1, 17]),
+            narrow_range=random.chance(0.3),
+        )
+        x = random.fed("FLOAT32", random.shape(), special=random.pick([0, 0.2]))
+        yield operator_case(op, [x], ["FLOAT32"], fake, version=random.number(1, 2))
+
+
+@cases_of("PRELU")
+def prelu(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Slopes of every shape that broadcasts, and some that do not."""
+    for _ in range(random.count * 2):
+        type = random.pick(("FLOAT32", "UINT8", "INT8", random.pick(PLAIN)))
+        shape, slopes = random.broadcast_shapes(2, 4)
+        x = random.fed(type, shape)
+        yield operator_case(op, [x, random.operand(type, slopes)], [random.output(type)])

@@ -1,0 +1,83 @@
+"""Cases of operators on two or more tensors that broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.options import OPTIONS_OF_OPERATOR
+from delegraph.testing.one_op import TensorDef, tensor
+from delegraph.testing.operator_case import OperatorCase, operator_case
+from delegraph.testing.operator_cases.registry import cases_of
+from delegraph.testing.random_operands import ACTIVATIONS, PLAIN, QUANTIZED, RandomOperands
+from delegraph.testing.registered_operators import BUILTIN_VERSIONS
+
+FUSED = ("ADD", "SUB", "MUL", "DIV")
+COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+STABLEHLO = (
+    "STABLEHLO_ADD", "STABLEHLO_AND", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM",
+    "STABLEHLO_MULTIPLY", "STABLEHLO_SHIFT_LEFT",
+)  # fmt: skip
+OTHERS = (
+    "MAXIMUM", "MINIMUM", "POW", "SQUARED_DIFFERENCE", "FLOOR_DIV", "FLOOR_MOD", "LOGICAL_AND",
+    "LOGICAL_OR", "BITWISE_XOR", "RIGHT_SHIFT", "ATAN2",
+)  # fmt: skip
+
+
+@cases_of(*FUSED, *COMPARISONS, *OTHERS, *STABLEHLO)
+def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Every type and version, then random shapes, activations and quantization."""
+    last = BUILTIN_VERSIONS[op][1]
+    for type in PLAIN:
+        for version in range(1, last + 1):
+            yield pair(op, random, type, version)
+    for _ in range(random.count * 2):
+        type = random.pick(("FLOAT32", "INT32", *QUANTIZED, random.pick(PLAIN)))
+        yield pair(op, random, type, random.pick([last, random.number(1, last)]))
+
+
+def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCase:
+    """Return a case of random shapes; floats may be odd."""
+    shapes = random.broadcast_shapes(2, 6)
+    if op in STABLEHLO and random.chance(0.9):
+        shapes = [shapes[0]] * 2
+    same = random.quantization(type, symmetric=op == "SQUARED_DIFFERENCE")
+    special = random.pick([0, 0, 0.3])
+    inputs = [
+        random.operand(
+            type, shape, special=special, quantization=operand_quantization(op, random, type, same)
+        )
+        for shape in shapes
+    ]
+    return operator_case(
+        op, inputs, [output(op, random, type, same)], options(op, random), version=version
+    )
+
+
+def operand_quantization(
+    op: str, random: RandomOperands, type: str, same: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the quantization of an operand: the output's where the kernel wants that."""
+    return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
+
+
+def output(op: str, random: RandomOperands, type: str, same: dict[str, Any]) -> TensorDef:
+    """Return the output of a pair."""
+    if op in COMPARISONS:
+        return tensor((), "BOOL")
+    return tensor((), type, **same) if op in ("MAXIMUM", "MINIMUM") else random.output(type)
+
+
+def options(op: str, random: RandomOperands) -> Any:
+    """Return options with a random activation, or those without fields."""
+    table = OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
+    if table is None:
+        return None
+    names = {field.name for field in table.FIELDS}
+    given: dict[str, Any] = {}
+    if "fused_activation_function" in names:
+        given["fused_activation_function"] = random.pick([*ACTIVATIONS, *[ACTIVATIONS[0]] * 4])
+    if "pot_scale_int16" in names:
+        given["pot_scale_int16"] = random.chance(0.3)
+    return table(**given)

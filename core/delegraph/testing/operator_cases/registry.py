@@ -1,0 +1,42 @@
+"""Which function makes the cases of which operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.random_operands import RandomOperands
+
+MakeCases = Callable[[str, RandomOperands], Iterator[OperatorCase]]
+
+MAKERS: dict[str, list[MakeCases]] = {}
+"""Operator name to the functions that make its cases."""
+
+
+def cases_of(*ops: str) -> Callable[[MakeCases], MakeCases]:
+    """Register the decorated generator as a maker of the cases of *ops*.
+
+    It is called once an operator, with its name and :class:`RandomOperands`, and yields the fixed
+    cases and then ``random.count`` random ones.
+    """
+
+    def register(make: MakeCases) -> MakeCases:
+        for op in ops:
+            MAKERS.setdefault(op, []).append(make)
+        return make
+
+    return register
+
+
+def cases(op: str, *, seed: int = 0, count: int = 40) -> Iterator[OperatorCase]:
+    """Yield the cases of an operator, always the same ones for the same arguments.
+
+    Args:
+        op: operator name; one that nobody makes cases of has none.
+        seed: of the random cases.
+        count: random cases of each maker.
+    """
+    for make in MAKERS.get(op, ()):
+        yield from make(
+            op, RandomOperands(f"{op}:{make.__module__}.{make.__qualname__}", seed, count)
+        )

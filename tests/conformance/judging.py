@@ -1,0 +1,238 @@
+"""Whether Delegraph and the official interpreter agree on a case, found out in a child process.
+
+The official interpreter may crash on a case, so it runs in a child that is replaced when it dies.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
+from ai_edge_litert.interpreter import OpResolverType
+from numpy.typing import NDArray
+
+from delegraph import Interpreter
+
+TIME_LIMIT = 60.0
+"""Seconds after which a case counts as hanging."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an interpreter made of a case: outputs of each step, or the error."""
+
+    outputs: list[list[NDArray[Any]]] | None
+    error: BaseException | None = None
+    stage: str = ""
+
+    @property
+    def is_refusal(self) -> bool:
+        return self.error is not None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a case.
+
+    Attributes:
+        passed: whether Delegraph does what the official interpreter does.
+        kind: ``same``, ``refused`` by both, ``crash`` of the official interpreter, or what is wrong.
+        detail: what differs, in words.
+        reference: how the reference kernels differ from the default ones; empty if they agree.
+    """
+
+    passed: bool
+    kind: str
+    detail: str = ""
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the child is sent."""
+
+    model: bytes
+    steps: Sequence[Sequence[NDArray[Any]]]
+    is_random: bool = False
+    tolerance: float = 1e-5
+
+
+def ours(model: bytes) -> Interpreter:
+    return Interpreter(model_content=model)
+
+
+def official(kernels: str) -> Callable[[bytes], Any]:
+    return lambda model: OfficialInterpreter(
+        model_content=model, experimental_op_resolver_type=OpResolverType[kernels], num_threads=1
+    )
+
+
+def outcome(make: Callable[[bytes], Any], task: Task) -> Outcome:
+    """Return what an interpreter makes of a case."""
+    stage = "load"
+    try:
+        interpreter = make(task.model)
+        stage = "allocate"
+        details = interpreter.get_input_details()
+        for detail, array in zip(details, task.steps[0], strict=True):
+            if tuple(detail["shape"]) != array.shape:
+                interpreter.resize_tensor_input(detail["index"], array.shape)
+        interpreter.allocate_tensors()
+        stage = "invoke"
+        return Outcome([_invoke(interpreter, details, arrays) for arrays in task.steps])
+    except Exception as error:  # noqa: BLE001 - whatever it raises is the outcome
+        return Outcome(None, error, stage)
+
+
+def _invoke(interpreter: Any, details: Any, arrays: Any) -> list[NDArray[Any]]:
+    for detail, array in zip(details, arrays, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    outputs = interpreter.get_output_details()
+    return [np.array(interpreter.get_tensor(detail["index"])) for detail in outputs]
+
+
+def difference(mine: Outcome, theirs: Outcome, task: Task) -> str:
+    """Return what differs between two outcomes, empty if nothing does."""
+    if mine.is_refusal != theirs.is_refusal:
+        who = "refused" if mine.is_refusal else "accepted"
+        at = mine if mine.is_refusal else theirs
+        return f"{who} alone, at {at.stage}: {str(at.error).strip()[-160:]!r}"
+    if mine.outputs is None or theirs.outputs is None:
+        return ""
+    for step, pair in enumerate(zip(mine.outputs, theirs.outputs, strict=True)):
+        for i, (a, b) in enumerate(zip(*pair, strict=True)):
+            found = _array_difference(a, b, task)
+            if found:
+                return f"output {i}, step {step}: {found}"
+    return ""
+
+
+def _array_difference(a: NDArray[Any], b: NDArray[Any], task: Task) -> str:
+    if a.shape != b.shape:
+        return f"shape {a.shape}, expected {b.shape}"
+    if a.dtype.kind not in "OS" and a.dtype != b.dtype:
+        return f"dtype {a.dtype}, expected {b.dtype}"
+    if task.is_random:
+        return ""
+    if a.dtype.kind in "OS":
+        same = np.array([x == y for x, y in zip(a.reshape(-1), b.reshape(-1), strict=True)], bool)
+    elif a.dtype.kind in "biu":
+        same = (a == b).reshape(-1)
+    else:
+        same = _close(a, b, task.tolerance).reshape(-1)
+    if same.all():
+        return ""
+    first = int(np.flatnonzero(~same)[0])
+    x, y = a.reshape(-1)[first], b.reshape(-1)[first]
+    place = np.unravel_index(first, a.shape)
+    return f"{int((~same).sum())} of {a.size} differ, at {list(map(int, place))}: {x!r}, not {y!r}"
+
+
+def _close(a: NDArray[Any], b: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
+    """Tell which floats agree: to *tolerance*, or a tenth of it beside the largest of them."""
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    half = a.dtype.itemsize == 2
+    a, b = a.astype(wide), b.astype(wide)
+    relative = max(tolerance, 2**-7 if half else 0)
+    finite = np.abs(b[np.isfinite(b)])
+    largest = float(finite.max()) if finite.size else 0.0
+    with np.errstate(all="ignore"):
+        return np.isclose(a, b, relative, relative / 10 * max(1.0, min(largest, 1e30)), True)
+
+
+def judge(task: Task, report: Callable[[str], None] = lambda stage: None) -> Verdict:
+    """Return the verdict on a case; *report* hears who runs next."""
+    report("ours")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mine = outcome(ours, task)
+    if mine.error is not None and not isinstance(mine.error, ValueError | RuntimeError):
+        return Verdict(False, "error", f"{type(mine.error).__name__} at {mine.stage}: {mine.error}")
+    report("official")
+    default = outcome(official("BUILTIN_WITHOUT_DEFAULT_DELEGATES"), task)
+    report("reference")
+    reference = outcome(official("BUILTIN_REF"), task)
+    return verdict(mine, default, reference, task)
+
+
+def verdict(mine: Outcome, default: Outcome, reference: Outcome, task: Task) -> Verdict:
+    """Return the verdict: the default kernels are right; for floats the reference ones are too."""
+    apart = difference(reference, default, task)
+    wrong = difference(mine, default, task)
+    if (wrong and not _has_floats(default)) or mine.is_refusal != default.is_refusal:
+        kind = wrong.split(",")[0] if "alone" in wrong else "differs"
+        return Verdict(False, kind, wrong, apart)
+    if wrong and difference(mine, reference, task):
+        return Verdict(False, "differs", wrong, apart)
+    return Verdict(True, "refused" if default.is_refusal else "same", "", apart)
+
+
+def _has_floats(found: Outcome) -> bool:
+    outputs = found.outputs or [[]]
+    return any(array.dtype.kind in "fcV" for array in outputs[0])
+
+
+def _serve(connection: Any) -> None:
+    """Judge what comes through *connection*, until it closes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the official runtime reports errors there
+    while True:
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        connection.send(judge(task, connection.send))
+
+
+class Judge:
+    """A child process that judges, replaced when a case kills it."""
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([__name__])
+        self._process: Any = None
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def __call__(self, task: Task) -> Verdict:
+        """Return the verdict on a case, whatever it does to the child."""
+        if self._process is None:
+            self._start()
+        self._connection.send(task)
+        stage = "ours"
+        try:
+            while self._connection.poll(TIME_LIMIT):
+                message = self._connection.recv()
+                if isinstance(message, Verdict):
+                    return message
+                stage = message
+            end = "hangs"
+        except (EOFError, ConnectionError):
+            end = "crashes"
+        self._stop()
+        if stage == "ours":
+            return Verdict(False, end, f"Delegraph {end}")
+        return Verdict(True, "crash", f"the {stage} interpreter {end}")
+
+    def _start(self) -> None:
+        self._connection, theirs = self._context.Pipe()
+        self._process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._connection.close()
+            self._process.kill()
+            self._process.join()
+            self._process = None

@@ -1,0 +1,147 @@
+"""Runs the cases of every operator through Delegraph and the official interpreter.
+
+python tests/conformance/run.py [--op NAME] [--seed N] [--count N] [--save-failures DIR]
+
+The last line says how many operators have a case that both run, and how many cases agree. Exit
+code 1 when any does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from judging import Judge, Task, Verdict
+
+from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.operator_cases import cases
+from delegraph.testing.registered_operators import REGISTERED_OPERATORS
+
+SHOWN = 12
+"""Failures of an operator that are printed in full."""
+
+
+@dataclass
+class OperatorResult:
+    """What the cases of one operator came to."""
+
+    op: str
+    verdicts: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[int, OperatorCase, Verdict]] = field(default_factory=list)
+    reference: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        return sum(self.verdicts.values())
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether both interpreters ran at least one case, and to the same end."""
+        return self.verdicts["same"] > 0
+
+
+def task_of(case: OperatorCase) -> Task:
+    return Task(case.model(), case.steps, case.is_random, case.tolerance)
+
+
+def run_operator(op: str, judge: Judge, *, seed: int, count: int) -> OperatorResult:
+    """Return the results of all cases of an operator."""
+    result = OperatorResult(op)
+    for index, case in enumerate(cases(op, seed=seed, count=count)):
+        verdict = judge(task_of(case))
+        result.verdicts[verdict.kind] += 1
+        if verdict.reference:
+            result.reference["refuses alone" if "alone" in verdict.reference else "differs"] += 1
+        if not verdict.passed:
+            result.failures.append((index, case, verdict))
+    return result
+
+
+def run_operators(
+    ops: list[str], *, seed: int, count: int, jobs: int
+) -> Iterator[OperatorResult | BaseException]:
+    """Yield the result of each operator as it is ready, *jobs* at a time."""
+    waiting: SimpleQueue[str] = SimpleQueue()
+    done: SimpleQueue[OperatorResult | BaseException] = SimpleQueue()
+    for op in ops:
+        waiting.put(op)
+
+    def work() -> None:
+        with Judge() as judge:
+            while True:
+                try:
+                    op = waiting.get_nowait()
+                except Empty:
+                    return
+                try:
+                    done.put(run_operator(op, judge, seed=seed, count=count))
+                except BaseException as error:  # noqa: BLE001 - raised in the main thread
+                    done.put(error)
+
+    for _ in range(jobs):
+        threading.Thread(target=work, daemon=True).start()
+    for _ in ops:
+        yield done.get()
+
+
+def print_failures(result: OperatorResult) -> None:
+    for index, case, verdict in result.failures[:SHOWN]:
+        print(f"FAIL {result.op}/{index} {verdict.kind}: {verdict.detail}\n     {case}")
+    if len(result.failures) > SHOWN:
+        print(f"FAIL {result.op}: {len(result.failures) - SHOWN} more")
+
+
+def show_progress(text: str) -> None:
+    """Show *text* on the last line of a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--op", action="append", choices=REGISTERED_OPERATORS, metavar="NAME")
+    parser.add_argument("--seed", type=int, default=0, help="of the random cases")
+    parser.add_argument("--count", type=int, default=40, help="random cases of each kind")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--save-failures", type=Path, metavar="DIR", help="shrunk, as .tflite")
+    given = parser.parse_args(arguments)
+    ops = given.op or list(REGISTERED_OPERATORS)
+    results: list[OperatorResult] = []
+    started = time.monotonic()
+    for result in run_operators(ops, seed=given.seed, count=given.count, jobs=given.jobs):
+        if isinstance(result, BaseException):
+            raise result
+        results.append(result)
+        show_progress("")
+        print_failures(result)
+        show_progress(f"{len(results)} of {len(ops)} operators, {time.monotonic() - started:.0f} s")
+    show_progress("")
+    return summarize(results)
+
+
+def summarize(results: list[OperatorResult]) -> int:
+    """Print what all came to and return the exit code."""
+    missing = sorted(result.op for result in results if not result.is_covered)
+    if missing:
+        print(f"not covered: {' '.join(missing)}")
+    kinds = sum((result.verdicts for result in results), Counter())
+    print("; ".join(f"{kind} {number}" for kind, number in kinds.most_common()))
+    failed = sum(len(result.failures) for result in results)
+    total = sum(result.total for result in results)
+    covered = len(results) - len(missing)
+    print(f"ops: covered {covered} of {len(results)}, cases {total - failed}/{total}")
+    return 1 if failed or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
