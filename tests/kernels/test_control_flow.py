@@ -191,3 +191,14 @@ def test_case_runs_the_branch_of_its_number_or_the_last(number, result):
     model = model_of(main, binary("ADD", AddOptions()), binary("MUL", MulOptions()))
     (y,) = assert_same(model, [np.array(number, np.int32), F([5, 7]), F([1, 2])])
     assert y.tolist() == result
+
+
+def test_subgraphs_that_call_each_other_are_refused():
+    def calling(index):
+        c, y = tensor((), "BOOL"), tensor((), "BOOL")
+        options = IfOptions(then_subgraph_index=index, else_subgraph_index=index)
+        return Graph([c, c], [y], [Op("IF", [c, c, c], [y], options)])
+
+    model = model_of(calling(1), calling(2), calling(1))
+    with pytest.raises(RuntimeError, match="subgraph 1 calls itself by way of others"):
+        delegraph_outputs(model, [np.array(True), np.array(True)])

@@ -20,7 +20,7 @@ def callee(context: OpContext, index: int) -> Callee:
     Raises:
         OperatorError: there is none, or it is the node's own.
     """
-    return Callee(context.subgraph(int(index)))
+    return Callee(context, int(index))
 
 
 def node_outputs(context: OpContext, node: Node) -> list[Tensor | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.kernels.output_shape import Shape
-from delegraph.kernels.registration import CallableSubgraph, OpContext
+from delegraph.kernels.registration import OpContext
 from delegraph.kernels.tensor import Tensor
 
 
@@ -30,7 +30,7 @@ class Value:
 
 
 class Callee:
-    """A subgraph with its input and output tensors at hand.
+    """A subgraph with its input and output tensors at hand; one that calls itself is refused.
 
     Attributes:
         inputs: its input tensors; None where it has none at that position.
@@ -38,8 +38,11 @@ class Callee:
         is_dynamic: whether an output's shape is known only while invoking.
     """
 
-    def __init__(self, subgraph: CallableSubgraph) -> None:
+    def __init__(self, context: OpContext, index: int) -> None:
+        subgraph = context.subgraph(index)
         self._subgraph = subgraph
+        self._index = index
+        self._active: set[int] = context.resources.setdefault("active subgraphs", set())
         tensors = subgraph.tensors
         self.inputs = [tensors[i] if i >= 0 else None for i in subgraph.inputs]
         self.outputs = [tensors[i] for i in subgraph.outputs]
@@ -67,7 +70,7 @@ class Callee:
         for tensor, shape in zip(self.inputs, shapes, strict=True):
             if tensor is not None and tensor.shape != tuple(shape):
                 self._subgraph.resize_input(tensor.index, tuple(shape))
-        self._subgraph.allocate()
+        self._enter(self._subgraph.allocate)
 
     def take(self, values: Sequence[Value]) -> None:
         """Copy *values* into its inputs, after giving them their shapes if those are new."""
@@ -80,8 +83,18 @@ class Callee:
 
     def invoke(self) -> list[Value]:
         """Run it and return what its outputs hold."""
-        self._subgraph.invoke()
+        self._enter(self._subgraph.invoke)
         return [Value.of(tensor) for tensor in self.outputs]
+
+    def _enter(self, work: Callable[[], None]) -> None:
+        """Do *work* in the subgraph, unless some work is being done in it already."""
+        if self._index in self._active:
+            raise OperatorError(f"subgraph {self._index} calls itself by way of others")
+        self._active.add(self._index)
+        try:
+            work()
+        finally:
+            self._active.remove(self._index)
 
 
 def put(tensor: Tensor, value: Value) -> None:
