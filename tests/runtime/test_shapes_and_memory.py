@@ -12,7 +12,14 @@ import pytest
 from graph_model import graph_model
 from one_op import constant, tensor
 
-from delegraph import Interpreter, Node, OpContext, Registration, register_custom_op
+from delegraph import (
+    Interpreter,
+    Node,
+    OpContext,
+    OpResolverType,
+    Registration,
+    register_custom_op,
+)
 from delegraph.errors import ArgumentError, NodeError, ResizeError, UnresolvedOpError
 from delegraph.schema.options import AddOptions, MulOptions
 
@@ -238,3 +245,24 @@ def test_variables_persist_until_they_are_reset() -> None:
     assert [run(interpreter, one)[0] for _ in range(3)] == [1, 2, 3]
     interpreter.reset_all_variables()
     assert run(interpreter, one)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "numerics"),
+    [
+        ({}, "builtin"),
+        ({"numerics": "reference"}, "reference"),
+        ({"experimental_op_resolver_type": OpResolverType.BUILTIN_REF}, "reference"),
+    ],
+)
+def test_numerics_follow_the_argument_or_the_resolver(
+    arguments: dict[str, Any], numerics: str
+) -> None:
+    interpreter = Interpreter(model_content=CUSTOM, **arguments)
+    assert interpreter.numerics == numerics
+    assert interpreter.session.subgraphs[0].context.numerics == numerics
+
+
+def test_unknown_numerics_are_refused_with_the_choices() -> None:
+    with pytest.raises(ArgumentError, match="'builtin', 'reference'"):
+        Interpreter(model_content=CUSTOM, numerics="exact")  # type: ignore[arg-type]

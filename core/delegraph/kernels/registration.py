@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.tensor import Tensor
@@ -21,6 +21,9 @@ Eval = Callable[[], None]
 
 Prepare = Callable[["OpContext", "Node"], Eval]
 """Checks a node, sizes its outputs and returns its :data:`Eval`."""
+
+Numerics = Literal["builtin", "reference"]
+"""The official kernels whose rounding ours follow: the optimised ones, or the reference ones."""
 
 
 class InPlace(IntFlag):
@@ -152,6 +155,10 @@ class OpContext(Protocol):
     @property
     def num_threads(self) -> int:
         """Threads a kernel may use; >= 1."""
+
+    @property
+    def numerics(self) -> Numerics:
+        """Which official kernels to round like, where the two sets differ."""
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:

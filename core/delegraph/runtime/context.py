@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from delegraph.delegation.delegate import DelegateParams
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.kernels.registration import CallableSubgraph, Node, Registration, Scratch
+from delegraph.kernels.registration import CallableSubgraph, Node, Numerics, Registration, Scratch
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -54,6 +54,11 @@ class SubgraphContext:
     def num_threads(self) -> int:
         """Threads a kernel may use."""
         return self._subgraph.session.options.num_threads
+
+    @property
+    def numerics(self) -> Numerics:
+        """Which official kernels to round like."""
+        return self._subgraph.session.options.numerics
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:

@@ -10,7 +10,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,17 +20,22 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.graph.loader import load_model, parse_model
-from delegraph.kernels.registration import Registration
+from delegraph.kernels.registration import Numerics, Registration
 from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.delegate_choice import AnyDelegate, as_delegate
 from delegraph.runtime.live_views import LiveViews
-from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.placing import placement_of
 from delegraph.runtime.session import Options, Session
 from delegraph.runtime.signature_runner import SignatureRunner
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.subgraph_memory import physical_memory
-from delegraph.runtime.tensor_access import read_tensor, tensor_details, write_tensor
+from delegraph.runtime.tensor_access import (
+    read_tensor,
+    require_resizable,
+    tensor_details,
+    write_tensor,
+)
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
@@ -55,7 +60,8 @@ class Interpreter:
         model_content: the bytes of a model, kept without a copy. Either this or ``model_path``.
         experimental_delegates: delegates to apply, in order.
         num_threads: threads that kernels may use; >= 1, default 1.
-        experimental_op_resolver_type: accepted; every type means Delegraph's kernels.
+        experimental_op_resolver_type: ``BUILTIN_REF`` means ``numerics="reference"``; the others
+            are all the same here.
         experimental_preserve_all_tensors: keep intermediate tensors readable after ``invoke``.
         experimental_disable_delegate_clustering: partition in plan order, not greedily.
         experimental_default_delegate_latest_features: accepted; there is no default delegate.
@@ -64,6 +70,8 @@ class Interpreter:
         experimental_force_delegate_node_profiling: accepted; results are the same.
         delegates: as ``experimental_delegates``, names included: ``["numba_cpu", "sin:x=1"]``.
         custom_ops: custom operators of this interpreter, by name.
+        numerics: round like the official ``"builtin"`` kernels or like the ``"reference"`` ones,
+            where the two differ; default by ``experimental_op_resolver_type``.
         memory_limit: bytes that a subgraph's tensors may take; default the machine's memory.
 
     Raises:
@@ -90,13 +98,15 @@ class Interpreter:
         *,
         delegates: Iterable[AnyDelegate] = (),
         custom_ops: Mapping[str, Registration] | None = None,
+        numerics: Numerics | None = None,
         memory_limit: int | None = None,
     ) -> None:
-        _check_arguments(num_threads, experimental_op_resolver_type)
+        _check_arguments(num_threads, experimental_op_resolver_type, numerics)
         if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
             raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
         options = Options(
             num_threads=num_threads or 1,
+            numerics=numerics or numerics_of(experimental_op_resolver_type),
             preserve_all_tensors=experimental_preserve_all_tensors,
             disable_delegate_clustering=experimental_disable_delegate_clustering,
             disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
@@ -163,7 +173,7 @@ class Interpreter:
         try:
             tensor = self._tensor(input_index)
             if strict:
-                _check_strict(tensor, shape.tolist())
+                require_resizable(tensor, shape.tolist())
             self._primary.resize_input(tensor.index, shape.tolist())
         except (ArgumentError, OperatorError) as error:
             raise ResizeError(str(error)) from error
@@ -305,6 +315,11 @@ class Interpreter:
         self._delegates.append(applied)
 
     @property
+    def numerics(self) -> Numerics:
+        """Which official kernels the results round like."""
+        return self.session.options.numerics
+
+    @property
     def placement(self) -> Placement:
         """Which delegate and partition has each node of the model, or why each refused it."""
         return placement_of(self.session.subgraphs, self._delegates)
@@ -373,23 +388,13 @@ class Interpreter:
         return tensor_details(self._tensor(index))
 
 
-def _check_arguments(num_threads: object, resolver: object) -> None:
+def _check_arguments(num_threads: object, resolver: object, numerics: object) -> None:
     if resolver not in list(OpResolverType):
         raise ArgumentError(f"Unrecognized passed in op resolver type: {resolver}")
+    if numerics not in (None, *get_args(Numerics)):
+        raise ArgumentError(f"numerics is one of {get_args(Numerics)} or None, not {numerics!r}")
     if num_threads is not None:
         if not isinstance(num_threads, int):
             raise ArgumentError("type of num_threads should be int")
         if num_threads < 1:
             raise ArgumentError("num_threads should >= 1")
-
-
-def _check_strict(tensor: Tensor, shape: Sequence[int]) -> None:
-    signature = tensor.shape_signature
-    fits = len(shape) == len(signature) and all(
-        declared in (-1, dim) for declared, dim in zip(signature, shape, strict=True)
-    )
-    if not fits:
-        raise ResizeError(
-            f"Attempting to resize tensor {tensor.index} to {list(shape)}: with strict=True only "
-            f"the dimensions that are -1 in {list(signature)} may change"
-        )

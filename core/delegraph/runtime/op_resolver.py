@@ -10,14 +10,14 @@ import delegraph.kernels.ops  # noqa: F401 - importing the kernels fills the op 
 from delegraph.errors import ArgumentError, OperatorError, UnsupportedModelError
 from delegraph.graph.model import Operator
 from delegraph.kernels.op_table import OP_TABLE
-from delegraph.kernels.registration import Eval, Node, OpContext, Registration
+from delegraph.kernels.registration import Eval, Node, Numerics, OpContext, Registration
 from delegraph.plugins.plugin_set import installed
 
 _CUSTOM_OPS: dict[str, Registration] = {}
 
 
 class OpResolverType(IntEnum):
-    """Accepted for compatibility; every type resolves to the same kernels.
+    """Which kernels the official interpreter would use; here, which of them ours round like.
 
     Source:
         OpResolverType, tflite/python/interpreter.py.
@@ -27,6 +27,11 @@ class OpResolverType(IntEnum):
     BUILTIN = 1
     BUILTIN_REF = 2
     BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+def numerics_of(resolver: OpResolverType) -> Numerics:
+    """Return the rounding that the kernels of *resolver* have."""
+    return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
 
 
 def register_custom_op(name: str, registration: Registration) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from delegraph.delegation.control_edges import parse_control_edges
 from delegraph.delegation.delegate import Delegate
 from delegraph.graph.model import Model
-from delegraph.kernels.registration import Registration
+from delegraph.kernels.registration import Numerics, Registration
 from delegraph.runtime.delegated_plan import Snapshot
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.subgraph import Subgraph
@@ -23,6 +23,7 @@ class Options:
 
     Attributes:
         num_threads: threads that kernels may use; >= 1.
+        numerics: which official kernels to round like.
         preserve_all_tensors: keep every intermediate tensor; delegates then get one node at a time.
         disable_delegate_clustering: partition in plan order instead of pulling nodes together.
         disable_delegate_node_fusion: one node in each partition.
@@ -30,6 +31,7 @@ class Options:
     """
 
     num_threads: int
+    numerics: Numerics
     preserve_all_tensors: bool
     disable_delegate_clustering: bool
     disable_delegate_node_fusion: bool

@@ -6,12 +6,13 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, ResizeError
 from delegraph.graph.dtypes import OBJECT_TYPES, pack, unpack
 from delegraph.graph.model import Sparsity
 from delegraph.kernels.tensor import AllocationType, Tensor
@@ -96,6 +97,23 @@ def read_tensor(tensor: Tensor) -> Any:
     if tensor.is_packed and tensor.sparsity is None:
         return unpack(data, tensor.type, tensor.shape)
     return data.copy()[()] if data.ndim == 0 else data.copy()
+
+
+def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
+    """Let pass a shape that differs from the declared one only where that has -1.
+
+    Raises:
+        ResizeError: another rank, or another dimension than declared.
+    """
+    signature = tensor.shape_signature
+    fits = len(shape) == len(signature) and all(
+        declared in (-1, dim) for declared, dim in zip(signature, shape, strict=True)
+    )
+    if not fits:
+        raise ResizeError(
+            f"Attempting to resize tensor {tensor.index} to {list(shape)}: with strict=True only "
+            f"the dimensions that are -1 in {list(signature)} may change"
+        )
 
 
 def tensor_details(tensor: Tensor) -> dict[str, Any]:
