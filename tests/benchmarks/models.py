@@ -73,7 +73,8 @@ def main() -> None:
             )
         best = best_times(interpreters, args.rounds)
         cells = " ".join(f"{value:10.2f}" for value in best.values())
-        print(f"{path.stem[:60]:60} {cells} {best['reference'] / best['Delegraph']:7.2f}", flush=True)
+        ratio = best["reference"] / best["Delegraph"]
+        print(f"{path.stem[:60]:60} {cells} {ratio:7.2f}", flush=True)
 
 
 if __name__ == "__main__":
