@@ -44,6 +44,13 @@ def test_mantissa_and_shift_stand_for_the_multiplier(real):
         assert mantissa * 2.0 ** (shift - 31) == pytest.approx(real, rel=2**-31)
 
 
+def test_several_multipliers_are_quantised_alike():
+    reals = [0.0, 2.0**-33, 2.0**-32, 2.0**-31, 1.0 - 2.0**-33, 0.5, np.inf, 1.0, 3.7e8]
+    reals += np.exp(RNG.uniform(-20, 8, 500)).tolist()
+    pairs = zip(*(array.tolist() for array in quantize_multipliers(reals)), strict=True)
+    assert list(pairs) == [quantize_multiplier(real) for real in reals]
+
+
 def test_zero_has_no_mantissa():
     assert quantize_multiplier(0.0) == (0, 0)
     assert [array.tolist() for array in quantize_multipliers([0.0, 0.5])] == [[0, 2**30], [0, 0]]

@@ -18,7 +18,7 @@ own multiplier is an array as long as the last axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,11 +53,25 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return mantissa, shift
 
 
-def quantize_multipliers(reals: Iterable[float]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return mantissas and shifts of several multipliers: two ``[K], int64`` arrays."""
-    pairs = [quantize_multiplier(real) for real in reals]
-    table = np.array(pairs, np.int64).reshape(-1, 2)
-    return table[:, 0].copy(), table[:, 1].copy()
+def quantize_multipliers(
+    reals: NDArray[np.float64] | Sequence[float],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return :func:`quantize_multiplier` of several multipliers: two ``[K], int64`` arrays.
+
+    Args:
+        reals: ``[K]``, not negative.
+    """
+    values = np.asarray(reals, np.float64)
+    fractions, exponents = np.frexp(np.where(np.isfinite(values), values, 0.0))
+    mantissas = np.floor(fractions * 2.0**31 + 0.5).astype(np.int64)
+    shifts = exponents.astype(np.int64)
+    is_carried = mantissas == 1 << 31
+    mantissas[is_carried] >>= 1
+    shifts[is_carried] += 1
+    is_nothing = (mantissas == 0) | (shifts < -31)
+    mantissas[is_nothing] = 0
+    shifts[is_nothing] = 0
+    return mantissas, shifts
 
 
 def round_half_away(value: float) -> int:

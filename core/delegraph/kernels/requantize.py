@@ -67,7 +67,7 @@ def fixed_point_scaling(
             (:func:`multiply_by_quantized_multiplier`) and not up
             (:func:`multiply_by_quantized_multiplier_gemm`); per channel or for all.
     """
-    mantissa, shift = quantize_multipliers(multipliers.tolist())
+    mantissa, shift = quantize_multipliers(multipliers)
     away = np.broadcast_to(np.asarray(halves_away), mantissa.shape)
     right = np.maximum(-shift, 0)
     last_bit = np.where(right > 0, np.ldexp(1.0, -right), 0.0)
@@ -91,7 +91,7 @@ def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:
     Args:
         multipliers: real multipliers, ``[O], float64``.
     """
-    mantissa, shift = quantize_multipliers(multipliers.tolist())
+    mantissa, shift = quantize_multipliers(multipliers)
     return Scaling(
         factor=np.ldexp(reduce_multiplier(mantissa).astype(np.float64), shift - 15),
         half=np.full(mantissa.shape, 0.5),
