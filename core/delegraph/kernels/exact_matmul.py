@@ -66,11 +66,12 @@ def integer_weights(
         groups: parts that the outputs are divided into.
         is_fixed: False for weights that change, which always get float64.
     """
-    columns = np.ascontiguousarray(weight.reshape(len(weight), -1).T)  # [K, O]
+    columns = weight.reshape(len(weight), -1).T  # [K, O]
     sums = columns.sum(axis=0, dtype=np.int64)
     bounds = column_bounds(columns, largest)
     dtype = exact_float(bounds.max(initial=0)) if is_fixed else np.float64
-    return IntegerWeights(split_groups(columns.astype(dtype), groups), sums, bounds)
+    matrix = columns.astype(dtype, order="C")
+    return IntegerWeights(split_groups(matrix, groups), sums, bounds)
 
 
 def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
