@@ -29,6 +29,7 @@ class Kind:
 
     @property
     def is_float(self) -> bool:
+        """Whether activations are floats."""
         return self.x == "FLOAT32"
 
 

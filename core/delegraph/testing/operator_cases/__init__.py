@@ -7,8 +7,13 @@
 """
 
 from delegraph.testing.operator_cases import (  # noqa: F401 - registers makers of cases
+    convolutions,
+    dense,
     elementwise,
     pairs,
+    pools,
+    quantizing,
+    reducing,
 )
 from delegraph.testing.operator_cases.registry import MAKERS, cases
 

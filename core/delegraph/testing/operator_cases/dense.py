@@ -1,0 +1,137 @@
+"""Cases of matrix products, fully connected layers and embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from delegraph.schema.enums import CombinerType, FullyConnectedOptionsWeightsFormat
+from delegraph.schema.options import (
+    BatchMatMulOptions,
+    EmbeddingLookupSparseOptions,
+    FullyConnectedOptions,
+)
+from delegraph.testing.convolution_operands import Operands, operands
+from delegraph.testing.one_op import constant, tensor
+from delegraph.testing.operator_case import Fed, OperatorCase, fed, operator_case
+from delegraph.testing.operator_cases.convolutions import KINDS, activation, bias
+from delegraph.testing.operator_cases.registry import cases_of
+from delegraph.testing.random_operands import PLAIN, RandomOperands
+from delegraph.testing.registered_operators import BUILTIN_VERSIONS
+
+
+@cases_of("FULLY_CONNECTED")
+def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Every kind of weights, inputs of any rank, weights constant or fed."""
+    for kind in KINDS:
+        for _ in range(random.count):
+            depth, units = random.pick([1, 3, 8, 16, 33, 100]), random.pick([1, 3, 4, 8, 17])
+            shape = (*random.shape(0, 3, empty=0.05), depth)
+            found = operands(kind, shape, (units, depth), seed=random.number(0, 9999))
+            options = FullyConnectedOptions(
+                fused_activation_function=activation(random),
+                keep_num_dims=random.chance(0.4),
+                asymmetric_quantize_inputs=random.chance(0.4),
+            )
+            version = random.number(1, BUILTIN_VERSIONS[op][1])
+            inputs = [found.x, random_weights(random, found), bias(random, found)]
+            yield operator_case(op, inputs, [found.y], options, version=version)
+    for form in FullyConnectedOptionsWeightsFormat:
+        for kind in KINDS:
+            found = operands(kind, (4, 16), (8, 16))
+            options = FullyConnectedOptions(weights_format=form)
+            inputs = [found.x, found.weight, found.bias]
+            yield operator_case(op, inputs, [found.y], options, version=2)
+
+
+def random_weights(random: RandomOperands, found: Operands) -> Any:
+    """Return float weights fed now and then, else constant ones."""
+    weight = found.weight
+    if weight.type.name != "FLOAT32" or random.chance(0.8):
+        return weight
+    return random.fed("FLOAT32", weight.shape, spread=1)
+
+
+@cases_of("BATCH_MATMUL")
+def batch_matmul(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Broadcast batches, adjoints, plain and quantized types."""
+    kinds = ("FLOAT32", "INT8", "INT16", "HYBRID", "INT32", random.pick(PLAIN))
+    for kind in (*PLAIN, *(random.pick(kinds) for _ in range(random.count * 4))):
+        yield matmul(op, kind, random)
+
+
+def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
+    """Return a case of one kind of types."""
+    rows, inner, columns = (random.pick([1, 2, 3, 8, 17]) for _ in range(3))
+    left, right = random.broadcast_shapes(2, 3, empty=0.02)
+    adj_x, adj_y = random.chance(0.3), random.chance(0.3)
+    x_shape = (*left, *((inner, rows) if adj_x else (rows, inner)))
+    y_shape = (*right, *((columns, inner) if adj_y else (inner, columns)))
+    options = BatchMatMulOptions(
+        adj_x=adj_x, adj_y=adj_y, asymmetric_quantize_inputs=random.chance(0.3)
+    )
+    if kind == "HYBRID":
+        scale: dict[str, Any] = {"quantization": {"scale": 0.02}}
+        x, y, result = (
+            random.fed("FLOAT32", x_shape),
+            random.constant("INT8", y_shape, **scale),
+            "FLOAT32",
+        )
+    else:
+        x, y, result = random.fed(kind, x_shape), random.operand(kind, y_shape), kind
+    output = random.output(result)
+    if kind in ("INT8", "INT16"):
+        a, b = (z.definition if isinstance(z, Fed) else z for z in (x, y))
+        product = float(a.quantization.scale[0] * b.quantization.scale[0])  # type: ignore[union-attr, index] # both are quantized
+        size = {"INT8": 60, "INT16": 15000}[kind]
+        output = tensor(
+            (), kind, scale=product * size * inner**0.5, zero_point=3 * (kind == "INT8")
+        )
+    if kind == "INT8" and random.chance(0.2):
+        output = tensor((), "INT32", scale=1.0)
+    version = random.number(1, BUILTIN_VERSIONS[op][1])
+    return operator_case(op, [x, y], [output], options, version=version)
+
+
+@cases_of("EMBEDDING_LOOKUP")
+def embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Rows by number, stored as floats or as integers with scales."""
+    for type in (*PLAIN, *["FLOAT32", "INT8", "UINT8", "INT4"] * random.count):
+        rows = random.number(1, 9)
+        shape = (rows, *random.shape(1, 3, empty=0))
+        ids = random.rng.integers(0, rows, random.number(0, 5)).astype(np.int32)
+        if random.chance(0.1):
+            ids = np.append(ids, np.int32(random.pick([-1, rows])))
+        quantization: dict[str, Any] = {}
+        if type in ("INT8", "UINT8", "INT4"):
+            scales = random.rng.uniform(0.01, 0.1, random.pick([1, rows])).tolist()
+            quantization = {"scale": scales, "zero_point": 0}
+        value = constant(random.values(type, shape), type, **quantization)
+        output = "FLOAT32" if quantization and random.chance(0.8) else type
+        version = random.number(1, BUILTIN_VERSIONS[op][1])
+        yield operator_case(op, [fed(ids), value], [output], version=version)
+
+
+@cases_of("EMBEDDING_LOOKUP_SPARSE")
+def sparse_embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Sums, means and norms of rows."""
+    for _ in range(random.count):
+        rows, count, outer = random.number(1, 6), random.number(1, 6), random.number(1, 4)
+        ids = random.rng.integers(0, rows, count).astype(np.int32)
+        places = np.sort(random.rng.integers(0, outer, count)).astype(np.int32)[:, None]
+        params = random.constant("FLOAT32", (rows, *random.shape(1, 2, empty=0)))
+        combiner = random.pick(tuple(CombinerType))
+        yield operator_case(
+            op,
+            [
+                fed(ids),
+                fed(places),
+                fed(np.array([outer], np.int32)),
+                random.fed("FLOAT32", (count,)),
+                params,
+            ],
+            ["FLOAT32"],
+            EmbeddingLookupSparseOptions(combiner=combiner),
+        )
