@@ -10,10 +10,12 @@ from delegraph.testing.operator_cases import (  # noqa: F401 - registers makers 
     convolutions,
     dense,
     elementwise,
+    joining,
     pairs,
     pools,
     quantizing,
     reducing,
+    shaping,
 )
 from delegraph.testing.operator_cases.registry import MAKERS, cases
 

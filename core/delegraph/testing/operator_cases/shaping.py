@@ -1,0 +1,259 @@
+"""Cases of operators that change shapes, and of those that make tensors from shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from delegraph.schema.enums import BuiltinOperator, TensorType
+from delegraph.schema.options import (
+    OPTIONS_OF_OPERATOR,
+    ReshapeOptions,
+    ShapeOptions,
+    SqueezeOptions,
+)
+from delegraph.testing.one_op import TensorDef, constant, tensor
+from delegraph.testing.operator_case import Fed, OperatorCase, fed, operator_case
+from delegraph.testing.operator_cases.registry import cases_of
+from delegraph.testing.random_operands import INTEGERS, PLAIN, RandomOperands
+from delegraph.testing.registered_operators import BUILTIN_VERSIONS
+
+
+def types_of(random: RandomOperands, times: float = 1) -> list[str]:
+    """Return every type, then random ones."""
+    return [*PLAIN, *(random.pick(PLAIN) for _ in range(int(random.count * times)))]
+
+
+def any_version(op: str, random: RandomOperands) -> int:
+    """Return a version of the operator, the last one mostly."""
+    first, last = BUILTIN_VERSIONS[op]
+    return random.pick([last, random.number(first, last)])
+
+
+def plain_options(op: str, **given: Any) -> Any:
+    """Return the options of an operator."""
+    return OPTIONS_OF_OPERATOR[BuiltinOperator[op]](**given)
+
+
+def given_or_fed(random: RandomOperands, values: Any, type: str = "INT32") -> Fed | TensorDef:
+    """Return shape arithmetic as a constant, or now and then as a graph input."""
+    array = np.asarray(values).astype(type.lower())
+    return fed(array) if random.chance(0.25) else constant(array)
+
+
+def same_quantization(
+    random: RandomOperands, type: str, shape: Sequence[int]
+) -> tuple[Fed, TensorDef]:
+    """Return an input and an output that share their quantization."""
+    same = random.quantization(type)
+    return random.fed(type, shape, quantization=same), tensor((), type, **same)
+
+
+@cases_of("RESHAPE")
+def reshape(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Shapes as a tensor or as options, with a length left open, and wrong ones."""
+    for type in types_of(random):
+        shape = random.shape()
+        x, y = same_quantization(random, type, shape)
+        target = (
+            list(random.rng.permutation(shape)) if random.chance(0.6) else [int(np.prod(shape))]
+        )
+        if target and random.chance(0.4):
+            target[random.number(0, len(target) - 1)] = -1
+        if random.chance(0.08):
+            target.append(random.pick([2, -1, 0]))
+        if random.chance(0.4):
+            options = ReshapeOptions(new_shape=tuple(int(size) for size in target))
+            yield operator_case(op, [x], [y], options)
+        else:
+            yield operator_case(op, [x, given_or_fed(random, target)], [y], ReshapeOptions())
+
+
+@cases_of("SQUEEZE")
+def squeeze(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Some or all axes of length one, and others."""
+    for type in types_of(random):
+        shape = tuple(1 if random.chance(0.4) else size for size in random.shape())
+        rank = len(shape)
+        ones = [i - rank * random.chance(0.5) for i, size in enumerate(shape) if size == 1]
+        axes = [i for i in ones if random.chance(0.6)]
+        if random.chance(0.05):
+            axes.append(random.number(-rank - 1, rank))
+        x, y = same_quantization(random, type, shape)
+        options = SqueezeOptions(squeeze_dims=tuple(axes))
+        yield operator_case(op, [x], [y], options, version=any_version(op, random))
+
+
+@cases_of("EXPAND_DIMS")
+def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """A new axis anywhere."""
+    for type in types_of(random):
+        shape = random.shape(0, 4)
+        axis = random.number(-len(shape) - 1, len(shape) + random.chance(0.1))
+        x, y = same_quantization(random, type, shape)
+        values = axis if random.chance(0.5) else [axis]
+        inputs = [x, given_or_fed(random, values, random.pick(["INT32", "INT64"]))]
+        yield operator_case(op, inputs, [y], plain_options(op))
+
+
+@cases_of("TRANSPOSE")
+def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Any permutation up to rank six, negative axes, and what is none."""
+    for type in types_of(random, 2):
+        shape = random.shape(0, 6)
+        order = random.rng.permutation(len(shape))
+        if random.chance(0.1):
+            order = order - len(shape)
+        if len(shape) and random.chance(0.05):
+            order[0] = random.number(-7, 7)
+        x, y = same_quantization(random, type, shape)
+        inputs = [x, given_or_fed(random, order)]
+        yield operator_case(op, inputs, [y], plain_options(op), version=any_version(op, random))
+
+
+@cases_of("PAD", "PADV2", "MIRROR_PAD")
+def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Pads of every axis, as INT32 or INT64, constant or fed."""
+    for type in types_of(random, 2):
+        shape = random.shape(1, 5)
+        x, y = same_quantization(random, type, shape)
+        room = [[random.number(0, 3) for _ in range(2)] for _ in shape]
+        options = plain_options(op)
+        if op == "MIRROR_PAD":
+            mode = random.number(0, 1)
+            options = options.replace(mode=type_of(options.mode)(mode))
+            if random.chance(0.9):
+                room = [[min(p, max(size - 1 + mode, 0)) for p in pair]
+                        for pair, size in zip(room, shape, strict=True)]  # fmt: skip
+        elif random.chance(0.04):
+            room[0][0] = -1
+        inputs: list[Any] = [
+            x,
+            given_or_fed(random, room, random.pick(["INT32", "INT32", "INT64"])),
+        ]
+        if op == "PADV2":
+            quantization = quantization_of(x) if random.chance(0.9) else random.quantization(type)
+            inputs.append(random.operand(type, (), quantization=quantization))
+        yield operator_case(op, inputs, [y], options, version=any_version(op, random))
+
+
+def type_of(value: Any) -> Any:
+    """Return the enumeration of a value."""
+    return type(value)
+
+
+def quantization_of(x: Fed) -> dict[str, Any]:
+    """Return the arguments that made an input's quantization."""
+    found = x.definition.quantization
+    if found is None or found.scale is None or found.zero_point is None:
+        return {}
+    return {"scale": float(found.scale[0]), "zero_point": int(found.zero_point[0])}
+
+
+@cases_of("TILE")
+def tile(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Multiples of zero and more."""
+    for type in types_of(random):
+        shape = random.shape(0, 4)
+        x, y = same_quantization(random, type, shape)
+        times = [random.pick([1, 1, 2, 3, 0, 2]) for _ in shape]
+        inputs = [x, given_or_fed(random, times, random.pick(["INT32", "INT64"]))]
+        yield operator_case(op, inputs, [y], plain_options(op), version=any_version(op, random))
+
+
+@cases_of("BROADCAST_TO")
+def broadcast_to(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Shapes that broadcast, and some that do not."""
+    for type in types_of(random):
+        full = random.shape(0, 6)
+        shape = tuple(1 if random.chance(0.3) else n for n in full[random.number(0, len(full)) :])
+        x, y = same_quantization(random, type, shape)
+        target = [9 if random.chance(0.02) else n for n in full]
+        inputs = [x, given_or_fed(random, target, random.pick(["INT32", "INT64"]))]
+        options = plain_options(op)
+        yield operator_case(op, inputs, [y], options, version=any_version(op, random))
+
+
+@cases_of("BROADCAST_ARGS")
+def broadcast_args(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Pairs of shapes."""
+    for _ in range(random.count):
+        type = random.pick(["INT32", "INT64"])
+        shapes = random.broadcast_shapes()
+        yield operator_case(op, [given_or_fed(random, shape, type) for shape in shapes], [type])
+
+
+@cases_of("SHAPE", "RANK")
+def shapes(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Shapes of tensors of every type."""
+    for type in types_of(random, 0.5):
+        result = random.pick(["INT32", "INT64"]) if op == "SHAPE" else "INT32"
+        options = ShapeOptions(out_type=TensorType[result]) if op == "SHAPE" else plain_options(op)
+        yield operator_case(op, [random.fed(type, random.shape(0, 6))], [result], options)
+
+
+@cases_of("BITCAST")
+def bitcast(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Wider, narrower and equal types; the last axis takes up the difference."""
+    types = ("FLOAT32", "FLOAT16", *INTEGERS)
+    for source in types:
+        for target in types:
+            wide, narrow = (np.dtype(t.lower()).itemsize for t in (target, source))
+            last = (wide // narrow,) if wide > narrow and random.chance(0.9) else ()
+            x = random.fed(source, (*random.shape(0, 3), *last), quantization={})
+            yield operator_case(op, [x], [target], plain_options(op))
+
+
+@cases_of("FILL")
+def fill(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Every type of value; negative and empty shapes."""
+    for type in types_of(random, 0.5):
+        shape = list(random.shape(0, 4))
+        if shape and random.chance(0.05):
+            shape[0] = -1
+        same = random.quantization(type)
+        value = random.operand(type, () if random.chance(0.95) else (1,), quantization=same)
+        inputs = [given_or_fed(random, shape, random.pick(["INT32", "INT64"])), value]
+        output = tensor((), type, **same)
+        options = plain_options(op)
+        yield operator_case(op, inputs, [output], options, version=any_version(op, random))
+
+
+@cases_of("RANGE")
+def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Rising, falling, empty and endless ranges."""
+    for _ in range(random.count):
+        type = random.pick(["FLOAT32", "INT32", "INT64", random.pick(PLAIN[:-1])])
+        dtype = random.values(type, ()).dtype
+        numbers = [random.number(-9, 20), random.number(-9, 20), random.pick([1, 2, 3, -1, -3, 0])]
+        if dtype.kind not in "iufV":
+            numbers = [1, 1, 1]
+        elif dtype.kind == "f":
+            numbers = [n * 0.7 for n in numbers]
+        arrays = [np.array(n if dtype.kind != "u" else abs(n)).astype(dtype) for n in numbers]
+        make = random.pick([fed, constant])
+        inputs = [make(array, type) for array in arrays]
+        options = plain_options(op)
+        yield operator_case(op, inputs, [type], options, version=any_version(op, random))
+
+
+@cases_of("STABLEHLO_PAD", "DILATE")
+def interior(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Room between elements, and outside of them, negative too."""
+    for type in types_of(random):
+        shape = random.shape(1, 4)
+        x, y = same_quantization(random, type, shape)
+        value = random.operand(type, (), quantization=quantization_of(x))
+        inside = [random.number(0, 2) for _ in shape]
+        if op == "DILATE":
+            factors = given_or_fed(random, [n + 1 for n in inside])
+            yield operator_case(op, [x, factors, value], [y], plain_options(op))
+            continue
+        low, high = ([random.number(-1, 3) for _ in shape] for _ in range(2))
+        options = plain_options(
+            op, edge_padding_low=tuple(low), edge_padding_high=tuple(high),
+            interior_padding=tuple(inside),
+        )  # fmt: skip
+        yield operator_case(op, [x, value], [y], options)
