@@ -1,0 +1,91 @@
+"""Index vectors of STABLEHLO_GATHER and STABLEHLO_SCATTER, as arrays over the result's elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+
+Integers = NDArray[np.int64]
+
+
+def without(rank: int, axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the axes of a tensor of *rank* that are not among *axes*.
+
+    >>> without(4, (1, 3))
+    (0, 2)
+    """
+    return tuple(axis for axis in range(rank) if axis not in axes)
+
+
+def batch_shape(shape: Sequence[int], index_vector_dim: int) -> tuple[int, ...]:
+    """Return the shape of a tensor of index vectors without the axis that the vectors lie along."""
+    return tuple(size for axis, size in enumerate(shape) if axis != index_vector_dim)
+
+
+class StartIndices:
+    """Reads where the slices of an operand start from a tensor of index vectors.
+
+    Args:
+        shape: of the tensor.
+        index_vector_dim: its axis that vectors lie along; its rank for vectors of length one.
+        index_map: the operand's axis that each element of a vector is an index into.
+        batch_axes: the result's axes that stand for the other axes of the tensor.
+        rank: of the result.
+
+    Raises:
+        OperatorError: the vectors have another length than *index_map*, or the result has another
+            number of batch axes than there are.
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        index_vector_dim: int,
+        index_map: Sequence[int],
+        batch_axes: Sequence[int],
+        rank: int,
+    ) -> None:
+        if not 0 <= index_vector_dim <= len(shape):
+            raise OperatorError(f"index_vector_dim {index_vector_dim} of indices {list(shape)}")
+        length = shape[index_vector_dim] if index_vector_dim < len(shape) else 1
+        if length != len(index_map):
+            raise OperatorError(f"index vectors have length {length}, expected {len(index_map)}")
+        self._axis = index_vector_dim
+        self._batch = batch_shape(shape, index_vector_dim)
+        self._index_map = index_map
+        self._shape = [1] * rank
+        if len(batch_axes) != len(self._batch):
+            raise OperatorError(
+                f"{len(batch_axes)} batch axes for indices {list(shape)}, "
+                f"expected {len(self._batch)}"
+            )
+        for axis, size in zip(batch_axes, self._batch, strict=True):
+            self._shape[axis] = size
+
+    def read(self, indices: NDArray[Any]) -> dict[int, Integers]:
+        """Return for each indexed axis of the operand its starts, to broadcast to the result."""
+        vectors = indices[..., np.newaxis] if self._axis == indices.ndim else indices
+        columns = np.moveaxis(vectors.astype(np.int64), self._axis, 0)
+        return {
+            axis: column.reshape(self._shape)
+            for axis, column in zip(self._index_map, columns, strict=True)
+        }
+
+
+def offsets(sizes: Sequence[int], axes: Sequence[int], rank: int) -> list[Integers]:
+    """Return the steps inside a slice along each of its axes, to broadcast to the result.
+
+    Args:
+        sizes: of the slice.
+        axes: the result's axis that each of the slice's axes is.
+        rank: of the result.
+    """
+    return [
+        np.arange(size).reshape([-1 if i == axis else 1 for i in range(rank)])
+        for size, axis in zip(sizes, axes, strict=True)
+    ]
