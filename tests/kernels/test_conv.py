@@ -94,6 +94,12 @@ def test_groups_round_like_the_reference_kernel(kind):
     assert_conv_agrees(kind, (1, 32, 32, 12), (24, 3, 3, 4))
 
 
+def test_activations_are_quantised_as_vector_code_does():
+    # With this seed the scale's last bit decides how one of the activations is rounded.
+    given = {"stride": (1, 3), "dilation": (2, 1), "padding": Padding.VALID, "act": Act.RELU6}
+    assert_conv_agrees(HYBRID_CHANNELS, (3, 20, 29, 13), (6, 5, 4, 13), seed=213, **given)
+
+
 @pytest.mark.parametrize("kind", [FLOAT, INT8_CHANNELS])
 @pytest.mark.parametrize("x_shape", [(1, 1, 700, 3), (1, 700, 1, 3), (3, 1, 1, 16)])
 def test_images_of_one_row_or_column(kind, x_shape):

@@ -39,10 +39,10 @@ def quantize_rows(
     inverses = np.array([inverse for _, inverse, _ in found], np.float32)
     zero_points = np.array([zero_point for _, _, zero_point in found], np.int32)
     values = rows * inverses[:, np.newaxis]
-    if asymmetric:
-        values += zero_points.astype(np.float32)[:, np.newaxis]
     values += np.copysign(_BELOW_HALF, values)
     np.trunc(values, out=values)
+    if asymmetric:
+        values += zero_points.astype(np.float32)[:, np.newaxis]
     np.clip(values, -128 if asymmetric else -127, 127, out=values)
     return values.astype(np.int8), scales, zero_points
 
@@ -63,12 +63,13 @@ def _asymmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float
     """Return scale, its inverse and zero point of a row whose values lie between *low* and *high*.
 
     Source:
-        PortableAsymmetricQuantizeFloats, reference/portable_tensor_utils.cc.
+        NeonAsymmetricQuantizeFloats, optimized/neon_tensor_utils.cc, which x86 builds take too. The
+        portable version subtracts in float64, and adds the zero point before it rounds.
     """
     least, most = float(low), float(high)
     if least == most:
         return np.float32(1), np.float32(1), 0
-    scale = (most - least) / 255
+    scale = float(high - low) / 255  # the difference in float32
     # Both ends give a zero point; the one with the smaller rounding error counts.
     is_low_closer = 128 + abs(least / scale) < 127 + abs(most / scale)
     zero_point = -128 - least / scale if is_low_closer else 127 - most / scale
