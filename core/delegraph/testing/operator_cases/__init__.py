@@ -14,7 +14,9 @@ from delegraph.testing.operator_cases import (  # noqa: F401 - registers makers 
     pairs,
     pools,
     quantizing,
+    recurrent,
     reducing,
+    selecting,
     shaping,
 )
 from delegraph.testing.operator_cases.registry import MAKERS, cases
