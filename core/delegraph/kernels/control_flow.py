@@ -1,4 +1,4 @@
-"""IF, STABLEHLO_CASE, WHILE and CALL_ONCE."""
+"""IF, STABLEHLO_CASE, WHILE, STABLEHLO_WHILE and CALL_ONCE."""
 
 from __future__ import annotations
 
@@ -114,9 +114,10 @@ def prepare_branches(
     return run
 
 
+@kernel("STABLEHLO_WHILE")
 @kernel("WHILE")
 def prepare_while(context: OpContext, node: Node) -> Eval:
-    """Return the eval of WHILE: runs the body subgraph as long as the condition subgraph says true.
+    """Return the eval of both operators: runs the body subgraph while the condition one says true.
 
     The outputs are dynamic if the body changes a shape, or has shapes known only while invoking.
 

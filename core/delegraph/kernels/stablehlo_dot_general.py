@@ -1,0 +1,81 @@
+"""STABLEHLO_DOT_GENERAL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.stablehlo_indices import without
+from delegraph.kernels.stablehlo_shape import axes
+from delegraph.kernels.stablehlo_types import ANY
+from delegraph.kernels.tensor import Tensor
+
+
+@kernel("STABLEHLO_DOT_GENERAL", uses_blas=True)
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval of STABLEHLO_DOT_GENERAL: products, summed over the contracting dimensions.
+
+    The result's axes are the batching ones, the left operand's others, the right operand's others.
+    The official interpreter only parses this operator; it follows the StableHLO specification.
+
+    Source:
+        https://openxla.org/stablehlo/spec#dot_general
+    """
+    require_counts(node, 2)
+    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    for tensor in (a, b, y):
+        require_type(tensor, ANY)
+    left, right = _Side.of(node, "lhs", a), _Side.of(node, "rhs", b)
+    for name in ("batching", "contracting"):
+        ours, theirs = getattr(left, name), getattr(right, name)
+        if ours != theirs:
+            raise OperatorError(f"{name} dimensions have lengths {list(ours)} and {list(theirs)}")
+    context.resize_tensor(y, (*left.batching, *left.free, *right.free))
+    batch, inner = math.prod(left.batching), math.prod(left.contracting)
+    dtype = sum_dtype(y.dtype)
+    rows = (batch, math.prod(left.free), inner)
+    columns = (batch, inner, math.prod(right.free))
+
+    def run() -> None:
+        matrices = a.data.transpose(left.order).reshape(rows).astype(dtype, copy=False)
+        others = b.data.transpose(right.reverse_order).reshape(columns).astype(dtype, copy=False)
+        np.copyto(y.data, (matrices @ others).reshape(y.data.shape), casting="unsafe")
+
+    return run
+
+
+def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype to add products up in: float32 for floats of 16 and 8 bits."""
+    is_small_float = dtype.itemsize < 4 and dtype.kind not in "iub"
+    return np.dtype(np.float32) if is_small_float else dtype
+
+
+class _Side:
+    """One operand: lengths of its batching, contracting and free axes, and their orders."""
+
+    def __init__(
+        self, shape: Sequence[int], batching: Sequence[int], contracting: Sequence[int]
+    ) -> None:
+        free = without(len(shape), (*batching, *contracting))
+        self.batching = tuple(shape[axis] for axis in batching)
+        self.contracting = tuple(shape[axis] for axis in contracting)
+        self.free = tuple(shape[axis] for axis in free)
+        self.order = (*batching, *free, *contracting)
+        self.reverse_order = (*batching, *contracting, *free)
+
+    @classmethod
+    def of(cls, node: Node, side: str, tensor: Tensor) -> _Side:
+        rank = len(tensor.shape)
+        batching = axes(node, f"{side}_batching_dimensions", rank)
+        contracting = axes(node, f"{side}_contracting_dimensions", rank)
+        if set(batching) & set(contracting):
+            raise OperatorError(f"{side} axes {sorted({*batching} & {*contracting})} are both")
+        return cls(tensor.shape, batching, contracting)
