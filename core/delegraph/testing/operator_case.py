@@ -32,6 +32,10 @@ class Fed:
     definition: TensorDef
 
 
+Given = Fed | TensorDef | None
+"""An input of an operator: ``fed(x)`` is a graph input, ``constant(x)`` a constant."""
+
+
 def fed(
     values: Any,
     type: str | None = None,
@@ -106,7 +110,7 @@ def _name(code: tables.OperatorCode) -> str:
 
 def operator_case(
     op: str,
-    inputs: Sequence[Fed | TensorDef | None],
+    inputs: Sequence[Given],
     outputs: Sequence[str | TensorDef],
     options: Table | None = None,
     *,

@@ -18,6 +18,9 @@ from delegraph.testing.operator_cases import (  # noqa: F401 - registers makers 
     reducing,
     selecting,
     shaping,
+    signals,
+    stateful,
+    windows,
 )
 from delegraph.testing.operator_cases.registry import MAKERS, cases
 

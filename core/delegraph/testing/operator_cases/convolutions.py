@@ -31,7 +31,7 @@ from delegraph.testing.convolution_operands import (
     operands,
 )
 from delegraph.testing.one_op import constant
-from delegraph.testing.operator_case import OperatorCase, operator_case
+from delegraph.testing.operator_case import Given, OperatorCase, operator_case
 from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import ACTIVATIONS, RandomOperands
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
@@ -165,7 +165,7 @@ def conv3d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         b = None if random.chance(0.2) else random.operand("FLOAT32", (o,))
         options = Conv3DOptions(**given)
         if op == "CONV_3D":
-            inputs = [x, random.operand("FLOAT32", (*kernel, c, o)), b]
+            inputs: list[Given] = [x, random.operand("FLOAT32", (*kernel, c, o)), b]
         else:
             strides = given["stride_d"], given["stride_h"], given["stride_w"]
             full = [
@@ -180,12 +180,12 @@ def conv3d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 @cases_of("CONV_2D", "DEPTHWISE_CONV_2D")
 def refused(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Combinations of types that no kernel takes, and windows that fit nowhere."""
-    table = Conv2DOptions if op == "CONV_2D" else DepthwiseConv2DOptions
-    multiplier = {} if op == "CONV_2D" else {"depth_multiplier": 1}
+    table: Any = Conv2DOptions if op == "CONV_2D" else DepthwiseConv2DOptions
+    multiplier: dict[str, Any] = {} if op == "CONV_2D" else {"depth_multiplier": 1}
     kinds = [replace(kind, bias=b) for kind in (FLOAT, UINT8, INT8) for b in ("INT64", "FLOAT32")]
     for kind in (*kinds, replace(FLOAT, weight="UINT8"), replace(INT8, weight="UINT8")):
         found = operands(kind, (1, 4, 4, 3), (3, 3, 3, 3) if op == "CONV_2D" else (1, 3, 3, 3))
-        inputs = [found.x, found.weight, found.bias]
+        inputs: list[Given] = [found.x, found.weight, found.bias]
         yield operator_case(op, inputs, [found.y], table(**multiplier, stride_h=1, stride_w=1))
     for padding in (Padding.SAME, Padding.VALID):
         found = operands(FLOAT, (1, 2, 2, 3), (3, 5, 5, 3) if op == "CONV_2D" else (1, 5, 5, 3))

@@ -15,7 +15,7 @@ from delegraph.schema.options import (
 )
 from delegraph.testing.convolution_operands import Operands, operands
 from delegraph.testing.one_op import constant, tensor
-from delegraph.testing.operator_case import Fed, OperatorCase, fed, operator_case
+from delegraph.testing.operator_case import Fed, Given, OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases.convolutions import KINDS, activation, bias
 from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import PLAIN, RandomOperands
@@ -72,6 +72,8 @@ def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
     options = BatchMatMulOptions(
         adj_x=adj_x, adj_y=adj_y, asymmetric_quantize_inputs=random.chance(0.3)
     )
+    x: Given
+    y: Given
     if kind == "HYBRID":
         scale: dict[str, Any] = {"quantization": {"scale": 0.02}}
         x, y, result = (

@@ -76,7 +76,9 @@ def blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         same = random.quantization(type)
         size = random.number(1, 4)
         n, h, w, c = (random.number(1, 3) for _ in range(4))
-        shape = (n, h * size, w * size, c) if op == "SPACE_TO_DEPTH" else (n, h, w, c * size * size)
+        shape: tuple[int, ...] = (
+            (n, h * size, w * size, c) if op == "SPACE_TO_DEPTH" else (n, h, w, c * size * size)
+        )
         if random.chance(0.1):
             shape = random.shape(3, 5)
         x = random.fed(type, shape, quantization=same)

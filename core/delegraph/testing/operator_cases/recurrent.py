@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,7 +21,7 @@ from delegraph.schema.options import (
     UnidirectionalSequenceLSTMOptions,
 )
 from delegraph.testing.one_op import TensorDef, constant, tensor
-from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
+from delegraph.testing.operator_case import Fed, Given, OperatorCase, operator_case
 from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import RandomOperands
 from delegraph.testing.recurrent_layers import (
@@ -41,9 +42,9 @@ STEPS = 3
 def stepped(
     op: str,
     weights: Weights,
-    shapes: list[tuple[int, ...]],
-    rest: list[Maybe],
-    outputs: list[TensorDef],
+    shapes: Sequence[tuple[int, ...]],
+    rest: Sequence[Maybe],
+    outputs: Sequence[TensorDef],
     options: Any,
     version: int,
 ) -> OperatorCase:
@@ -94,7 +95,7 @@ def float_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             state(batch, n_cell),
         ]
         if norm:
-            rest += gates(lambda w=weights, n=n_cell: w.vector(n), cifg=given["cifg"])
+            rest += gates(partial(weights.vector, n_cell), cifg=given["cifg"])
         elif random.chance(0.5):
             rest += [None] * 4
         outputs = [tensor((*leading, n_output))]
@@ -116,7 +117,10 @@ def integer_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             cell_log2=random.number(-15, -9),
         )
         leading = (batch,) if op == "LSTM" else (batch, random.number(1, 4))
-        clips = {"cell_clip": random.pick([0.0, 0.4]), "proj_clip": random.pick([0.0, 0.4])}
+        clips: dict[str, Any] = {
+            "cell_clip": random.pick([0.0, 0.4]),
+            "proj_clip": random.pick([0.0, 0.4]),
+        }
         table = LSTMOptions if op == "LSTM" else UnidirectionalSequenceLSTMOptions
         shape = (*leading, lstm.sizes[1])
         first, *later = lstm.steps(shape)
@@ -159,7 +163,7 @@ def quantized_basic(
     matrix = random.rng.integers(0, 256, rows).astype(np.uint8)
     bias = random.rng.integers(-9000, 9000, 4 * n_cell).astype(np.int32)
     steps = [random.values("UINT8", (batch, n_input)) for _ in range(STEPS)]
-    inputs = [
+    inputs: list[Given] = [
         Fed(steps[0], tensor((batch, n_input), "UINT8", **unit)),
         state(batch, n_cell, type="UINT8", **unit),
         constant(matrix, scale=0.01, zero_point=120),
@@ -222,7 +226,10 @@ def simple(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         batch, n_input, units = random.number(1, 3), random.number(1, 8), random.number(1, 8)
         activation = random.pick([Act.TANH, Act.RELU, Act.NONE, Act.RELU6, Act.RELU_N1_TO_1])
-        given = {"fused_activation_function": activation, "asymmetric_quantize_inputs": asymmetric}
+        given: dict[str, Any] = {
+            "fused_activation_function": activation,
+            "asymmetric_quantize_inputs": asymmetric,
+        }
         rest = simple_layer(weights, batch, n_input, units)
         leading: tuple[int, ...] = (batch, random.number(1, 4))
         widths = [units]
@@ -274,7 +281,7 @@ def integer_svdf(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         filters = units * rank
         steps = [random.values("INT8", (batch, n_input)) for _ in range(STEPS)]
         biases = random.rng.integers(-5000, 5000, units).astype(np.int32)
-        inputs = [
+        inputs: list[Given] = [
             Fed(steps[0], tensor((batch, n_input), "INT8", scale=0.02, zero_point=-7)),
             constant(random.values("INT8", (filters, n_input)), scale=0.01),
             constant(random.values("INT16", (filters, memory)), scale=2e-5),

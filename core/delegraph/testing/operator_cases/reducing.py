@@ -82,7 +82,7 @@ def arg_reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             axis = axis[None]
         result = random.pick(["INT32", "INT64"])
         x = random.fed(type, shape, spread=random.pick([0.5, 3]), quantization={})
-        inputs = [x, fed(axis) if random.chance(0.2) else constant(axis)]
+        inputs: list[Any] = [x, fed(axis) if random.chance(0.2) else constant(axis)]
         options = table(output_type=TensorType[result])
         version = random.number(1, BUILTIN_VERSIONS[op][1])
         yield operator_case(op, inputs, [result], options, version=version)
@@ -95,7 +95,10 @@ def running_sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         shape = random.shape(1, 5)
         axis = np.array(random.number(-len(shape), len(shape) - 1 + random.chance(0.05)), np.int32)
         options = CumsumOptions(exclusive=random.chance(0.5), reverse=random.chance(0.5))
-        inputs = [random.fed(type, shape), constant(axis if random.chance(0.5) else axis[None])]
+        inputs: list[Any] = [
+            random.fed(type, shape),
+            constant(axis if random.chance(0.5) else axis[None]),
+        ]
         yield operator_case(op, inputs, [random.output(type)], options)
 
 

@@ -130,7 +130,7 @@ def topk(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         k = random.number(0, x.array.shape[-1] + random.chance(0.05))
         kind = random.pick(["INT32", "INT32", "INT16"])
         inputs = [x, given_or_fed(random, k, kind)]
-        outputs = [y, random.pick(["INT32", "INT32", "INT16"])]
+        outputs: list[Any] = [y, random.pick(["INT32", "INT32", "INT16"])]
         version = any_version(op, random)
         yield operator_case(op, inputs, outputs, plain_options(op), version=version)
 
@@ -237,7 +237,7 @@ def table_lookup(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         keys = np.unique(random.rng.integers(-5, 9, random.number(1, 6))).astype(np.int32)
         values, y = same_quantization(random, type, (len(keys), *random.shape(0, 2, empty=0)))
         wanted = random.rng.integers(-6, 9, random.number(0, 5)).astype(np.int32)
-        inputs = [fed(wanted), constant(keys), values]
+        inputs: list[Any] = [fed(wanted), constant(keys), values]
         yield operator_case(op, inputs, [y, "UINT8"])
 
 

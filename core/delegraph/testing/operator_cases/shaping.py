@@ -227,13 +227,17 @@ def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32", "INT64", random.pick(PLAIN[:-1])])
         dtype = random.values(type, ()).dtype
-        numbers = [random.number(-9, 20), random.number(-9, 20), random.pick([1, 2, 3, -1, -3, 0])]
+        numbers: list[float] = [
+            random.number(-9, 20),
+            random.number(-9, 20),
+            random.pick([1, 2, 3, -1, -3, 0]),
+        ]
         if dtype.kind not in "iufV":
             numbers = [1, 1, 1]
         elif dtype.kind == "f":
             numbers = [n * 0.7 for n in numbers]
         arrays = [np.array(n if dtype.kind != "u" else abs(n)).astype(dtype) for n in numbers]
-        make = random.pick([fed, constant])
+        make: Any = random.pick([fed, constant])
         inputs = [make(array, type) for array in arrays]
         options = plain_options(op)
         yield operator_case(op, inputs, [type], options, version=any_version(op, random))
