@@ -125,7 +125,7 @@ def multinomial(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     for _ in range(random.count):
         logits = random.fed("FLOAT32", random.pick([(2, 3), (1, 5), random.shape(1, 3)]))
         options = RandomOptions(seed=random.number(0, 3), seed2=random.number(0, 3))
-        samples = given_or_fed(random, random.number(0, 6))
+        samples = given_or_fed(random, random.number(1, 6))
         output = random.pick(["INT64", "INT32"])
         yield operator_case(op, [logits, samples], [output], options, is_random=True)
 

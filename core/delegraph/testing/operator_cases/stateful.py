@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from flatbuffers import flexbuffers
 
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import (
@@ -180,7 +181,11 @@ def composites(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     for _ in range(random.count // 2):
         shape = random.shape(1, 3)
         a, b, y = tensor(shape), tensor(shape), tensor(shape)
-        options = StableHLOCompositeOptions(name="some.thing", decomposition_subgraph_index=1)
+        options = StableHLOCompositeOptions(
+            name="some.thing",
+            decomposition_subgraph_index=1,
+            composite_attributes=np.frombuffer(flexbuffers.Dumps({"axis": 1}), np.uint8),
+        )
         main = Graph([a, b], [y], [Op(op, [a, b], [y], options)])
         steps = [[random.values("FLOAT32", shape) for _ in range(2)] for _ in range(2)]
         yield graph_case(op, [main, binary("MUL", MulOptions(), shape)], *steps)

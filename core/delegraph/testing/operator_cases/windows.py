@@ -49,16 +49,15 @@ def windows(random: RandomOperands, rank: int) -> list[list[int]]:
 
 @cases_of("REDUCE_WINDOW")
 def reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Every function and type; windows with strides, dilation and pads."""
+    """Every function and type; windows with strides and dilation."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32", "INT8", "UINT8", "INT16", "INT64", "BOOL"])
         shape = random.shape(1, 4, empty=0)
         rank = len(shape)
-        size, strides, base, dilation = windows(random, rank)
-        pads = [[random.number(0, 2) for _ in range(2)] for _ in range(rank)]
+        size, strides, _, dilation = windows(random, rank)
         inputs: list[Any] = [random.fed(type, shape, quantization={})]
         inputs.append(random.operand(type, (), quantization={}))
-        numbers = (size, strides, base, dilation, pads)
+        numbers = (size, strides, dilation)
         inputs += [constant(np.array(n, np.int64)) for n in numbers]
         options = ReduceWindowOptions(reduce_function=random.pick(tuple(ReduceWindowFunction)))
         yield operator_case(op, inputs, [type], options)
@@ -108,7 +107,8 @@ def stablehlo_gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         )
         x = random.fed(type, shape, quantization={})
         inputs = [x, given_or_fed(random, starts, random.pick(["INT32", "INT64"]))]
-        yield operator_case(op, inputs, [type], options)
+        output = tensor((1,) * (1 + rank - len(collapsed)), type)  # its rank is checked
+        yield operator_case(op, inputs, [output], options)
 
 
 @cases_of("STABLEHLO_SCATTER")
