@@ -19,6 +19,7 @@ from delegraph.kernels import (  # noqa: F401 - registers kernels
     control_flow,
     conv,
     conv3d,
+    conv3d_transpose,
     cumsum,
     depthwise_conv,
     dequantize,

@@ -1,0 +1,133 @@
+"""CONV_3D_TRANSPOSE: matrix products of the input and each tap, added up where they fall.
+
+Source:
+    tflite/kernels/conv3d_transpose.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.activation import BiasClamp, float_activation_range
+from delegraph.kernels.checks import require_rank, require_shape, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, integers, size_output
+from delegraph.kernels.padding import Window, window
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.weights import bias_or_zeros, once_if_constant
+from delegraph.schema.enums import TensorType
+
+
+@kernel("CONV_3D_TRANSPOSE", uses_blas=True)
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the evaluation of a float32 CONV_3D_TRANSPOSE node.
+
+    Raises:
+        OperatorError: other types, or shapes that do not fit.
+    """
+    if len(node.inputs) not in (3, 4):
+        raise OperatorError(f"{len(node.inputs)} inputs, expected shape, filter, input, maybe bias")
+    shape_input, weight, x = (input_tensor(context, node, i) for i in range(3))
+    bias, y, options = optional_input(context, node, 3), output_tensor(context, node), node.options
+    _check(shape_input, weight, x, bias, y)
+    outputs = weight.shape[3]
+    clamp_range = float_activation_range(options.fused_activation_function)
+    add_bias = once_if_constant(
+        lambda: BiasClamp(bias_or_zeros(bias, outputs, np.float32), *clamp_range), bias
+    )
+
+    def plan() -> tuple[Shape, Eval]:
+        shape = integers(shape_input)
+        windows = _windows(options, shape, weight, x)
+
+        def evaluate() -> None:
+            y.data.fill(0)
+            for image, result in zip(x.data, y.data, strict=True):
+                _scatter(image, weight.data, windows, result)
+            add_bias()(y.data.reshape(-1, outputs))
+
+        return shape, evaluate
+
+    return size_output(context, y, plan, shape_inputs=(shape_input,))
+
+
+def _check(shape: Tensor, weight: Tensor, x: Tensor, bias: Tensor | None, y: Tensor) -> None:
+    require_type(shape, {TensorType.INT32})
+    for tensor in (weight, x, bias, y):
+        if tensor is not None:
+            require_type(tensor, {TensorType.FLOAT32})
+    require_shape(shape, (5,))
+    require_rank(x, 5)
+    require_rank(weight, 5)
+    if x.shape[4] != weight.shape[4]:
+        raise OperatorError(f"input has {x.shape[4]} channels, expected {weight.shape[4]}")
+    if bias is not None and math.prod(bias.shape) != weight.shape[3]:
+        raise OperatorError(f"bias is {list(bias.shape)}, expected [{weight.shape[3]}]")
+
+
+def _windows(options: Any, shape: list[int], weight: Tensor, x: Tensor) -> list[Window]:
+    """Return how the convolution from output to input, which this one transposes, slides.
+
+    Raises:
+        OperatorError: it does not lead to the input's shape.
+    """
+    if min(shape) < 0 or shape[0] != x.shape[0] or shape[4] != weight.shape[3]:
+        raise OperatorError(
+            f"output shape {shape}, expected {x.shape[0]} batches and {weight.shape[3]} channels"
+        )
+    strides = (options.stride_d, options.stride_h, options.stride_w)
+    dilations = (options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor)
+    windows = [
+        window(options.padding, *axis)
+        for axis in zip(shape[1:4], weight.shape[:3], strides, dilations, strict=True)
+    ]
+    counts = tuple(w.output for w in windows)
+    if counts != x.shape[1:4]:
+        raise OperatorError(
+            f"output shape {shape} goes with an input of {list(counts)} positions, "
+            f"found {list(x.shape[1:4])}"
+        )
+    return windows
+
+
+def _scatter(
+    image: NDArray[np.float32],
+    weight: NDArray[np.float32],
+    windows: list[Window],
+    result: NDArray[np.float32],
+) -> None:
+    """Add to *result*, ``[D, H, W, O]``, what each position of *image* contributes.
+
+    Args:
+        image: ``[d, h, w, C]``.
+        weight: ``[KD, KH, KW, O, C]``.
+        windows: one for each axis.
+        result: changed in place.
+    """
+    for taps in product(*(range(w.kernel) for w in windows)):
+        sources, targets = zip(
+            *(_overlap(w, tap) for w, tap in zip(windows, taps, strict=True)), strict=True
+        )
+        result[targets] += image[sources] @ weight[taps].T
+
+
+def _overlap(window: Window, tap: int) -> tuple[slice, slice]:
+    """Return which input positions a tap takes along an axis, and to which outputs."""
+    first, end = window.valid_outputs(tap)
+    start = first * window.stride - window.before + tap * window.dilation
+    stop = start + (end - first - 1) * window.stride + 1 if end > first else start
+    return slice(first, end), slice(start, stop, window.stride)
