@@ -41,8 +41,13 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     context.resize_tensor(y, x.shape)
     if x.type is TensorType.INT16:
         require_zero_points(0, x)
-    run = _widen(x, y) if x.type is TensorType.FLOAT16 else _scale(x, y)
+    run = dequantization(x, y)
     return fold_output(context, y, lambda: (x.shape, run)) if x.is_constant else run
+
+
+def dequantization(x: Tensor, y: Tensor) -> Eval:
+    """Return the eval that stores in *y*, float32, what the elements of *x* stand for."""
+    return _widen(x, y) if x.type is TensorType.FLOAT16 else _scale(x, y)
 
 
 def _widen(x: Tensor, y: Tensor) -> Eval:

@@ -1,0 +1,115 @@
+"""RandomUniform, RandomUniformInt, RandomStandardNormal and Multinomial, custom operators.
+
+They came before the builtin operators of the same names. Their numbers start the same for every
+interpreter and go on from invoke to invoke; they are not those of the C++ standard library.
+
+Source:
+    tflite/kernels/random_uniform_custom.cc, random_standard_normal_custom.cc, multinomial.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_counts, require_rank, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_FLOATS = {TensorType.FLOAT32, TensorType.FLOAT64}
+_SHAPES = {TensorType.INT32, TensorType.INT64}
+_INTEGERS = {TensorType.INT8, TensorType.INT32, TensorType.INT64}
+
+
+@kernel("RandomUniform")
+def prepare_uniform(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RandomUniform: floats from 0 to below 1, of the shape in input 0."""
+    require_type(output_tensor(context, node), _FLOATS)
+    y, generator = output_tensor(context, node), _generator(node)
+
+    def draw() -> None:
+        y.data[...] = generator.random(y.data.shape, y.data.dtype)
+
+    return _prepare(context, node, draw)
+
+
+@kernel("RandomStandardNormal")
+def prepare_standard_normal(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RandomStandardNormal: floats, of the shape in input 0."""
+    require_counts(node, 1)
+    require_type(input_tensor(context, node, 0), {TensorType.INT32})
+    require_type(output_tensor(context, node), _FLOATS)
+    y, generator = output_tensor(context, node), _generator(node)
+
+    def draw() -> None:
+        y.data[...] = generator.standard_normal(y.data.shape, y.data.dtype)
+
+    return _prepare(context, node, draw)
+
+
+@kernel("RandomUniformInt")
+def prepare_uniform_int(context: OpContext, node: Node) -> Eval:
+    """Return the eval of RandomUniformInt: integers from input 1 to input 2, both included."""
+    low, high = input_tensor(context, node, 1), input_tensor(context, node, 2)
+    for tensor in (low, high, output_tensor(context, node)):
+        require_type(tensor, _INTEGERS)
+    y, generator = output_tensor(context, node), _generator(node)
+
+    def draw() -> None:
+        first, last = integers(low)[0], integers(high)[0]
+        if first >= last:
+            raise OperatorError(f"integers from {first} to {last}, expected an ascending range")
+        y.data[...] = generator.integers(first, last, y.data.shape, endpoint=True)
+
+    return _prepare(context, node, draw)
+
+
+def _prepare(context: OpContext, node: Node, draw: Callable[[], None]) -> Eval:
+    shape, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(shape, _SHAPES)
+    require_rank(shape, 1)
+
+    def plan() -> tuple[Shape, Eval]:
+        return integers(shape), draw
+
+    return size_output(context, y, plan, shape_inputs=(shape,))
+
+
+def _generator(node: Node) -> np.random.Generator:
+    """Return the node's generator, which outlives preparing again."""
+    if node.user_data is None:
+        node.user_data = np.random.Generator(np.random.PCG64(1))
+    generator: np.random.Generator = node.user_data
+    return generator
+
+
+@kernel("Multinomial")
+def prepare_multinomial(context: OpContext, node: Node) -> Eval:
+    """Return the eval of Multinomial: classes drawn by the logits in each row of input 0.
+
+    Input 1, a constant, is the number of draws a row.
+    """
+    require_counts(node, 2)
+    logits, samples = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y, generator = output_tensor(context, node), _generator(node)
+    require_type(logits, _FLOATS)
+    require_type(samples, {TensorType.INT32})
+    require_type(y, _SHAPES)
+    require_rank(logits, 2)
+    require_rank(samples, 0)
+    if not samples.is_constant or not logits.shape[1]:
+        raise OperatorError("the number of samples must be constant, and there must be classes")
+    (draws,) = integers(samples)
+    context.resize_tensor(y, (logits.shape[0], draws))
+
+    def run() -> None:
+        odds = np.exp(logits.data - logits.data.max(axis=1, keepdims=True, initial=-np.inf))
+        for row, result in zip(np.cumsum(odds, axis=1, dtype=np.float64), y.data, strict=True):
+            points = generator.random(draws) * row[-1]
+            result[...] = np.searchsorted(row, points)
+
+    return run

@@ -1,0 +1,75 @@
+"""aeq.hadamard_rotation: the Walsh-Hadamard transform of blocks of features."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.flexbuffer_options import flexbuffer_options, integer_option
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import check_rank
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("aeq.hadamard_rotation")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval: blocks of ``hadamard_size`` features multiplied by a Hadamard matrix.
+
+    The matrix is normalized, so that lengths stay. Where the last axis is no multiple of the block,
+    blocks run on over its end, and the last elements stay as they are. The output keeps its
+    declared shape. Integers, which the official kernel accepts, are taken as the bits of floats.
+
+    Source:
+        tflite/kernels/hadamard_rotation.cc.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, {TensorType.FLOAT32, TensorType.INT32})
+    require_type(y, {TensorType.FLOAT32})
+    check_rank(x, (2, 3))
+    if math.prod(x.shape) != math.prod(y.shape):
+        raise OperatorError(f"output has shape {list(y.shape)}, expected {list(x.shape)}")
+    size = integer_option(flexbuffer_options(node.custom_options), "hadamard_size", 1)
+    if size & (size - 1):
+        raise OperatorError(f"hadamard_size is {size}, expected a power of two")
+    context.resize_tensor(y, y.shape)
+    transformed = math.prod(x.shape[:-1]) * (x.shape[-1] // size) * size
+    factor = _factor(size)
+
+    def run() -> None:
+        np.copyto(y.data, x.data.view(np.float32).reshape(y.data.shape))
+        blocks = y.data.reshape(-1)[:transformed].reshape(-1, size)
+        _transform(blocks)
+        np.multiply(blocks, factor, out=blocks)
+
+    return run
+
+
+def _factor(size: int) -> np.float32:
+    """Return the inverse of the square root of *size*, rounded as the official kernel has it."""
+    root = np.sqrt(np.float32(size)) if size < 16 else math.sqrt(size)
+    return np.float32(1 / root)
+
+
+def _transform(blocks: NDArray[Any]) -> None:
+    """Replace the rows of *blocks* by their transforms, in place.
+
+    >>> row = np.array([[1.0, 2.0, 3.0, 4.0]])
+    >>> _transform(row)
+    >>> row.tolist()
+    [[10.0, -2.0, -4.0, 0.0]]
+    """
+    step = 1
+    while step < blocks.shape[1]:
+        pairs = blocks.reshape(len(blocks), -1, 2, step)
+        first, second = pairs[:, :, 0], pairs[:, :, 1]
+        difference = first - second
+        first += second
+        second[...] = difference
+        step *= 2
