@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from delegraph.kernels.checks import adopt_type, require_counts, require_type, require_zero_points
@@ -13,6 +15,7 @@ from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, 
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
+_LANES = 8  # of the official kernel's vector loop; it computes the rest as the formula stands
 _TYPES = {
     TensorType.INT2,
     TensorType.INT4,
@@ -66,9 +69,14 @@ def _scale(x: Tensor, y: Tensor) -> Eval:
         np.subtract(values_of(x), zero_point, out, dtype=np.float32)
         np.multiply(out, scale, out)
 
+    rest = math.prod(x.shape) % _LANES if x.dtype.itemsize == 1 and not x.is_packed else 0
+
     def run() -> None:
         out = y.data
         np.multiply(values_of(x), scale, out, dtype=np.float32)
         np.add(out, offset, out)
+        if rest:
+            centred = np.subtract(x.data.reshape(-1)[-rest:], zero_point, dtype=np.float32)
+            np.multiply(centred, scale, out.reshape(-1)[-rest:])
 
     return run_channels if scale.ndim else run
