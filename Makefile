@@ -1,5 +1,6 @@
 # make demo    run the showcase
 # make test    run every check: lint, format, types, layers, tests
+# make conformance   run every operator case beside the official interpreter
 # make clean   remove the virtual environment and caches
 #
 # Both targets need Python 3.10 or newer and make, nothing else: they create .venv here and install
@@ -14,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test lint types clean
+.PHONY: help demo test conformance lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +26,9 @@ demo: $(VENV)/installed
 
 test: lint
 	$(BIN)/python -m pytest
+
+conformance: $(VENV)/installed-test
+	@$(BIN)/python tests/conformance/run.py
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

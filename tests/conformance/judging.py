@@ -42,7 +42,7 @@ class Verdict:
 
     Attributes:
         passed: whether Delegraph does what the official interpreter does.
-        kind: ``same``, ``refused`` by both, ``crash`` of the official interpreter, or what is wrong.
+        kind: ``same``, ``refused`` by both, ``crash`` of the official one, or what is wrong.
         detail: what differs, in words.
         reference: how the reference kernels differ from the default ones; empty if they agree.
     """

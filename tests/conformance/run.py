@@ -16,16 +16,20 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-sys.path.insert(0, str(Path(__file__).parent))
+import numpy as np
 
-from judging import Judge, Task, Verdict
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from conformance.judging import Judge, Task, Verdict
 
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
+from delegraph.testing.shrinking import shrunk
 
 SHOWN = 12
 """Failures of an operator that are printed in full."""
@@ -54,10 +58,10 @@ def task_of(case: OperatorCase) -> Task:
     return Task(case.model(), case.steps, case.is_random, case.tolerance)
 
 
-def run_operator(op: str, judge: Judge, *, seed: int, count: int) -> OperatorResult:
-    """Return the results of all cases of an operator."""
+def run_operator(op: str, judge: Judge, *, seed: int, count: int, every: int = 1) -> OperatorResult:
+    """Return the results of the cases of an operator, of one in *every* if they are to be fewer."""
     result = OperatorResult(op)
-    for index, case in enumerate(cases(op, seed=seed, count=count)):
+    for index, case in islice(enumerate(cases(op, seed=seed, count=count)), 0, None, every):
         verdict = judge(task_of(case))
         result.verdicts[verdict.kind] += 1
         if verdict.reference:
@@ -94,6 +98,27 @@ def run_operators(
         yield done.get()
 
 
+def save_failure(
+    index: int, case: OperatorCase, verdict: Verdict, judge: Judge, folder: Path
+) -> None:
+    """Write the smallest case found that fails in the same way, as a model and its inputs."""
+
+    def fails(other: OperatorCase) -> bool:
+        found = judge(task_of(other))
+        return not found.passed and found.kind == verdict.kind
+
+    small = shrunk(case, fails)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / f"{case.op}_{index}"
+    stem.with_suffix(".tflite").write_bytes(small.model())
+    names = {
+        f"step{i}_input{j}": a for i, step in enumerate(small.steps) for j, a in enumerate(step)
+    }
+    np.savez(stem.with_suffix(".npz"), **names)
+    detail = judge(task_of(small)).detail
+    stem.with_suffix(".txt").write_text(f"{small}\n{detail}\n", encoding="utf-8")
+
+
 def print_failures(result: OperatorResult) -> None:
     for index, case, verdict in result.failures[:SHOWN]:
         print(f"FAIL {result.op}/{index} {verdict.kind}: {verdict.detail}\n     {case}")
@@ -118,12 +143,16 @@ def main(arguments: list[str] | None = None) -> int:
     ops = given.op or list(REGISTERED_OPERATORS)
     results: list[OperatorResult] = []
     started = time.monotonic()
+    saving = Judge()
     for result in run_operators(ops, seed=given.seed, count=given.count, jobs=given.jobs):
         if isinstance(result, BaseException):
             raise result
         results.append(result)
         show_progress("")
         print_failures(result)
+        if given.save_failures is not None:
+            for index, case, verdict in result.failures[:SHOWN]:
+                save_failure(index, case, verdict, saving, given.save_failures)
         show_progress(f"{len(results)} of {len(ops)} operators, {time.monotonic() - started:.0f} s")
     show_progress("")
     return summarize(results)

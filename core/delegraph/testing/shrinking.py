@@ -1,0 +1,183 @@
+"""Smaller cases that still show what a case shows.
+
+Source:
+    Greedy, as in QuickCheck: the first simpler case that still fails is taken, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.schema import tables
+from delegraph.schema.enums import TensorType
+from delegraph.schema.table import Table
+from delegraph.testing.operator_case import OperatorCase
+
+Array = NDArray[Any]
+
+TRIES = 500
+"""Simpler cases that are tried at most."""
+
+
+def shrunk(case: OperatorCase, fails: Callable[[OperatorCase], bool]) -> OperatorCase:
+    """Return a case as simple as can be found for which *fails* holds, as it does for *case*."""
+    tries = 0
+    progress = True
+    while progress:
+        progress = False
+        for simpler in simpler_cases(case):
+            tries += 1
+            if tries > TRIES:
+                return case
+            if fails(simpler):
+                case, progress = simpler, True
+                break
+    return case
+
+
+def simpler_cases(case: OperatorCase) -> Iterator[OperatorCase]:
+    """Yield cases that are a little simpler, the simplest first."""
+    if len(case.steps) > 1:
+        yield replace(case, steps=case.steps[:1])
+        yield replace(case, steps=case.steps[:-1])
+    if len(case.records.subgraphs or ()) == 1:
+        yield from _shorter(case)
+    yield from _plainer_values(case)
+    yield from _plainer_options(case)
+    yield from _plainer_quantization(case)
+
+
+def _shorter(case: OperatorCase) -> Iterator[OperatorCase]:
+    """Yield cases in which all axes of one length are shorter, then those with one such axis."""
+    tensors = _tensors(case)
+    lengths = sorted({n for t in tensors for n in t.shape or () if n > 1}, reverse=True)
+    everywhere = frozenset(range(len(tensors)))
+    places = [everywhere, *(frozenset([i]) for i in range(len(tensors)))]
+    for where in places:
+        for length in lengths:
+            for short in sorted({1, length // 2, length - 1}):
+                changed = _with_length(case, where, length, short)
+                if changed is not None:
+                    yield changed
+
+
+def _with_length(
+    case: OperatorCase, where: frozenset[int], length: int, short: int
+) -> OperatorCase | None:
+    """Return *case* with axes of *length* cut to *short*; None if there are none."""
+    tensors, buffers, cuts = list(_tensors(case)), list(case.records.buffers or ()), {}
+    for i in where:
+        shape = tensors[i].shape or ()
+        cut = tuple(short if n == length else n for n in shape)
+        data = _constant(case, tensors[i])
+        if cut == shape or tensors[i].sparsity is not None:
+            continue
+        if data is not None:
+            part = data[tuple(map(slice, cut))]
+            buffers[tensors[i].buffer] = tables.Buffer(data=_bytes(part))
+        elif buffers[tensors[i].buffer].data is not None:
+            continue  # strings and packed integers stay as they are
+        tensors[i], cuts[i] = tensors[i].replace(shape=cut), tuple(map(slice, cut))
+    if not cuts:
+        return None
+    inputs = _main(case).inputs or ()
+    steps = tuple(
+        tuple(a[cuts[i]] if i in cuts else a for i, a in zip(inputs, step, strict=True))
+        for step in case.steps
+    )
+    return replace(_with(case, tensors=tuple(tensors), buffers=tuple(buffers)), steps=steps)
+
+
+def _plainer_values(case: OperatorCase) -> Iterator[OperatorCase]:
+    """Yield cases with zeros, or with rounded floats, in one array."""
+    for number, step in enumerate(case.steps):
+        for i, array in enumerate(step):
+            for plain in _plainer(array):
+                new = (*step[:i], plain, *step[i + 1 :])
+                yield replace(case, steps=(*case.steps[:number], new, *case.steps[number + 1 :]))
+    for record in _tensors(case):
+        data = _constant(case, record)
+        if data is None or data.dtype == np.int32 or data.dtype == np.int64:
+            continue  # numbers of axes and the like
+        for plain in _plainer(data):
+            buffers = list(case.records.buffers or ())
+            buffers[record.buffer] = tables.Buffer(data=_bytes(plain))
+            yield _with(case, buffers=tuple(buffers))
+
+
+def _plainer(array: Array) -> Iterator[Array]:
+    if array.dtype.kind in "OcV" or not array.size:
+        return
+    zeros = np.zeros_like(array)
+    rounded = array if array.dtype.kind in "biu" else np.round(array.astype(np.float64))
+    half = array.copy()
+    half.reshape(-1)[: (array.size + 1) // 2] = 0
+    for plain in (zeros, half, np.asarray(rounded).astype(array.dtype)):
+        if plain.tobytes() != array.tobytes():
+            yield plain
+
+
+def _plainer_options(case: OperatorCase) -> Iterator[OperatorCase]:
+    """Yield cases with one option set to its default."""
+    operator = (_main(case).operators or ())[0]
+    for field in ("builtin_options", "builtin_options_2"):
+        options: Table | None = getattr(operator, field)
+        if options is None:
+            continue
+        for option, value in zip(options.FIELDS, options, strict=True):
+            if isinstance(value, int) and value != option.default:
+                plain = options.replace(**{option.name: option.default})
+                yield _with(case, operators=(operator.replace(**{field: plain}),))
+
+
+def _plainer_quantization(case: OperatorCase) -> Iterator[OperatorCase]:
+    """Yield cases with a scale of one half, or a zero point of zero, in one tensor."""
+    tensors = _tensors(case)
+    for i, record in enumerate(tensors):
+        found = record.quantization
+        if found is None or found.scale is None or found.zero_point is None:
+            continue
+        for plain in (
+            found.replace(scale=np.full_like(found.scale, 0.5)),
+            found.replace(zero_point=np.zeros_like(found.zero_point)),
+        ):
+            if plain != found:
+                new = record.replace(quantization=plain)
+                yield _with(case, tensors=(*tensors[:i], new, *tensors[i + 1 :]))
+
+
+def _main(case: OperatorCase) -> tables.SubGraph:
+    return (case.records.subgraphs or ())[0]
+
+
+def _tensors(case: OperatorCase) -> tuple[tables.Tensor, ...]:
+    return _main(case).tensors or ()
+
+
+def _constant(case: OperatorCase, record: tables.Tensor) -> Array | None:
+    """Return a constant's elements; None for other tensors, strings and packed integers."""
+    data = (case.records.buffers or ())[record.buffer].data
+    kind = TensorType(record.type)
+    if data is None or kind in BITS or kind in OBJECT_TYPES or record.sparsity is not None:
+        return None
+    elements: Array = np.frombuffer(data.tobytes(), NUMPY_DTYPES[kind])
+    return elements.reshape(record.shape or ())
+
+
+def _bytes(array: Array) -> NDArray[np.uint8]:
+    return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+
+
+def _with(case: OperatorCase, buffers: Any = None, **changes: Any) -> OperatorCase:
+    """Return *case* with other buffers, and other fields of its main subgraph."""
+    first, *others = case.records.subgraphs or ()
+    records = case.records.replace(subgraphs=(first.replace(**changes), *others))
+    if buffers is not None:
+        records = records.replace(buffers=buffers)
+    return replace(case, records=records)
