@@ -176,6 +176,44 @@ def test_mul_of_constants_is_a_constant():
     assert_agrees("MUL", [constant(a), constant(b)], ["FLOAT32"], MulOptions())
 
 
+@pytest.mark.parametrize("type", ["INT8", "UINT8", "INT16"])
+def test_mul_of_quantized_constants_is_a_constant(type):
+    a, b = (random_integers(seed, type, shape) for seed, shape in enumerate([(5,), (7, 4, 5)]))
+    inputs = [constant(a, scale=0.1), constant(b, scale=0.2)]
+    assert_agrees("MUL", inputs, [tensor((), type, scale=0.9)], MulOptions(), version=2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL", "DIV"])
+def test_infinite_results_become_the_largest_numbers(op, dtype):
+    if dtype == "float16" and op not in ("ADD", "MUL"):
+        pytest.skip("the official kernel lacks it")
+    limit = np.finfo(dtype).max
+    a = np.array([limit, -limit, np.inf, -np.inf, np.nan, 1], dtype)
+    b = np.array([limit, 2, 0.25], dtype)[:, None]
+    version = {"ADD": 6, "MUL": 8}.get(op, 1)
+    for activation in (Act.NONE, Act.RELU, Act.RELU6):
+        options = plain_options(op, activation)
+        inputs = [fed(a), fed(b)]
+        assert_agrees(op, inputs, [dtype.upper()], options, version=version, tolerance=1e-6)
+
+
+def test_a_negative_bound_of_an_unsigned_type_wraps_round():
+    a, b = np.uint32([0, 1, 7]), np.uint32([1, 1, 3])
+    options = MulOptions(fused_activation_function=Act.RELU_N1_TO_1)
+    (y,) = assert_agrees("MUL", [fed(a), fed(b)], ["UINT32"], options, version=6)
+    assert y.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("type", ["INT8", "UINT8", "INT16"])
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL", "DIV"])
+def test_quantized_scalars(op, type):
+    inputs = [fed(np.array(q, type.lower()), scale=0.3) for q in (100, 7)]
+    output = [tensor((), type, scale=0.25)]
+    (y,) = assert_agrees(op, inputs, output, plain_options(op), version=2)
+    assert y.shape == ()
+
+
 @pytest.mark.parametrize("scales", SCALES)
 @pytest.mark.parametrize("type", ["UINT8", "INT8"])
 def test_every_pair_of_8_bit_operands_divides_exactly(type, scales):

@@ -51,3 +51,13 @@ def test_bools_and_strings_are_equal_or_not(op):
 def test_bools_have_no_order(op):
     x = np.array([True, False])
     assert_both_refuse(op, [fed(x), fed(x)], ["BOOL"], match="has type BOOL")
+
+
+@pytest.mark.parametrize("scales", [(1.8, 0.125), (1.35, 2.0), (17.0, 5.3), (1e-12, 3.0)], ids=str)
+@pytest.mark.parametrize("op", OPS)
+def test_scales_above_1_compare_as_oddly(op, scales):
+    a, b = every_pair("INT8")
+    inputs = [
+        fed(x, scale=s, zero_point=z) for x, s, z in zip((a, b), scales, (3, -7), strict=True)
+    ]
+    assert_agrees(op, inputs, ["BOOL"], version=2)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels import quantized_arithmetic as quantized
@@ -33,8 +34,7 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
     float32, float16, int32, int64, int16 without scales; quantized uint8, int8 and int16.
 
     Source:
-        tflite/kernels/add.cc. Infinite float results stay infinite here, as in XNNPACK; the
-        official builtin kernel clamps them to the largest finite number even without activation.
+        tflite/kernels/add.cc. Infinite results become the largest finite numbers.
     """
     a, b, y = _operands(context, node, _ADDED | _QUANTIZED)
     if a.type in _ADDED or (a.type is TensorType.INT16 and a.quantization is None):
@@ -95,11 +95,11 @@ def prepare_div(context: OpContext, node: Node) -> Eval:
     float32; int32, truncated towards zero; quantized uint8, int8 and int16.
 
     Source:
-        tflite/kernels/div.cc.
+        tflite/kernels/div.cc; infinities as in ADD.
     """
     a, b, y = _operands(context, node, {TensorType.FLOAT32, TensorType.INT32} | _QUANTIZED)
     if a.type is TensorType.FLOAT32:
-        return _float_division(a, b, y, _activation(node))
+        return _plain(np.divide, a, b, y, _activation(node))
     if a.type is TensorType.INT32:
         return _integer_division(a, b, y, _activation(node))
     return quantized.div(context, node, a, b, y)
@@ -119,46 +119,40 @@ def _activation(node: Node) -> int:
 
 def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
     """Return the eval of one NumPy operation and its activation; integers wrap round."""
-    low, high = float_activation_range(activation)
-    if high == np.inf:
-        return _at_least(operation, a, b, y, low)
-    return _between(operation, a, b, y, low, high)
+    limits = _limits(activation, y.dtype)
 
-
-def _at_least(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, low: float) -> Eval:
     def run() -> None:
         operation(a.data, b.data, y.data)
 
-    if low == -np.inf:
+    if limits is None:
         return run
-    lower = np.array(low, y.dtype)
+    low, high = limits
 
-    def run_at_least() -> None:
+    def run_and_clamp() -> None:
         out = y.data
         operation(a.data, b.data, out)
-        np.maximum(out, lower, out=out)
+        out.clip(low, high, out)
 
-    return run_at_least
-
-
-def _between(
-    operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, low: float, high: float
-) -> Eval:
-    lower, upper = np.array(low, y.dtype), np.array(high, y.dtype)
-
-    def run() -> None:
-        out = y.data
-        operation(a.data, b.data, out)
-        out.clip(lower, upper, out)
-
-    return run
+    return run_and_clamp
 
 
-def _float_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the eval of float32 DIV: a division by zero gives the largest finite number."""
+def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return what results are clamped to; None where nothing is out of range.
+
+    Floats are clamped to the finite numbers even without an activation. An unsigned type wraps the
+    bound -1 round, after which all results are the upper bound.
+
+    Source:
+        CalculateActivationRange, tflite/kernels/kernel_util.h.
+    """
     low, high = float_activation_range(activation)
-    largest = float(np.finfo(np.float32).max)
-    return _between(np.divide, a, b, y, max(low, -largest), min(high, largest))
+    if dtype.kind == "f":
+        largest = float(np.finfo(dtype).max)
+        return np.array(max(low, -largest), dtype), np.array(min(high, largest), dtype)
+    if low == -np.inf:
+        return None
+    upper = np.iinfo(dtype).max if high == np.inf else int(high)
+    return np.array(int(low)).astype(dtype), np.array(upper, dtype)
 
 
 def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:

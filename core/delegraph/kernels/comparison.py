@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.kernels.broadcast import broadcast_operands
 from delegraph.kernels.checks import require_type
-from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.kernels.fixed_point import (
+    quantize_multiplier,
+    rounding_divide_by_any_pot,
+    saturating_rounding_doubling_high_mul,
+)
 from delegraph.kernels.lookup_table import BinaryFunction, Integers
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.quantized_arithmetic import run_integers
@@ -109,15 +112,18 @@ def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
     """Return the comparison of the values that stored integers stand for, in fixed point.
 
     Source:
-        ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h.
+        ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. It multiplies as
+        if scales were below 1, so that larger ones give results of little sense, here too.
     """
-    a_scaling, b_scaling = quantize_multiplier(a.scale), quantize_multiplier(b.scale)
-    a_zero, b_zero = a.zero_point, b.zero_point
 
-    def function(qa: Integers, qb: Integers) -> NDArray[Any]:
-        scaled_a = multiply_by_quantized_multiplier((qa - a_zero) << 8, *a_scaling)
-        scaled_b = multiply_by_quantized_multiplier((qb - b_zero) << 8, *b_scaling)
-        result: NDArray[Any] = comparison(scaled_a, scaled_b)
-        return result
+    def scaled(tensor: Tensor) -> Callable[[Integers], Integers]:
+        zero_point, (multiplier, shift) = tensor.zero_point, quantize_multiplier(tensor.scale)
 
-    return function
+        def scale(q: Integers) -> Integers:
+            high = saturating_rounding_doubling_high_mul((q - zero_point) << 8, multiplier)
+            return rounding_divide_by_any_pot(high, -shift)
+
+        return scale
+
+    scaled_a, scaled_b = scaled(a), scaled(b)
+    return lambda qa, qb: np.asarray(comparison(scaled_a(qa), scaled_b(qb)))

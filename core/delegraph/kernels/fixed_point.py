@@ -117,6 +117,22 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
     return np.asarray((x >> exponent) + ((x & mask) > threshold), x.dtype)
 
 
+def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray[np.int64]:
+    """Return :func:`rounding_divide_by_pot` of int32 values for exponents even outside [0, 31].
+
+    Some official kernels pass such exponents. C leaves the result open, but the shift instructions
+    of x86 define it: they use the exponent's low bits.
+
+    >>> rounding_divide_by_any_pot(np.array([1000, -1000]), -1).tolist()
+    [1, -1]
+    """
+    wide = np.asarray(x, np.int64)
+    bits = np.asarray(exponent, np.int64)
+    mask = ((np.uint64(1) << (bits & 63).astype(np.uint64)) - np.uint64(1)).astype(np.int32)
+    threshold = (mask.astype(np.int64) >> 1) + (wide < 0)
+    return np.asarray((wide >> (bits & 31)) + ((wide & mask) > threshold))
+
+
 def multiply_by_quantized_multiplier(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> NDArray[np.int32]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels import gemmlowp
@@ -18,6 +20,7 @@ from delegraph.kernels.checks import option, require_scales, require_zero_points
 from delegraph.kernels.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    rounding_divide_by_any_pot,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
@@ -231,7 +234,7 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
         headroom = _leading_sign_bits(dividend)
         quotient = saturating_rounding_doubling_high_mul(dividend << headroom, inverse)
         scaled = saturating_rounding_doubling_high_mul(quotient, multiplier).astype(np.int64)
-        result = _rounding_divide_by_any_pot(scaled, headroom + inverse_shift - shift)
+        result = rounding_divide_by_any_pot(scaled, headroom + inverse_shift - shift)
         return (result + y_zero).clip(low, high)
 
     run = run_integers(context, a, b, y, function)
@@ -244,17 +247,6 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
         run()
 
     return check_and_run
-
-
-def _rounding_divide_by_any_pot(x: Integers, exponent: Integers) -> Integers:
-    """Return RoundingDivideByPOT of int32 values, for exponents outside [0, 31] as x86 has it.
-
-    The official kernel passes such exponents for small quotients; C leaves the result open, but the
-    shift instructions of the processor define it: they use the exponent's low bits.
-    """
-    mask = ((np.int64(1) << (exponent & 63)) - 1).astype(np.int32).astype(np.int64)
-    threshold = (mask >> 1) + (x < 0)
-    return (x >> (exponent & 31)) + ((x & mask) > threshold)
 
 
 def _reciprocal(x: Integers) -> tuple[Integers, Integers]:
@@ -289,7 +281,7 @@ def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval
     if not same_shape or math.prod(y.shape) <= _BLOCK:
 
         def run() -> None:
-            y.data[...] = function(a.data.astype(np.int64), b.data.astype(np.int64))
+            y.data[...] = function(_wide(a.data), _wide(b.data))
 
         return run
 
@@ -297,9 +289,14 @@ def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval
         qa, qb, out = a.data.reshape(-1), b.data.reshape(-1), y.data.reshape(-1)
         for start in range(0, out.size, _BLOCK):
             block = slice(start, start + _BLOCK)
-            out[block] = function(qa[block].astype(np.int64), qb[block].astype(np.int64))
+            out[block] = function(_wide(qa[block]), _wide(qb[block]))
 
     return run_blocks
+
+
+def _wide(q: NDArray[Any]) -> Integers:
+    """Return integers as an int64 array; not without dimensions, which NumPy turns into scalars."""
+    return np.atleast_1d(q.astype(np.int64))
 
 
 def _activation(node: Node) -> int:

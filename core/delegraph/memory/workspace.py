@@ -21,17 +21,30 @@ class Block:
     """A piece of a workspace.
 
     Attributes:
-        data: the array, of the shape and dtype asked for; valid after :meth:`Workspace.commit`,
-            and another one after each later commit.
+        data: the array, of the shape and dtype asked for; another one after each
+            :meth:`Workspace.commit`, and memory of its own before the first, for nodes that run
+            while they are prepared.
     """
 
-    __slots__ = ("__weakref__", "data", "dtype", "offset", "shape")
+    __slots__ = ("__weakref__", "_data", "dtype", "offset", "shape")
 
     def __init__(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.offset = offset
         self.shape = shape
         self.dtype = dtype
-        self.data: NDArray[Any] = np.empty(0, dtype)
+        self._data: NDArray[Any] | None = None
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """See the class."""
+        if self._data is None:
+            self._data = np.empty(self.shape, self.dtype)
+        return self._data
+
+    def bind(self, buffer: NDArray[np.uint8]) -> None:
+        """Make ``data`` a part of *buffer*."""
+        raw = buffer[self.offset : self.end]
+        self._data = raw.view(self.dtype).reshape(self.shape)
 
     @property
     def end(self) -> int:
@@ -82,7 +95,7 @@ class Workspace:
         return block
 
     def commit(self) -> None:
-        """Make every block's ``data`` valid.
+        """Give every block its part of the buffer.
 
         Raises:
             MemoryError: the buffer cannot be had.
@@ -90,12 +103,8 @@ class Workspace:
         if self._needed > len(self._buffer):
             self._buffer = aligned_buffer(self._needed)
             for block in self._bound:
-                self._bind(block)
+                block.bind(self._buffer)
         for block in self._new:
-            self._bind(block)
+            block.bind(self._buffer)
             self._bound.add(block)
         self._new.clear()
-
-    def _bind(self, block: Block) -> None:
-        raw = self._buffer[block.offset : block.end]
-        block.data = raw.view(block.dtype).reshape(block.shape)
