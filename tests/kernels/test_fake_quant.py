@@ -22,3 +22,24 @@ def test_narrow_ranges_are_refused():
     options = FakeQuantOptions(min=-1.0, max=1.0, num_bits=8, narrow_range=True)
     inputs = [fed(np.float32([1]))]
     assert_both_refuse("FAKE_QUANT", inputs, ["FLOAT32"], options, match="narrow_range", version=2)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 3.0), (-3.0, -1.0)])
+def test_ranges_without_zero_are_moved_to_it(low, high):
+    options = FakeQuantOptions(min=low, max=high, num_bits=8)
+    assert_agrees(
+        "FAKE_QUANT", [fed(random_floats(2, (99,)))], ["FLOAT32"], options, tolerance=1e-6
+    )
+
+
+def test_the_step_of_zero_has_16_bits():
+    options = FakeQuantOptions(min=-4.8, max=2.6, num_bits=17)
+    assert_agrees(
+        "FAKE_QUANT", [fed(random_floats(3, (99,)))], ["FLOAT32"], options, tolerance=1e-6
+    )
+
+
+def test_nan_becomes_the_smallest_value():
+    options = FakeQuantOptions(min=-1.0, max=1.0, num_bits=8)
+    x = np.float32([np.nan, np.inf, -np.inf])
+    assert_agrees("FAKE_QUANT", [fed(x)], ["FLOAT32"], options, tolerance=1e-6)

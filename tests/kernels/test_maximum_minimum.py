@@ -20,3 +20,18 @@ def test_operands_broadcast(op, function, dtype):
 def test_bools_are_refused():
     x = np.array([True])
     assert_both_refuse("MAXIMUM", [fed(x), fed(x)], ["BOOL"], match="has type BOOL")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("op", ["MAXIMUM", "MINIMUM"])
+def test_nan_gives_the_second_operand(op, dtype):
+    a = np.array([np.nan, 1, np.nan, 2], dtype)
+    b = np.array([3, np.nan, np.nan, -np.inf], dtype)
+    (y,) = assert_agrees(op, [fed(a), fed(b)], [dtype.upper()])
+    np.testing.assert_array_equal(y[:3], b[:3])
+
+
+def test_tensors_without_elements_may_have_any_type():
+    inputs = [fed(np.zeros((2, 0), bool)), fed(np.zeros((1, 0), bool))]
+    (y,) = assert_agrees("MAXIMUM", inputs, ["BOOL"])
+    assert y.shape == (2, 0)

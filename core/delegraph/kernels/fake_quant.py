@@ -17,8 +17,10 @@ from delegraph.schema.enums import TensorType
 def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
     """Return the eval of FAKE_QUANT: float32 rounded to the steps of a quantization.
 
+    NaN becomes the smallest value.
+
     Raises:
-        OperatorError: the options' range does not hold 0 or is empty, or is narrow.
+        OperatorError: the options' range is narrow.
 
     Source:
         tflite/kernels/fake_quant.cc; NudgeQuantizationRange and FakeQuantizeArray,
@@ -26,21 +28,23 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
     """
     x, y = unary_operands(context, node, {TensorType.FLOAT32})
     low, high = np.float32(option(node, "min", 0)), np.float32(option(node, "max", 0))
-    if not low <= 0 <= high or low == high:
-        raise OperatorError(f"range is [{low}, {high}], expected one that holds 0")
     if option(node, "narrow_range", False):
         raise OperatorError("narrow_range is set, expected a range of all steps")
-    quant_low = np.float32(0)
-    quant_high = np.float32((1 << option(node, "num_bits", 8)) - 1)
-    scale = (high - low) / (quant_high - quant_low)
-    zero_point = round_half_away(np.asarray(quant_low - low / scale))
-    zero_point = zero_point.clip(quant_low, quant_high)
-    nudged_low = np.float32((quant_low - zero_point) * scale)
-    nudged_high = np.float32((quant_high - zero_point) * scale)
-    inverse = np.float32(1) / scale
+    last_step = np.float32((1 << option(node, "num_bits", 8)) - 1)
+    with np.errstate(all="ignore"):  # the range may be empty
+        scale = (high - low) / last_step
+        zero_point = np.float32(_nudged_zero_point(-low / scale, last_step))
+        nudged_low, nudged_high = -zero_point * scale, (last_step - zero_point) * scale
+        inverse = np.float32(1) / scale
 
     def run() -> None:
-        steps = (x.data.clip(nudged_low, nudged_high) - nudged_low) * inverse
-        y.data[...] = round_half_away(steps) * scale + nudged_low
+        clamped = np.fmin(np.fmax(x.data, nudged_low), nudged_high)
+        y.data[...] = round_half_away((clamped - nudged_low) * inverse) * scale + nudged_low
 
     return run
+
+
+def _nudged_zero_point(zero_point: np.float32, last_step: np.float32) -> int:
+    """Return the step that stands for 0; it has 16 bits."""
+    nearest = round_half_away(np.nan_to_num(zero_point).clip(0, last_step))
+    return int(nearest) & 0xFFFF

@@ -10,13 +10,12 @@ import numpy as np
 from delegraph.kernels.broadcast import broadcast_operands
 from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import nothing
 from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
+_FLOATS = {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16}
+_TYPES = _FLOATS | {
     TensorType.UINT8,
     TensorType.INT8,
     TensorType.INT16,
@@ -29,6 +28,9 @@ _TYPES = {
 def prepare_maximum(context: OpContext, node: Node) -> Eval:
     """Return the eval of MAXIMUM, broadcast, on floats and integers as stored.
 
+    NaN is no larger than anything, so that ``a > b ? a : b`` is b where either is NaN. Tensors
+    without elements may have any type.
+
     Source:
         tflite/kernels/maximum_minimum.cc.
     """
@@ -37,15 +39,22 @@ def prepare_maximum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MINIMUM", versions=(1, 4))
 def prepare_minimum(context: OpContext, node: Node) -> Eval:
-    """Return the eval of MINIMUM, broadcast; types as MAXIMUM."""
+    """Return the eval of MINIMUM, broadcast; types and NaN as MAXIMUM."""
     return _prepare(context, node, np.minimum)
 
 
 def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
     a, b, y = broadcast_operands(context, node)
+    if 0 in y.shape:
+        return nothing
     require_type(a, _TYPES)
 
     def run() -> None:
         operation(a.data, b.data, out=y.data)
 
-    return run
+    def run_floats() -> None:
+        out = y.data
+        operation(a.data, b.data, out=out)
+        np.copyto(out, b.data, where=np.isnan(out))
+
+    return run_floats if a.type in _FLOATS else run
