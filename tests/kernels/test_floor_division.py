@@ -39,3 +39,9 @@ def test_float_division_by_zero_is_refused_only_when_dividing():
 def test_other_types_are_refused():
     x = np.uint8([1])
     assert_both_refuse("FLOOR_DIV", [fed(x), fed(x)], ["UINT8"], match="has type UINT8")
+
+
+@pytest.mark.parametrize("op", ["FLOOR_DIV", "FLOOR_MOD"])
+def test_float_scalars(op):
+    a, b = np.float32(-7), np.float32(2)
+    assert_agrees(op, [fed(a), fed(b)], ["FLOAT32"])

@@ -28,6 +28,11 @@ def test_atan2_knows_the_quadrant():
     assert_agrees("ATAN2", [fed(a), fed(b)], ["FLOAT32"], tolerance=1e-6)
 
 
+def test_atan2_of_two_ranks_is_refused():
+    inputs = [fed(np.ones((2, 3), np.float32)), fed(np.ones(3, np.float32))]
+    assert_both_refuse("ATAN2", inputs, ["FLOAT32"], match=r"shape \[3\], expected \[2, 3\]")
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_squared_difference_broadcasts(dtype):
     a, b = random_floats(3, (3, 1, 5)).astype(dtype), random_floats(4, (4, 5)).astype(dtype)

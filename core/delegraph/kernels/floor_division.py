@@ -33,8 +33,7 @@ def prepare_floor_div(context: OpContext, node: Node) -> Eval:
 
     def run_float() -> None:
         _require_nonzero(b)
-        quotient = np.divide(a.data, b.data, dtype=np.float64)
-        np.copyto(y.data, np.floor(quotient, quotient), casting="same_kind")
+        y.data[...] = np.floor(np.divide(a.data, b.data, dtype=np.float64))
 
     return run_float if a.type is TensorType.FLOAT32 else run
 

@@ -6,14 +6,22 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_scales, require_type
+from delegraph.kernels.checks import (
+    require_counts,
+    require_same_type,
+    require_scales,
+    require_shape,
+    require_type,
+)
 from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.quantized_arithmetic import rescale
-from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+_FLOATS = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16, TensorType.BFLOAT16}
 
 
 @kernel("POW")
@@ -40,21 +48,19 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
 
 @kernel("ATAN2")
 def prepare_atan2(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ATAN2, the angle of (b, a), on floats.
+    """Return the eval of ATAN2, the angle of (b, a), on floats of one shape.
 
     Source:
-        tflite/kernels/atan2.cc.
+        tflite/kernels/atan2.cc, which checks the rank alone and reads beyond the smaller operand.
     """
-    a, b, y = broadcast_operands(context, node)
-    require_type(
-        a,
-        {
-            TensorType.FLOAT32,
-            TensorType.FLOAT64,
-            TensorType.FLOAT16,
-            TensorType.BFLOAT16,
-        },
-    )
+    require_counts(node, 2)
+    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(a, _FLOATS)
+    require_same_type(a, b)
+    require_same_type(a, y)
+    require_shape(b, a.shape)
+    context.resize_tensor(y, a.shape)
 
     def run() -> None:
         np.arctan2(a.data, b.data, y.data)
