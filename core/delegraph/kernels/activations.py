@@ -257,7 +257,7 @@ def prepare_logistic(context: OpContext, node: Node) -> Eval:
         return run_ufunc(_logistic, x, y)
     if x.type is TensorType.INT16:
         _check_int16(x, y)
-        return lookup(x, y, sigmoid_int16.logistic_table(x.scale))
+        return lookup(x, y, sigmoid_int16.logistic_table(x.scale, context.numerics))
     if y.scale != 1 / 256:
         raise OperatorError(f"output scale is {y.scale}, expected 1/256")
     return run_transform(lambda v: _ONE / (_ONE + in_double(np.exp)(-v)), x, y)
@@ -285,7 +285,7 @@ def prepare_tanh(context: OpContext, node: Node) -> Eval:
         return run_ufunc(np.tanh, x, y)
     if x.type is TensorType.INT16:
         _check_int16(x, y)
-        return lookup(x, y, sigmoid_int16.tanh_table(x.scale))
+        return lookup(x, y, sigmoid_int16.tanh_table(x.scale, context.numerics))
     return run_transform(in_double(np.tanh), x, y)
 
 

@@ -13,19 +13,21 @@ from delegraph.kernels.fixed_point import (
 )
 from delegraph.kernels.lookup_table import Integers, round_half_away
 from delegraph.kernels.reduction import Reduction
-from delegraph.kernels.registration import Eval
+from delegraph.kernels.registration import Eval, Numerics
 from delegraph.kernels.tensor import Tensor
 
 _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 
 
-def total(r: Reduction) -> Eval:
-    """Return the eval of a quantized sum, rescaled in float32.
+def total(r: Reduction, numerics: Numerics) -> Eval:
+    """Return the eval of a quantized sum, which the builtin kernels rescale in float32.
 
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/optimized/reduce.h.
     """
     require_scales(r.x, r.y)
+    if numerics == "reference":
+        return _fixed_point_sum(r, divisor=1)
     scale = np.float32(r.x.scale) / np.float32(r.y.scale)
     bias = np.float32(-r.x.zero_point) * scale * np.float32(r.count)
     y, y_zero, limits = r.y, r.y.zero_point, np.iinfo(r.y.dtype)
@@ -38,17 +40,17 @@ def total(r: Reduction) -> Eval:
     return run
 
 
-def mean(r: Reduction) -> Eval:
+def mean(r: Reduction, numerics: Numerics) -> Eval:
     """Return the eval of a quantized mean.
 
     The mean over height and width of ``[N, H, W, C]`` 8-bit tensors that keeps its dimensions has
-    an arithmetic of its own.
+    an arithmetic of its own in the builtin kernels.
     """
     require_scales(r.x, r.y)
     is_spatial = len(r.x.shape) == 4 and r.axes == (1, 2) and r.keep_dims
-    if is_spatial and r.x.dtype.itemsize == 1 and r.count:
+    if numerics == "builtin" and is_spatial and r.x.dtype.itemsize == 1 and r.count:
         return _spatial_mean(r)
-    return _general_mean(r)
+    return _fixed_point_sum(r, divisor=r.count)
 
 
 def _spatial_mean(r: Reduction) -> Eval:
@@ -80,16 +82,16 @@ def _spatial_mean(r: Reduction) -> Eval:
     return run
 
 
-def _general_mean(r: Reduction) -> Eval:
-    """Return the eval of any other quantized mean: the count is divided into the multiplier.
+def _fixed_point_sum(r: Reduction, divisor: int) -> Eval:
+    """Return the eval of a quantized sum over *divisor*, which is divided into the multiplier.
 
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/reference/reduce.h.
     """
     multiplier, shift = quantize_multiplier(r.x.scale / r.y.scale)
-    if r.count:
-        bits = min(r.count.bit_length() - 1, 32, 31 + shift)
-        multiplier, shift = (multiplier << bits) // r.count, shift - bits
+    if divisor:
+        bits = min(divisor.bit_length() - 1, 32, 31 + shift)
+        multiplier, shift = (multiplier << bits) // divisor, shift - bits
     subtrahend = r.x.zero_point * r.count
     y, y_zero, limits = r.y, r.y.zero_point, np.iinfo(r.y.dtype)
 
@@ -103,15 +105,17 @@ def _general_mean(r: Reduction) -> Eval:
     return run if r.count else run_empty
 
 
-def product(r: Reduction) -> Eval:
+def product(r: Reduction, numerics: Numerics) -> Eval:
     """Return the eval of a quantized product, rescaled after each factor.
 
+    Without axes the builtin kernels copy, even between different scales.
+
     Source:
-        QuantizedReduceProd, tflite/kernels/internal/optimized/reduce.h.
+        QuantizedReduceProd, tflite/kernels/internal/{optimized,reference}/reduce.h.
     """
     require_scales(r.x, r.y)
     x, y, x_zero, y_zero, limits = r.x, r.y, r.x.zero_point, r.y.zero_point, np.iinfo(r.y.dtype)
-    if not r.axes:
+    if numerics == "builtin" and not r.axes:
         return lambda: np.copyto(y.data, x.data)
     root = r.y.scale ** (1 / r.count) if r.count else 1.0
     multiplier, shift = quantize_multiplier(r.x.scale / root)

@@ -33,7 +33,7 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
     """
 
     def build(r: Reduction) -> Eval:
-        return _run(np.add, r) if r.x.type in _PLAIN else quantized.total(r)
+        return _run(np.add, r) if r.x.type in _PLAIN else quantized.total(r, context.numerics)
 
     return _prepare(context, node, _PLAIN | _QUANTIZED, build)
 
@@ -49,7 +49,9 @@ def prepare_mean(context: OpContext, node: Node) -> Eval:
     def build(r: Reduction) -> Eval:
         if r.x.type is TensorType.FLOAT32:
             return _float_mean(r)
-        return _integer_mean(r) if r.x.type in _PLAIN else quantized.mean(r)
+        if r.x.type in _PLAIN:
+            return _integer_mean(r)
+        return quantized.mean(r, context.numerics)
 
     return _prepare(context, node, _PLAIN | _QUANTIZED, build)
 
@@ -69,7 +71,9 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
         require_type(x, {TensorType.INT8, TensorType.INT16})
 
     def build(r: Reduction) -> Eval:
-        return quantized.product(r) if is_quantized else _run(np.multiply, r)
+        if is_quantized:
+            return quantized.product(r, context.numerics)
+        return _run(np.multiply, r)
 
     return _prepare(context, node, _PLAIN | _QUANTIZED, build, fold=True)
 

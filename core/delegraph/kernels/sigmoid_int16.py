@@ -1,7 +1,7 @@
 """int16 LOGISTIC and TANH as tables of all 65,536 results.
 
-Input scales that are the right power of two are computed by gemmlowp's polynomials, all others by
-interpolation in a table of sigmoid(i / 24).
+They are interpolated in a table of sigmoid(i / 24); only the builtin kernels compute input scales
+that are the right power of two by gemmlowp's polynomials.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from numpy.typing import NDArray
 from delegraph.kernels import gemmlowp
 from delegraph.kernels.lookup_table import Integers, every_value
 from delegraph.kernels.quantized_arithmetic import power_of_two
+from delegraph.kernels.registration import Numerics
 
 _INTEGER_BITS = 3
 _FIXED_POINT_EXPONENT = _INTEGER_BITS - 15  # log2 of the scale that gemmlowp's functions expect
 
 
-def logistic_table(scale: float) -> NDArray[Any]:
+def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return 1 / (1 + exp(-q * scale)) in Q0.15 for every int16 q: ``[65536]``.
 
     Source:
         Logistic(int16_t), tflite/kernels/internal/{optimized/optimized_ops,
         reference/integer_ops/logistic}.h.
     """
-    if power_of_two(scale) == _FIXED_POINT_EXPONENT:
+    if numerics == "builtin" and power_of_two(scale) == _FIXED_POINT_EXPONENT:
         return gemmlowp.logistic_table(_INTEGER_BITS)
     x = _rescaled(scale)
     result = _interpolated(np.abs(x), 9, 0x7FFF << 10)
@@ -34,14 +35,14 @@ def logistic_table(scale: float) -> NDArray[Any]:
     return result >> 10
 
 
-def tanh_table(scale: float) -> NDArray[Any]:
+def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return tanh(q * scale) in Q0.15 for every int16 q: ``[65536]``.
 
     Source:
         Tanh(int16_t), tflite/kernels/internal/{optimized/optimized_ops,
         reference/integer_ops/tanh}.h.
     """
-    exponent = power_of_two(scale)
+    exponent = power_of_two(scale) if numerics == "builtin" else None
     if exponent is not None and exponent - _FIXED_POINT_EXPONENT in (0, 1):
         q = every_value(np.dtype(np.int16)) << (exponent - _FIXED_POINT_EXPONENT)
         return gemmlowp.tanh(q.clip(-32768, 32767).astype(np.int16), _INTEGER_BITS)
