@@ -47,3 +47,8 @@ def test_a_threefry_state_of_three_numbers_is_refused():
 def test_float_bits_are_refused():
     x, y = fed(np.array([1, 2], np.uint64)), outputs([1, 2], (4,), "FLOAT32")
     assert_both_refuse(OP, [x], y, options(RngAlgorithm.PHILOX), match="type FLOAT32")
+
+
+def test_a_node_without_an_algorithm_is_refused():
+    x, y = fed(np.array([1, 2], np.uint64)), outputs([1, 2], (4,), "INT32")
+    assert_both_refuse(OP, [x], y, match="expected an algorithm")

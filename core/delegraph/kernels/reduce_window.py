@@ -21,6 +21,7 @@ from delegraph.kernels.registration import (
     input_tensor,
     output_tensor,
 )
+from delegraph.kernels.stablehlo_elementwise import greater, less
 from delegraph.kernels.stablehlo_shape import sizes
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import ReduceWindowFunction as Function
@@ -198,11 +199,11 @@ def _multiply(y: Array, x: Array) -> None:
 
 
 def _maximum(y: Array, x: Array) -> None:
-    np.copyto(y, x, where=~(y >= x))  # what is no number gives way to the next
+    greater(x, y, y)  # what is no number gives way to the next
 
 
 def _minimum(y: Array, x: Array) -> None:
-    np.copyto(y, x, where=~(y <= x))
+    less(x, y, y)
 
 
 def _all(y: Array, x: Array) -> None:

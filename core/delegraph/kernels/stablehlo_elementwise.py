@@ -41,16 +41,21 @@ Binary = Callable[[Array, Array, Array], object]
 _PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
 
 
-def _greater(a: Array, b: Array, y: Array) -> None:
-    """Store *b* where it is greater, else *a*: of NaN and a number, the first."""
-    np.copyto(y, a)
-    np.copyto(y, b, where=a < b)
+def greater(kept: Array, other: Array, y: Array) -> None:
+    """Store the greater of two elements; *kept* where *other* is no number. *y* may be *other*."""
+    _prevailing(np.maximum, kept, other, y)
 
 
-def _less(a: Array, b: Array, y: Array) -> None:
-    """Store *b* where it is less, else *a*: of NaN and a number, the first."""
-    np.copyto(y, a)
-    np.copyto(y, b, where=b < a)
+def less(kept: Array, other: Array, y: Array) -> None:
+    """Store the lesser of two elements; *kept* where *other* is no number. *y* may be *other*."""
+    _prevailing(np.minimum, kept, other, y)
+
+
+def _prevailing(ufunc: np.ufunc, kept: Array, other: Array, y: Array) -> None:
+    is_nan = other != other
+    ufunc(other, kept, out=y)
+    if is_nan.any():
+        np.copyto(y, kept, where=is_nan)
 
 
 def _divide(a: Array, b: Array, y: Array) -> None:
@@ -75,7 +80,8 @@ def _power(a: Array, b: Array, y: Array) -> None:
 
 def _shift_left(a: Array, b: Array, y: Array) -> None:
     """Shift 32-bit registers, whose amounts count modulo 32."""
-    np.copyto(y, np.left_shift(a.astype(np.int32), b & 31), casting="unsafe")
+    bits = 8 * y.dtype.itemsize
+    np.copyto(y, np.where((b < 0) | (b >= bits), 0, np.left_shift(a, b & (bits - 1))))
 
 
 def _logistic(x: Array, y: Array) -> None:
@@ -91,8 +97,8 @@ _BINARY: dict[str, tuple[Binary, frozenset[TensorType]]] = {
     "STABLEHLO_ADD": (np.add, LITERT),
     "STABLEHLO_AND": (np.bitwise_and, INTEGER | BOOLEAN),
     "STABLEHLO_DIVIDE": (_divide, NUMBER),
-    "STABLEHLO_MAXIMUM": (_greater, LITERT),
-    "STABLEHLO_MINIMUM": (_less, LITERT),
+    "STABLEHLO_MAXIMUM": (greater, LITERT),
+    "STABLEHLO_MINIMUM": (less, LITERT),
     "STABLEHLO_MULTIPLY": (np.multiply, LITERT),
     "STABLEHLO_OR": (np.bitwise_or, INTEGER | BOOLEAN),
     "STABLEHLO_POWER": (_power, NUMBER),

@@ -39,7 +39,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
     require_type(y, _OUTPUTS)
     require_rank(state, 1)
     require_shape(new_state, state.shape)
-    algorithm = RngAlgorithm(option(node, "algorithm", RngAlgorithm.DEFAULT))
+    algorithm = option(node, "algorithm", None)
+    if algorithm is None:
+        raise OperatorError("the node has no options, expected an algorithm")
     is_threefry = algorithm == RngAlgorithm.THREEFRY
     sizes = (2,) if is_threefry else (2, 3)
     if state.shape[0] not in sizes:
