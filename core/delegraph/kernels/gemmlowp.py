@@ -35,6 +35,12 @@ _EXP_MINUS_POWERS = {  # k: exp(-2**k), Q0.31
 _48_OVER_17 = 1515870810  # Q2.29
 _32_OVER_17 = 1010580540  # Q2.29
 _HALF_SQRT_2 = 1518500250  # Q0.31
+_QUARTER_SQRT_2 = 1805811301  # 2**-1/4, Q0.31
+_LOG_2 = 1488522236  # Q0.31
+_LOG_NUMERATOR = 117049297  # 11/240 * 2**1/4, Q0.31
+_LOG_SQUARE = 127690142  # 1/20 * 2**1/4, Q0.31
+_LOG_INNER = 1057819769  # 2 / 2**1/4 - 2**1/4, Q0.31
+_LOG_LINEAR = 638450708  # 1/4 * 2**1/4, Q0.31
 
 
 def high_mul(a: Raw, b: Any) -> Raw:
@@ -58,8 +64,8 @@ def high_mul(a: Raw, b: Any) -> Raw:
     return np.asarray(product, a.dtype)
 
 
-def saturating_shift_left(x: Raw, exponent: int) -> Raw:
-    """Return ``x * 2**exponent``, saturated to x's dtype; *exponent* > 0."""
+def saturating_shift_left(x: Raw, exponent: Any) -> Raw:
+    """Return ``x * 2**exponent``, saturated to x's dtype; *exponent* >= 0, broadcastable."""
     wide, _ = _wide(x.dtype)
     limits = np.iinfo(x.dtype)
     return np.asarray(np.clip(x.astype(wide) << exponent, limits.min, limits.max), x.dtype)
@@ -143,6 +149,55 @@ def logistic(x: Raw, integer_bits: int) -> Raw:
     return y
 
 
+def reciprocal(x: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return 1 / x as Q0.31 mantissas and right shifts, for 0 < x < 2**32.
+
+    >>> mantissa, shift = reciprocal(np.array([1, 3]))
+    >>> (mantissa / 2.0**31 / 2.0**shift).round(6).tolist()
+    [1.0, 0.333333]
+
+    Source:
+        GetReciprocal, tflite/kernels/internal/common.h.
+    """
+    leading_zeros = _leading_zeros(x)
+    fraction = ((x.astype(np.int64) << leading_zeros) - (1 << 31)).astype(np.int32)
+    return one_over_one_plus_x(fraction).astype(np.int32), 31 - leading_zeros
+
+
+def log(x: NDArray[np.int32], integer_bits: int, result_bits: int) -> NDArray[np.int32]:
+    """Return the natural logarithm of x >= 1, int32.
+
+    Args:
+        x: any shape.
+        integer_bits: m of x.
+        result_bits: m of the result.
+
+    >>> (log(np.array([10 << 19], np.int32), 12, 5) / 2**26).round(6).tolist()
+    [2.302585]
+
+    Source:
+        log_x_for_x_greater_than_or_equal_to_1_impl, tflite/kernels/internal/common.h.
+    """
+    # x = r * 2**power with r near 2**-1/4, brought there either by a whole power or by a half one.
+    bits = result_bits + 1
+    unit, quarter = np.int32(1 << (31 - bits)), np.int32(1 << (29 - bits))
+    headroom = _leading_zeros(x).astype(np.int32)
+    whole = saturating_shift_left(high_mul(x << (headroom - 1), np.int32(_HALF_SQRT_2)), 1)
+    half_headroom = _leading_zeros(high_mul(x, np.int32(_HALF_SQRT_2))).astype(np.int32) - 1
+    r = np.minimum(whole, saturating_shift_left(x, half_headroom))
+    power = np.maximum(
+        (integer_bits - headroom) * unit + quarter, (integer_bits - half_headroom) * unit - quarter
+    )
+    p = ((r.astype(np.int64) + _QUARTER_SQRT_2 + 1) >> 1).astype(np.int32)
+    q = (r - np.int32(_QUARTER_SQRT_2)) * np.int32(2)
+    square = high_mul(q, q)
+    numerator = high_mul(q, r) + high_mul(high_mul(q, square), np.int32(_LOG_NUMERATOR))
+    inner = np.int32(_LOG_INNER) + q + high_mul(square, np.int32(_LOG_SQUARE))
+    denominator = high_mul(p, inner) + high_mul(q, np.int32(_LOG_LINEAR))
+    fraction = high_mul(rounding_divide_by_pot(numerator, bits), one_over_one_plus_x(denominator))
+    return saturating_shift_left(high_mul(power, np.int32(_LOG_2)) + fraction, 1)
+
+
 def one_over_one_plus_x(x: Raw) -> Raw:
     """Return 1 / (1 + x) in Q0 for Q0 x in [0, 1). Source: one_over_one_plus_x_for_x_in_0_1."""
     return saturating_shift_left(_reciprocal(x), 1)
@@ -181,6 +236,11 @@ def _reciprocal(x: Raw) -> Raw:
         correction = high_mul(y, _f2_one(x.dtype) - high_mul(half, y))  # Q4
         y = y + saturating_shift_left(correction, 2)
     return y
+
+
+def _leading_zeros(x: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many of 32 bits are 0 before the first 1, for 0 <= x < 2**32."""
+    return 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
 
 
 def _wide(dtype: np.dtype[np.signedinteger[Any]]) -> tuple[type[np.signedinteger[Any]], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels import fixed_point_softmax
 from delegraph.kernels.checks import require_scales
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.registration import Eval, Node, OpContext
@@ -38,6 +39,9 @@ def prepare_log_softmax(context: OpContext, node: Node) -> Eval:
             f"output has scale {y.scale} and zero point {y.zero_point}, "
             f"expected 1/16 and {expected}"
         )
+    require_scales(x)
+    if context.numerics == "reference":
+        return fixed_point_softmax.log_softmax(x, y)
     return _eight_bit(context, x, y)
 
 
@@ -63,7 +67,6 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
     Source:
         LogSoftmax<T>, tflite/kernels/internal/optimized/optimized_ops.h.
     """
-    require_scales(x)
     table = exponentials(x.scale, 1.0)
     difference, row_max = (
         context.scratch(x.shape, x.dtype),

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.kernels import fixed_point_softmax
 from delegraph.kernels.checks import (
     option,
     require_counts,
@@ -65,6 +66,12 @@ def prepare_softmax(context: OpContext, node: Node) -> Eval:
     require_scales(x, y)
     if x.type is TensorType.INT16:
         return _int16(x, y, beta)
+    if y.type is TensorType.INT8 and (y.zero_point != -128 or not _is_close(y.scale, 1 / 256)):
+        raise OperatorError(
+            f"output has scale {y.scale} and zero point {y.zero_point}, expected 1/256 and -128"
+        )
+    if context.numerics == "reference":
+        return fixed_point_softmax.softmax(x, y, beta)
     return _eight_bit(context, x, y, beta)
 
 
@@ -113,10 +120,6 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
     Source:
         Softmax<In, Out>, tflite/kernels/internal/optimized/optimized_ops.h.
     """
-    if y.type is TensorType.INT8 and (y.zero_point != -128 or not _is_close(y.scale, 1 / 256)):
-        raise OperatorError(
-            f"output has scale {y.scale} and zero point {y.zero_point}, expected 1/256 and -128"
-        )
     table = exponentials(x.scale, beta)
     difference, row_max = context.scratch(x.shape, x.dtype), context.scratch(_row(x), x.dtype)
     exps, sums = context.scratch(x.shape, np.float32), context.scratch(x.shape, np.float32)
