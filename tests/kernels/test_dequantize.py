@@ -41,3 +41,15 @@ def test_int16_zero_points_are_refused():
 
 def test_other_types_are_refused():
     assert_both_refuse("DEQUANTIZE", [fed(np.int64([1]))], ["FLOAT32"], match="has type INT64")
+
+
+@pytest.mark.parametrize("type", ["INT4", "INT8", "UINT8", "INT16"])
+def test_integers_without_a_scale_stand_for_zero(type):
+    x = random_integers(9, type, (11,)) if type != "INT4" else np.int8([-8, 3, 7])
+    (y,) = assert_agrees("DEQUANTIZE", [fed(x, type)], ["FLOAT32"], version=4)
+    assert not y.any()
+
+
+def test_packed_integers_without_elements():
+    inputs = [fed(np.zeros((2, 0), np.int8), "INT4", scale=0.5)]
+    assert_agrees("DEQUANTIZE", inputs, ["FLOAT32"], version=4)

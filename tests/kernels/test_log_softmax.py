@@ -27,3 +27,9 @@ def test_other_output_scales_are_refused():
     inputs = [fed(np.zeros(3, np.int8), scale=0.1)]
     output = [tensor((3,), "INT8", scale=0.1, zero_point=127)]
     assert_both_refuse("LOG_SOFTMAX", inputs, output, match="expected 1/16 and 127", version=2)
+
+
+def test_rows_without_elements():
+    inputs = [fed(np.zeros((3, 0), np.uint8), scale=0.1)]
+    output = [tensor((), "UINT8", scale=16 / 256, zero_point=255)]
+    assert_agrees("LOG_SOFTMAX", inputs, output)

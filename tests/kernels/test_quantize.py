@@ -92,3 +92,17 @@ def test_int16_to_int16_refuses_zero_points():
 def test_other_types_are_refused():
     output = [tensor((1,), "INT8", scale=0.1)]
     assert_both_refuse("QUANTIZE", [fed(np.int64([1]))], output, match="has type INT64")
+
+
+@pytest.mark.parametrize("type", ["INT16", "INT32"])
+def test_integers_without_a_scale_become_the_zero_point(type):
+    x = np.arange(-5, 6).astype(type.lower())
+    output = [tensor((), "INT8", scale=0.5, zero_point=-7)]
+    (y,) = assert_agrees("QUANTIZE", [fed(x)], output, version=3)
+    assert (y == -7).all()
+
+
+def test_int4_with_a_scale_a_channel_is_refused():
+    output = [tensor((2,), "INT4", scale=[0.1, 0.2], zero_point=[0, 0])]
+    inputs = [fed(np.float32([1, 2]))]
+    assert_both_refuse("QUANTIZE", inputs, output, match="expected one scale", version=4)

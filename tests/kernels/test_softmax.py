@@ -61,3 +61,9 @@ def test_other_output_scales_are_refused(type, scale, expected):
 def test_scalars_are_refused():
     inputs = [fed(np.float32(1))]
     assert_both_refuse("SOFTMAX", inputs, ["FLOAT32"], ONE, match="at least one dimension")
+
+
+def test_rows_without_elements():
+    inputs = [fed(np.zeros((3, 0), np.uint8), scale=0.1)]
+    (y,) = assert_agrees("SOFTMAX", inputs, [tensor((), "UINT8", scale=1 / 256)], ONE)
+    assert y.shape == (3, 0)

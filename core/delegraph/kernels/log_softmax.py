@@ -8,6 +8,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels import fixed_point_softmax
 from delegraph.kernels.checks import require_scales
 from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import nothing
 from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.kernels.softmax import exponentials
 from delegraph.kernels.tensor import Tensor
@@ -32,7 +33,7 @@ def prepare_log_softmax(context: OpContext, node: Node) -> Eval:
     if not x.shape:
         raise OperatorError("input is a scalar, expected at least one dimension")
     if x.type is TensorType.FLOAT32:
-        return _float(context, x, y)
+        return nothing if 0 in x.shape else _float(context, x, y)
     expected = _ZERO_POINTS[y.type]
     if y.scale != 16 / 256 or y.zero_point != expected:
         raise OperatorError(
@@ -40,6 +41,8 @@ def prepare_log_softmax(context: OpContext, node: Node) -> Eval:
             f"expected 1/16 and {expected}"
         )
     require_scales(x)
+    if 0 in x.shape:
+        return nothing
     if context.numerics == "reference":
         return fixed_point_softmax.log_softmax(x, y)
     return _eight_bit(context, x, y)

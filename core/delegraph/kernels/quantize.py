@@ -64,7 +64,8 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
         OperatorError: other types, an output without scales, or int16 to int16 with zero points.
 
     Source:
-        tflite/kernels/quantize.cc. Values beyond int32 saturate here and wrap there.
+        tflite/kernels/quantize.cc. Values beyond int32 saturate here and wrap there. Integers
+        without a scale all become the output's zero point.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
@@ -89,7 +90,10 @@ def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         compiled for x86.
     """
     size = math.prod(x.shape)
-    if y.is_packed or len(channel_parameters(y)[0].shape):
+    has_channels = channel_parameters(y)[0].ndim > 0
+    if y.is_packed and has_channels:
+        raise OperatorError(f"output {y.name!r} is INT4 with a scale a channel, expected one scale")
+    if y.is_packed or has_channels:
         return _divided(x, y)
     vector_end = size - size % _LANES
     vector, rest = _vector(context, x, y, vector_end), _rest(x, y, vector_end)
@@ -160,12 +164,16 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
 def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Return a tensor's scales and zero points, float32 and int32, shaped to broadcast against it.
 
+    A tensor without quantization has scale 0.
+
     Raises:
-        OperatorError: the tensor has no quantization, or blockwise scales.
+        OperatorError: the tensor has blockwise scales.
     """
     quantization = tensor.quantization
-    if quantization is None or quantization.block_size:
-        raise OperatorError(f"tensor {tensor.name!r} has no scale a channel or one for all")
+    if quantization is None:
+        return np.zeros((), np.float32), np.zeros((), np.int32)
+    if quantization.block_size:
+        raise OperatorError(f"tensor {tensor.name!r} has blockwise scales, expected one a channel")
     scales = quantization.scales.astype(np.float32)
     zero_points = quantization.zero_points.astype(np.int32)
     if len(scales) == 1:
@@ -187,7 +195,7 @@ def _requantize(x: Tensor, y: Tensor) -> Eval:
         Requantize, tflite/kernels/internal/{optimized/optimized_ops,reference/requantize}.h as
         compiled for x86.
     """
-    require_scales(x, y)
+    require_scales(y)
     if x.type is y.type is TensorType.INT16:
         require_zero_points(0, x, y)
     scalar = _rescaling(x, y, multiply_by_quantized_multiplier)

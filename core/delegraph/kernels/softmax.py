@@ -17,6 +17,7 @@ from delegraph.kernels.checks import (
 from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.kernels.lookup_table import Integers, interpolate, interpolation_points
 from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import nothing
 from delegraph.kernels.registration import (
     Eval,
     InPlace,
@@ -60,9 +61,9 @@ def prepare_softmax(context: OpContext, node: Node) -> Eval:
     context.resize_tensor(y, x.shape)
     beta = float(option(node, "beta", 0.0))
     if x.type is TensorType.FLOAT32:
-        return _float(context, x, y, beta)
+        return nothing if 0 in x.shape else _float(context, x, y, beta)
     if x.type is TensorType.FLOAT16:
-        return _float16(x, y, beta)
+        return nothing if 0 in x.shape else _float16(x, y, beta)
     require_scales(x, y)
     if x.type is TensorType.INT16:
         return _int16(x, y, beta)
@@ -70,6 +71,8 @@ def prepare_softmax(context: OpContext, node: Node) -> Eval:
         raise OperatorError(
             f"output has scale {y.scale} and zero point {y.zero_point}, expected 1/256 and -128"
         )
+    if 0 in x.shape:
+        return nothing
     if context.numerics == "reference":
         return fixed_point_softmax.softmax(x, y, beta)
     return _eight_bit(context, x, y, beta)

@@ -136,7 +136,7 @@ class SubgraphMemory:
             buffer, offset, size = address
             tensor.data = view(buffer[offset : offset + size], tensor)
         elif tensor.allocation_type in _KINDS and tensor.bytes == 0:
-            tensor.data = np.empty(tensor.shape, tensor.dtype)
+            tensor.data = view(np.empty(0, np.uint8), tensor)
 
 
 def view(raw: NDArray[np.uint8], tensor: Tensor) -> NDArray[Any]:
