@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +97,7 @@ def _distances(x: Tensor) -> NDArray[np.int16]:
     return np.asarray(values.max(-1, keepdims=True, initial=-128) - values)
 
 
-def _sums(exps: NDArray[np.int32]) -> NDArray[Any]:
+def _sums(exps: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the sums of Q0.31 rows in Q12.19: ``[..., 1], int32``."""
-    return rounding_divide_by_pot(exps, _SUM_BITS).sum(-1, np.int32, keepdims=True)
+    rounded = rounding_divide_by_pot(exps, _SUM_BITS)
+    return np.asarray(rounded.sum(-1, np.int32, keepdims=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
     if x.type not in BILINEAR_TYPES:
         names = ", ".join(type_.name for type_ in BILINEAR_TYPES)
         raise OperatorError(f"input is {x.type.name}, expected {names}")
-    return _prepare(context, node, resizer)
+    return _prepare(context, node, partial(resizer, numerics=context.numerics))
 
 
 @kernel("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4))

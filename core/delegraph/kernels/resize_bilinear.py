@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.kernels.registration import Eval
+from delegraph.kernels.registration import Eval, Numerics
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Pixels = tuple[Floats, Floats]
+"""The pixels left and right of the output columns, in one row each: ``[N, W * C]``."""
 HALF = np.float32(0.5)
 
 
@@ -30,7 +32,12 @@ class Taps(NamedTuple):
 
 
 def resizer(
-    x: Tensor, y: Tensor, size: tuple[int, int], align_corners: bool, half_pixel_centers: bool
+    x: Tensor,
+    y: Tensor,
+    size: tuple[int, int],
+    align_corners: bool,
+    half_pixel_centers: bool,
+    numerics: Numerics,
 ) -> Eval:
     """Return the eval that resizes *x* into *y*, both ``[N, H, W, C]`` of one dtype."""
     pairs = list(zip(x.shape[1:3], size, strict=True))
@@ -38,7 +45,7 @@ def resizer(
         rows, columns = (float_taps(*p, align_corners, half_pixel_centers) for p in pairs)
         if y.type is TensorType.FLOAT32:
             return _float_eval(x, y, rows, columns)
-        return _uint8_eval(x, y, rows, columns)
+        return _uint8_eval(x, y, rows, columns, numerics)
     rows, columns = (fixed_taps(*p, align_corners, half_pixel_centers) for p in pairs)
     return _fixed_eval(x, y, rows, columns)
 
@@ -105,8 +112,12 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
     return resize
 
 
-def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
-    """Sum four float32 products in the official order, so that every rounding is the same."""
+def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
+    """Sum four float32 products in the official order, so that every rounding is the same.
+
+    The builtin kernel multiplies each pixel by the product of its shares, row by row; the reference
+    kernel multiplies by one share after the other, column by column.
+    """
     n, h, _, c = x.shape
     share_x = np.repeat(columns.share, c)  # [W * C]
     keep_x = 1 - share_x
@@ -117,18 +128,30 @@ def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
         keep = 1 - share
         return keep * keep_x, keep * share_x, share * keep_x, share * share_x
 
+    def by_rows(top: Pixels, bottom: Pixels, share: np.float32, total: Floats) -> None:
+        top_left, top_right, bottom_left, bottom_right = weights(share)
+        np.multiply(top[0], top_left, out=total)
+        total += top[1] * top_right
+        total += bottom[0] * bottom_left
+        total += bottom[1] * bottom_right
+
+    def by_columns(top: Pixels, bottom: Pixels, share: np.float32, total: Floats) -> None:
+        keep = 1 - share
+        np.multiply(top[0] * keep, keep_x, out=total)
+        total += bottom[0] * share * keep_x
+        total += top[1] * keep * share_x
+        total += bottom[1] * share * share_x
+
+    mix = by_rows if numerics == "builtin" else by_columns
+
     def resize() -> None:
         source = x.data.astype(np.float32)
         left = source.take(columns.low, 2).reshape(n, h, len(share_x))
         right = source.take(columns.high, 2).reshape(n, h, len(share_x))
         target = y.data.reshape(n, len(mixes), len(share_x))
-        total, product = np.empty((2, n, len(share_x)), np.float32)
+        total = np.empty((n, len(share_x)), np.float32)
         for i, (low, high, share) in enumerate(mixes):
-            top_left, top_right, bottom_left, bottom_right = weights(share)
-            np.multiply(left[:, low], top_left, out=total)
-            total += np.multiply(right[:, low], top_right, out=product)
-            total += np.multiply(left[:, high], bottom_left, out=product)
-            total += np.multiply(right[:, high], bottom_right, out=product)
+            mix((left[:, low], right[:, low]), (left[:, high], right[:, high]), share, total)
             total += HALF
             target[:, i] = total  # truncates
 
