@@ -418,7 +418,8 @@ def test_nodes_can_be_replaced_only_while_applying() -> None:
 
 
 def test_context_describes_the_subgraph() -> None:
-    context = Interpreter(model_content=sines()).session.subgraphs[0].context
+    interpreter = Interpreter(model_content=sines())
+    context = interpreter.session.subgraphs[0].context
     assert (context.inputs, context.outputs, context.subgraph_index) == ((0,), (6,), 0)
     assert [p.nodes_to_replace for p in context.preview_delegate_partitioning([0, 3])] == [
         (0,), (3,),

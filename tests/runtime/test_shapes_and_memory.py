@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -266,3 +267,31 @@ def test_numerics_follow_the_argument_or_the_resolver(
 def test_unknown_numerics_are_refused_with_the_choices() -> None:
     with pytest.raises(ArgumentError, match="'builtin', 'reference'"):
         Interpreter(model_content=CUSTOM, numerics="exact")  # type: ignore[arg-type]
+
+
+def test_memory_is_free_as_soon_as_the_interpreter_is_gone() -> None:
+    model = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    tensors = interpreter.session.subgraphs[0].tensors
+    buffer = weakref.ref(tensors[0].data.base)
+    steps = interpreter.session.subgraphs[0]._steps
+    del tensors
+    gc.disable()
+    try:
+        assert buffer() is not None
+        del interpreter
+        assert buffer() is None
+        assert steps == []
+    finally:
+        gc.enable()
+
+
+def test_view_outlives_its_interpreter() -> None:
+    model = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    run(interpreter, np.zeros(4, np.float32))
+    view = interpreter.tensor(1)()
+    del interpreter
+    np.testing.assert_array_equal(view, np.zeros(4))

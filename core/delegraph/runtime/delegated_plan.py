@@ -155,6 +155,14 @@ class DelegatedPlan:
     def _unresolved(self) -> bool:
         return any(registration.is_unresolved for _, registration in self.steps())
 
+    def close(self) -> None:
+        """Free every node that wants it, and forget all of them."""
+        self._free(0)
+        self.execution_plan.clear()
+        self.applied.clear()
+        self._undone.clear()
+        self._base = None
+
     # -- undo and redo -------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
@@ -173,10 +181,7 @@ class DelegatedPlan:
 
     def restore(self, snapshot: Snapshot, *, shapes: bool = True) -> None:
         """Bring a plan back, freeing delegate nodes made since; memory must be allocated again."""
-        for node, registration in self.nodes[snapshot.num_nodes :]:
-            if registration.free is not None:
-                registration.free(node.user_data)
-        del self.nodes[snapshot.num_nodes :]
+        self._free(snapshot.num_nodes)
         del self._subgraph.tensors[snapshot.num_tensors :]
         self.execution_plan = list(snapshot.execution_plan)
         self.applied = list(snapshot.applied)
@@ -188,6 +193,13 @@ class DelegatedPlan:
             for tensor, shape in zip(self._subgraph.tensors, snapshot.tensor_shapes, strict=True):
                 tensor.shape = shape
         self._subgraph.is_allocated = False
+
+    def _free(self, first: int) -> None:
+        """Let go of the nodes from index *first* on."""
+        for node, registration in self.nodes[first:]:
+            if registration.free is not None:
+                registration.free(node.user_data)
+        del self.nodes[first:]
 
     def undo_static(self) -> None:
         """Take all delegates off when one of them is static; :meth:`redo` applies them again."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -328,18 +327,19 @@ class Interpreter:
 
     def close(self) -> None:
         """Release the model, its memory and the delegates; every later call raises."""
-        self._session = None
+        session, self._session = self._session, None
         self._delegates.clear()
+        if session is not None:
+            session.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_session", None) is not None:
+            self.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property

@@ -55,6 +55,13 @@ class Session:
         """Allocate the primary subgraph; the others are allocated when they are called."""
         self.subgraphs[0].allocate()
 
+    def close(self) -> None:
+        """Let go of memory and delegates at once, without waiting for the garbage collector."""
+        for subgraph in self.subgraphs:
+            subgraph.close()
+        self.subgraphs.clear()
+        self.resources.clear()
+
     def apply(self, delegate: Delegate) -> None:
         """Apply a delegate to every subgraph that may be delegated, or to none.
 

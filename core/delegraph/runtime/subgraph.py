@@ -170,6 +170,14 @@ class Subgraph:
             node, registration = self.plan.node(self.plan.execution_plan[last])
             raise _node_error(node, registration, "allocate", error) from error
 
+    def close(self) -> None:
+        """Free delegate nodes, steps and memory, which refer to this subgraph in circles."""
+        self.is_allocated = False
+        self.plan.close()
+        self._steps.clear()
+        self.tensors.clear()
+        self.memory = SubgraphMemory(preserve_all_tensors=False, limit=0)
+
     def reset_variables(self) -> None:
         """Set every variable tensor to zero, INT8 ones to their zero point.
 
