@@ -31,7 +31,14 @@ from delegraph.kernels.lookup_table import (
     unsigned,
 )
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    Numerics,
+    OpContext,
+    input_tensor,
+    output_tensor,
+)
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -76,14 +83,15 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
     context.resize_tensor(y, x.shape)
     if x.type is TensorType.FLOAT32:
         return _affine(context, x, y)
-    return _requantize(x, y)
+    return _requantize(x, y, context.numerics)
 
 
 def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
     """Return the eval of ``round(x / scale) + zero_point``.
 
-    The official kernel's vector loop multiplies by the inverse scale and rounds halves to even;
-    what it leaves over, and channels, are divided and rounded away from zero.
+    The builtin kernel's vector loop multiplies by the inverse scale and rounds halves to even;
+    what it leaves over, channels, and all of it in the reference kernel, is divided and rounded
+    away from zero.
 
     Source:
         AffineQuantize, tflite/kernels/internal/{optimized/optimized_ops,reference/quantize}.h as
@@ -95,7 +103,7 @@ def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         raise OperatorError(f"output {y.name!r} is INT4 with a scale a channel, expected one scale")
     if y.is_packed or has_channels:
         return _divided(x, y)
-    vector_end = size - size % _LANES
+    vector_end = size - size % _LANES if context.numerics == "builtin" else 0
     vector, rest = _vector(context, x, y, vector_end), _rest(x, y, vector_end)
     if vector_end == size:
         return vector
@@ -185,11 +193,12 @@ def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.
     return scales.reshape(shape), zero_points.reshape(shape)
 
 
-def _requantize(x: Tensor, y: Tensor) -> Eval:
+def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
     """Return the eval of integers to integers.
 
-    Between 8-bit types the official kernel's vector loop rounds twice with halves up; what it
-    leaves over, and other types, are rounded the second time with halves away from zero.
+    Between 8-bit types the builtin kernel's vector loop rounds twice with halves up; what it
+    leaves over, other types, and all of it in the reference kernel, is rounded the second time
+    with halves away from zero.
 
     Source:
         Requantize, tflite/kernels/internal/{optimized/optimized_ops,reference/requantize}.h as
@@ -206,7 +215,8 @@ def _requantize(x: Tensor, y: Tensor) -> Eval:
 
         return run
     size = math.prod(x.shape)
-    if x.dtype.itemsize == y.dtype.itemsize == 1 and size >= _REQUANTIZE_LANES:
+    has_vectors = x.dtype.itemsize == y.dtype.itemsize == 1 and size >= _REQUANTIZE_LANES
+    if has_vectors and numerics == "builtin":
         vector = _rescaling(x, y, multiply_by_quantized_multiplier_gemm)
         return _split_lookup(x, y, vector, scalar, size - size % _REQUANTIZE_LANES)
     return unary_lookup(x, y, scalar)

@@ -1,7 +1,8 @@
-"""Quantized ADD, with the roundings of the official kernel's vector loops.
+"""Quantized ADD, with the roundings of the builtin kernel's vector loops.
 
-The official kernel adds 8 or 16 elements at a time and the rest one by one, and the two ways round
-the operands differently when they are brought to a common scale.
+The builtin kernel adds 8 or 16 elements at a time and the rest one by one, and the two ways round
+the operands differently when they are brought to a common scale. The reference kernel adds all of
+them one by one.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
         if function is not None:
             return run_int16(a, b, y, function)
     scalar = scaled_sum(node, a, b, y, 1, rescale)
+    if context.numerics == "reference":
+        return run_sum(context, a, b, y, scalar)
     loop = inner_loop(a.shape, b.shape)
     late = a.type is TensorType.UINT8 or (loop is not None and loop.repeats_scalar)
     vector = scaled_sum(node, a, b, y, 1, _shifted_late if late else _shifted_early)

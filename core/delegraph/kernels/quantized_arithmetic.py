@@ -184,7 +184,8 @@ def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
         return function
 
     scalar = product_function(_unchanged)
-    if a.type is TensorType.INT16 or 255 * 255 * real < 32000:
+    fits_int16 = a.type is TensorType.INT16 or 255 * 255 * real < 32000
+    if fits_int16 or context.numerics == "reference":
         return run_integers(context, a, b, y, scalar)
     loop = inner_loop(a.shape, b.shape)
     is_uint8 = a.type is TensorType.UINT8
@@ -230,7 +231,7 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
     def function(qa: Integers, qb: Integers) -> Integers:
         divisor = qb - b_zero
         dividend = np.where(divisor < 0, -(qa - a_zero), qa - a_zero)
-        inverse, inverse_shift = _reciprocal(np.abs(divisor))
+        inverse, inverse_shift = gemmlowp.reciprocal(np.maximum(np.abs(divisor), 1))
         headroom = _leading_sign_bits(dividend)
         quotient = saturating_rounding_doubling_high_mul(dividend << headroom, inverse)
         scaled = saturating_rounding_doubling_high_mul(quotient, multiplier).astype(np.int64)
@@ -247,13 +248,6 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
         run()
 
     return check_and_run
-
-
-def _reciprocal(x: Integers) -> tuple[Integers, Integers]:
-    """Return 1/x as Q0.31 mantissas and right shifts. Source: GetReciprocal, internal/common.h."""
-    leading_zeros = 32 - _bit_length(np.maximum(x, 1))
-    fraction = ((np.maximum(x, 1) << leading_zeros) - (1 << 31)).astype(np.int32)
-    return gemmlowp.one_over_one_plus_x(fraction).astype(np.int64), 31 - leading_zeros
 
 
 def _leading_sign_bits(x: Integers) -> Integers:
