@@ -1,0 +1,72 @@
+"""IRFFT2D, a custom operator: the inverse of RFFT2D."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import adopt_type, require_counts, require_shape, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import Shape, integers, size_output
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("IRFFT2D")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval of IRFFT2D: images of the size in input 1, from their frequencies.
+
+    Frequencies are cut, or padded with zeros. Those that a real image determines twice are read
+    where the official kernel reads them.
+
+    Source:
+        tflite/kernels/irfft2d.cc.
+    """
+    require_counts(node, 2)
+    x, length = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(x, {TensorType.COMPLEX64})
+    require_type(length, {TensorType.INT32})
+    require_shape(length, (2,))
+    adopt_type(y, TensorType.FLOAT32)
+    if len(x.shape) < 2:
+        raise OperatorError(f"input has shape {list(x.shape)}, expected 2 dimensions or more")
+
+    def plan() -> tuple[Shape, Eval]:
+        height, width = integers(length)
+        if any(n <= 0 or n & (n - 1) for n in (height, width)):
+            raise OperatorError(f"fft_length is {[height, width]}, expected powers of two")
+
+        def run() -> None:
+            columns = width // 2 + 1
+            frequencies = np.zeros((*x.shape[:-2], height, columns), np.complex128)
+            given = x.data[..., :height, :columns]
+            frequencies[..., : given.shape[-2], : given.shape[-1]] = given
+            _make_hermitian(frequencies)
+            y.data[...] = np.fft.irfft2(frequencies, (height, width))
+
+        return (*x.shape[:-2], height, width), run
+
+    return size_output(context, y, plan, shape_inputs=(length,))
+
+
+def _make_hermitian(frequencies: NDArray[Any]) -> None:
+    """Complete the first and last column as those of a real image, in place.
+
+    Row i and row -i are conjugate there. The first column is read from its upper half, the last
+    one from its lower half.
+
+    Source:
+        rdft2dsort of Ooura's fft2d, which irfft2d.cc calls.
+    """
+    rows = frequencies.shape[-2]
+    upper = slice(1, (rows + 1) // 2)
+    lower = slice(rows - 1, rows // 2, -1)
+    for column, source, target in ((0, upper, lower), (-1, lower, upper)):
+        values = frequencies[..., column]
+        values[..., target] = values[..., source].conj()
+        for row in {0, rows // 2}:
+            values[..., row].imag = 0

@@ -1,0 +1,51 @@
+"""Roll, a custom operator: elements moved along axes, those at the end to the front."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_counts, require_same_type, require_type
+from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import check_rank, element_count, integers, normalized_axis
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.BOOL,
+    TensorType.FLOAT32,
+    TensorType.INT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.STRING,
+    TensorType.UINT8,
+}
+
+
+@kernel("Roll")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval of Roll: input 0, moved by the shifts in input 1 along the axes in input 2.
+
+    Shifts along one axis add up.
+
+    Source:
+        tflite/kernels/roll.cc.
+    """
+    require_counts(node, 3)
+    x, shift, axis = (input_tensor(context, node, i) for i in range(3))
+    y = output_tensor(context, node)
+    require_type(x, _TYPES)
+    require_same_type(x, y)
+    for tensor in (shift, axis):
+        require_type(tensor, {TensorType.INT32, TensorType.INT64})
+        check_rank(tensor, (0, 1), tensor.name)
+    if element_count(shift.shape) != element_count(axis.shape):
+        raise OperatorError(f"{list(shift.shape)} shifts along {list(axis.shape)} axes")
+    context.resize_tensor(y, x.shape)
+
+    def run() -> None:
+        axes = [normalized_axis(a, len(x.shape)) for a in integers(axis)]
+        y.data[...] = np.roll(x.data, integers(shift), axes)
+
+    return run
