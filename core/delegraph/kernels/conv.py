@@ -159,13 +159,14 @@ def _float(context: OpContext, conv: _Conv) -> Eval:
 
 
 def _quantized(context: OpContext, conv: _Conv) -> Eval:
-    # Groups take the reference kernel, which rounds differently.
+    # Groups always take the reference kernel.
     scaling = scaling_of(
         conv.x,
         conv.weight,
         conv.bias,
         conv.y,
         conv.outputs,
+        context.numerics,
         halves_away=conv.groups > 1,
         sums_int64=conv.bias.type == TensorType.INT64,
     )

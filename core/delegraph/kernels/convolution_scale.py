@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization
+from delegraph.kernels.registration import Numerics
 from delegraph.kernels.requantize import Scaling, fixed_point_scaling, int64_scaling
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -97,6 +98,7 @@ def scaling_of(
     bias: Tensor | None,
     y: Tensor,
     channels: int,
+    numerics: Numerics,
     halves_away: NDArray[np.bool_] | bool,
     *,
     sums_int64: bool = False,
@@ -109,7 +111,8 @@ def scaling_of(
         bias: None when absent.
         y: output.
         channels: of the output.
-        halves_away: see :func:`fixed_point_scaling`; the official kernels differ here.
+        numerics: the official kernels to follow; all reference ones take halves away from zero.
+        halves_away: where the builtin ones do so too, see :func:`fixed_point_scaling`.
         sums_int64: whether accumulators have 64 bits.
 
     Raises:
@@ -120,11 +123,11 @@ def scaling_of(
         multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
     if sums_int64:
         return int64_scaling(multipliers)
-    return fixed_point_scaling(multipliers, halves_away)
+    return fixed_point_scaling(multipliers, numerics == "reference" or halves_away)
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:
-    """Return which channels official kernels round one at a time: ``[channels], bool``.
+    """Return which channels builtin kernels round one at a time: ``[channels], bool``.
 
     Their vector code takes eight channels at once and rounds halves up; the rest have halves away
     from zero.

@@ -171,6 +171,7 @@ def _quantized(context: OpContext, conv: _Depthwise) -> Eval:
         conv.bias,
         y,
         conv.outputs,
+        context.numerics,
         halves_away=away,
         sums_int64=x.type == TensorType.INT16,
     )

@@ -30,6 +30,7 @@ from delegraph.kernels.quantized_product import QuantizedProduct
 from delegraph.kernels.registration import (
     Eval,
     Node,
+    Numerics,
     OpContext,
     input_tensor,
     optional_input,
@@ -179,7 +180,7 @@ def _quantized(context: OpContext, fc: _FullyConnected) -> Eval:
         fc.weight,
         fc.bias,
         fc.y,
-        _scaling(fc),
+        _scaling(fc, context.numerics),
         fc.options.fused_activation_function,
     )
     step = max(min(_TILE // max(fc.outputs, fc.depth, 1), fc.rows), 1)
@@ -199,14 +200,17 @@ def _quantized(context: OpContext, fc: _FullyConnected) -> Eval:
     return evaluate
 
 
-def _scaling(fc: _FullyConnected) -> Scaling:
+def _scaling(fc: _FullyConnected, numerics: Numerics) -> Scaling:
     """Return the scaling; which arithmetic it takes depends on types and bias."""
     x, weight, bias, y = fc.x, fc.weight, fc.bias, fc.y
     multipliers = per_channel_multipliers(x, weight, y, fc.outputs)
     real = multipliers.copy()
     if len(affine_quantization(weight, "the weights").scales) == 1:
         multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
+    is_reference = numerics == "reference" and weight.sparsity is None
     if x.type != TensorType.INT16:
+        if is_reference:
+            return real_scaling(real)
         return fixed_point_scaling(multipliers, halves_away=weight.sparsity is not None)
     if x.zero_point or y.zero_point:
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
@@ -214,7 +218,7 @@ def _scaling(fc: _FullyConnected) -> Scaling:
         return int64_scaling(multipliers)
     has_wide_bias = bias is not None and bias.type == TensorType.INT64
     is_wide = fc.options.quantized_bias_type == TensorType.INT64
-    if has_wide_bias or is_wide or weight.zero_point:
+    if has_wide_bias or is_wide or weight.zero_point or is_reference:
         return real_scaling(real)
     return fixed_point_scaling(multipliers, halves_away=False)
 

@@ -105,11 +105,12 @@ def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
     """Return the scaling that multiplies in float64 and rounds halves away from zero.
 
     Args:
-        multipliers: real multipliers, ``[O], float64``.
+        multipliers: real multipliers, ``[O], float64``; those that are not finite count as 0.
 
     Source:
         FullyConnected with scales, tflite/kernels/internal/reference/integer_ops.
     """
+    multipliers = np.where(np.isfinite(multipliers), multipliers, 0.0)
 
     def exact(acc: IntArray) -> IntArray:
         real = acc * multipliers

@@ -51,7 +51,7 @@ _BIAS_TYPES = {
 
 
 _VECTOR = 16
-"""Values that the official uint8 kernel requantises at once; the rest rounds differently."""
+"""Values that the builtin uint8 kernel requantises at once; the rest rounds differently."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,15 +188,16 @@ def _quantized(context: OpContext, conv: _TransposeConv) -> Eval:
 
     def product_rounding(halves_away: NDArray[np.bool_] | bool) -> QuantizedProduct:
         scaling = scaling_of(
-            x, weight, bias, y, conv.outputs, halves_away, sums_int64=conv.sums_int64
-        )
+            x, weight, bias, y, conv.outputs, context.numerics, halves_away,
+            sums_int64=conv.sums_int64,
+        )  # fmt: skip
         return QuantizedProduct(
             context, x, weight, bias, y, scaling, conv.activation, is_input_centred=True
         )
 
-    is_uint8 = x.type == TensorType.UINT8
-    product = product_rounding(False if is_uint8 else is_in_scalar_tail(conv.outputs))
-    tail_product = product_rounding(True) if is_uint8 else product
+    has_tail = x.type == TensorType.UINT8 and context.numerics == "builtin"
+    product = product_rounding(False if has_tail else is_in_scalar_tail(conv.outputs))
+    tail_product = product_rounding(True) if has_tail else product
     scatter = _Scatter(context, conv, product.dtype)
     centred = context.scratch(x.shape[1:], product.dtype)
     collect = _sums(context, conv, product.dtype)
@@ -209,7 +210,7 @@ def _quantized(context: OpContext, conv: _TransposeConv) -> Eval:
             np.subtract(centred.data, x.zero_point, out=centred.data)
             scatter(centred.data, matrix, sums)
             requantize(sums, result)
-        tail = y.data.size % _VECTOR if is_uint8 else 0
+        tail = y.data.size % _VECTOR if has_tail else 0
         if tail:
             _, requantize = tail_product.current()
             rows = -(-tail // conv.outputs)
