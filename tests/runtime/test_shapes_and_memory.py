@@ -149,7 +149,7 @@ def test_memory_limit_is_an_error_that_names_node_and_bytes() -> None:
         [("SIN", "x", "y")], inputs="x", outputs="y", tensors={"x": tensor((1000, 1000))}
     )
     interpreter = Interpreter(model_content=model, memory_limit=1_000_000)
-    with pytest.raises(NodeError, match=r"Node number 0 \(SIN\).*1000000"):
+    with pytest.raises(NodeError, match=r"Node number 0 \(SIN\).*1000000.*memory_limit="):
         interpreter.allocate_tensors()
     with pytest.raises(ResizeError, match="limit"):
         interpreter.resize_tensor_input(0, [2**31 - 1, 2**31 - 1])
@@ -295,3 +295,17 @@ def test_view_outlives_its_interpreter() -> None:
     view = interpreter.tensor(1)()
     del interpreter
     np.testing.assert_array_equal(view, np.zeros(4))
+
+
+def test_default_limit_holds_for_the_models_shapes_and_not_for_the_users() -> None:
+    shape = (1, 200 << 20)
+    model = graph_model(
+        [("SIN", "x", "y")], inputs="x", outputs="y", tensors={"x": tensor(shape, "FLOAT32")}
+    )
+    with pytest.raises(NodeError, match="memory_limit="):
+        Interpreter(model_content=model).allocate_tensors()
+    Interpreter(model_content=model, memory_limit=4 << 30).allocate_tensors()
+    small = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(model_content=small)
+    interpreter.resize_tensor_input(0, shape)
+    interpreter.allocate_tensors()

@@ -28,7 +28,6 @@ from delegraph.runtime.placing import placement_of
 from delegraph.runtime.session import Options, Session
 from delegraph.runtime.signature_runner import SignatureRunner
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.runtime.subgraph_memory import physical_memory
 from delegraph.runtime.tensor_access import (
     read_tensor,
     require_resizable,
@@ -71,7 +70,7 @@ class Interpreter:
         custom_ops: custom operators of this interpreter, by name.
         numerics: round like the official ``"builtin"`` kernels or like the ``"reference"`` ones,
             where the two differ; default by ``experimental_op_resolver_type``.
-        memory_limit: bytes that a subgraph's tensors may take; default the machine's memory.
+        memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
@@ -109,7 +108,7 @@ class Interpreter:
             preserve_all_tensors=experimental_preserve_all_tensors,
             disable_delegate_clustering=experimental_disable_delegate_clustering,
             disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
-            memory_limit=physical_memory() if memory_limit is None else memory_limit,
+            memory_limit=memory_limit,
         )
         self._delegates: list[Delegate] = []
         self._views = LiveViews()
@@ -171,6 +170,7 @@ class Interpreter:
             raise ArgumentError(f"Shape should be 1D instead of {shape.ndim}.")
         try:
             tensor = self._tensor(input_index)
+            self.session.memory_limit.trust_shapes()
             if strict:
                 require_resizable(tensor, shape.tolist())
             self._primary.resize_input(tensor.index, shape.tolist())

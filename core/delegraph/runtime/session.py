@@ -11,6 +11,7 @@ from delegraph.delegation.delegate import Delegate
 from delegraph.graph.model import Model
 from delegraph.kernels.registration import Numerics, Registration
 from delegraph.runtime.delegated_plan import Snapshot
+from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.subgraph import Subgraph
 
@@ -27,7 +28,7 @@ class Options:
         preserve_all_tensors: keep every intermediate tensor; delegates then get one node at a time.
         disable_delegate_clustering: partition in plan order instead of pulling nodes together.
         disable_delegate_node_fusion: one node in each partition.
-        memory_limit: bytes that a subgraph's tensors may take.
+        memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
     """
 
     num_threads: int
@@ -35,7 +36,7 @@ class Options:
     preserve_all_tensors: bool
     disable_delegate_clustering: bool
     disable_delegate_node_fusion: bool
-    memory_limit: int
+    memory_limit: int | None
 
 
 class Session:
@@ -47,6 +48,7 @@ class Session:
         self.model = model
         self.options = options
         self.resolver = OpResolver(custom_ops)
+        self.memory_limit = MemoryLimit.of(options.memory_limit, len(model.content))
         self.resources: dict[Any, Any] = {}
         self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
         self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]

@@ -60,6 +60,8 @@ class SignatureRunner:
                 raise ArgumentError(f"Invalid Input name ({name}) for SignatureDef; has: {known}")
         values = {signature.inputs[name]: np.asarray(value) for name, value in kwargs.items()}
         for index, value in values.items():
+            if value.shape != subgraph.tensors[index].shape:
+                self._interpreter.session.memory_limit.trust_shapes()
             subgraph.resize_input(index, value.shape)
         subgraph.allocate()
         for index, value in values.items():

@@ -49,7 +49,7 @@ class Subgraph:
         self.variables = tuple(t.index for t in spec.tensors if t.is_variable)
         self.memory = SubgraphMemory(
             preserve_all_tensors=session.options.preserve_all_tensors,
-            limit=session.options.memory_limit,
+            limit=session.memory_limit,
         )
         self.context = SubgraphContext(self)
         self.plan = DelegatedPlan(self)
@@ -176,7 +176,7 @@ class Subgraph:
         self.plan.close()
         self._steps.clear()
         self.tensors.clear()
-        self.memory = SubgraphMemory(preserve_all_tensors=False, limit=0)
+        self.memory = SubgraphMemory(preserve_all_tensors=False, limit=self.session.memory_limit)
 
     def reset_variables(self) -> None:
         """Set every variable tensor to zero, INT8 ones to their zero point.

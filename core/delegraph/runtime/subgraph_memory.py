@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,16 +16,12 @@ from delegraph.kernels.registration import Node, Registration
 from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
 from delegraph.memory.workspace import Workspace
+from delegraph.runtime.memory_limit import MemoryLimit
 
 _KINDS = {
     AllocationType.ARENA_RW: TensorKind.ARENA_RW,
     AllocationType.ARENA_RW_PERSISTENT: TensorKind.ARENA_RW_PERSISTENT,
 }
-
-
-def physical_memory() -> int:
-    """Return the bytes of memory of this machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(slots=True)
@@ -58,7 +53,7 @@ class SubgraphMemory:
         limit: bytes that arenas and workspace may take together.
     """
 
-    def __init__(self, *, preserve_all_tensors: bool, limit: int) -> None:
+    def __init__(self, *, preserve_all_tensors: bool, limit: MemoryLimit) -> None:
         self.workspace = Workspace()
         self.limit = limit
         self._preserve_all_tensors = preserve_all_tensors
@@ -99,11 +94,13 @@ class SubgraphMemory:
         """
         assert self._planner is not None, "plan() comes first"
         try:
-            changed = self._planner.execute_allocations(first, last, limit=self.limit)
+            changed = self._planner.execute_allocations(first, last, limit=self.limit.bytes)
             self._check(sum(self._planner.arena_bytes) + self.workspace.needed)
             self.workspace.commit()
         except MemoryError as error:
-            raise OperatorError(f"the model's tensors do not fit in memory: {error}") from error
+            raise OperatorError(
+                f"the model's tensors do not fit: {error}; this is {self.limit.advice()}"
+            ) from error
         # A tensor may keep its place for another shape, and one of no bytes never has a place.
         indices = {*changed, *(self._inputs if first == 0 else ())}
         for node in self._plan[first : last + 1]:
@@ -126,8 +123,8 @@ class SubgraphMemory:
             tensor.data = np.empty(tensor.shape, tensor.dtype)
 
     def _check(self, wanted: int) -> None:
-        if wanted > self.limit:
-            raise OperatorError(f"{wanted} bytes of tensors exceed the limit of {self.limit}")
+        if wanted > self.limit.bytes:
+            raise OperatorError(f"{wanted} bytes of tensors exceed {self.limit.advice()}")
 
     def _bind(self, tensor: Tensor) -> None:
         assert self._planner is not None, "plan() comes first"
@@ -146,7 +143,7 @@ def view(raw: NDArray[np.uint8], tensor: Tensor) -> NDArray[Any]:
     return raw.view(tensor.dtype).reshape(tensor.shape)
 
 
-def checked_shape(tensor: Tensor, shape: Sequence[int], limit: int) -> tuple[int, ...]:
+def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> tuple[int, ...]:
     """Return *shape* as a tuple.
 
     Raises:
@@ -157,6 +154,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: int) -> tuple[int
         raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}")
     is_object = tensor.type in OBJECT_TYPES  # arrays of pointers
     size = math.prod(dims) * 8 if is_object else byte_size(tensor.type, dims)
-    if size > limit:
-        raise OperatorError(f"{tensor!r} with shape {list(dims)} needs {size} bytes; limit {limit}")
+    if size > limit.bytes:
+        raise OperatorError(
+            f"{tensor!r} with shape {list(dims)} needs {size} bytes, more than {limit.advice()}"
+        )
     return dims

@@ -1,0 +1,56 @@
+"""How many bytes a model's tensors may take.
+
+A model file is untrusted: a few changed bytes make a shape that wants all of a machine's memory. So
+without other word a model gets memory in proportion to its file. Shapes that a user asks for are
+another matter: from then on only the machine's memory is the limit.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+LEAST = 384 << 20
+"""Bytes that every model may take."""
+
+TIMES_FILE = 16
+"""A larger file may take this many times its size."""
+
+
+def physical_memory() -> int:
+    """Return the bytes of memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(slots=True)
+class MemoryLimit:
+    """The limit of one interpreter.
+
+    Attributes:
+        bytes: what the tensors of a subgraph may take.
+        is_default: whether the user has not chosen it.
+    """
+
+    bytes: int
+    is_default: bool
+
+    @classmethod
+    def of(cls, chosen: int | None, file_bytes: int) -> MemoryLimit:
+        """Return the limit that the user has *chosen*, or else the one for a file of that size.
+
+        >>> MemoryLimit.of(None, 4_000_000).bytes == LEAST
+        True
+        """
+        if chosen is not None:
+            return cls(chosen, is_default=False)
+        fitting = max(LEAST, TIMES_FILE * file_bytes)
+        return cls(min(fitting, physical_memory()), is_default=True)
+
+    def trust_shapes(self) -> None:
+        """Raise a default limit to the machine's memory: the user asks for these shapes."""
+        if self.is_default:
+            self.bytes = physical_memory()
+
+    def advice(self) -> str:
+        """Return the limit and how to change it, for the end of an error's sentence."""
+        return f"the limit of {self.bytes} bytes; Interpreter(memory_limit=...) sets another"
