@@ -39,9 +39,6 @@ import delegraph
 from delegraph.errors import MalformedModelError, ModelError
 from delegraph.graph import parse_model
 
-MEMORY_LIMIT = 256 << 20
-"""Bytes that the tensors of a damaged model may take; more ends in a ModelError."""
-
 SLOW = 0.02
 """Seconds of the official reference kernels; models that take longer are only allocated."""
 
@@ -139,7 +136,7 @@ def run(content: bytes, stage: str, invoke: bool) -> None:
         parse_model(content)
         return
     warnings.simplefilter("ignore")
-    with delegraph.Interpreter(model_content=content, memory_limit=MEMORY_LIMIT) as interpreter:
+    with delegraph.Interpreter(model_content=content) as interpreter:
         interpreter.allocate_tensors()
         if invoke and stage == "invoke":
             interpreter.invoke()
