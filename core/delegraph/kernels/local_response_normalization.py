@@ -17,16 +17,17 @@ def prepare_local_response_normalization(context: OpContext, node: Node) -> Eval
     """Return the eval of LOCAL_RESPONSE_NORMALIZATION on ``[N, H, W, C], float32``.
 
     Every element is divided by (bias + alpha * the sum of squares of the channels up to ``radius``
-    away) ** beta.
+    away) ** beta. The reference kernel leaves out the last of these channels.
 
     Source:
         tflite/kernels/local_response_norm.cc; LocalResponseNormalization,
-        internal/optimized/optimized_ops.h.
+        internal/{optimized/optimized_ops,reference/reference_ops}.h.
     """
     x, y = unary_operands(context, node, {TensorType.FLOAT32})
     if len(x.shape) != 4:
         raise OperatorError(f"input has shape {x.shape}, expected 4 dimensions")
     radius, channels = int(option(node, "radius", 0)), x.shape[3]
+    window = 2 * radius + (1 if context.numerics == "builtin" else 0)
     bias, alpha = np.float32(option(node, "bias", 0)), np.float32(option(node, "alpha", 0))
     exponent = np.float32(-option(node, "beta", 0))
     padded = context.scratch((*x.shape[:3], channels + 2 * radius), np.float32)
@@ -37,7 +38,7 @@ def prepare_local_response_normalization(context: OpContext, node: Node) -> Eval
         squares[..., channels + radius :] = 0
         np.square(x.data, squares[..., radius : channels + radius])
         out[...] = 0
-        for start in range(2 * radius + 1):
+        for start in range(window):
             np.add(out, squares[..., start : start + channels], out)
         np.multiply(out, alpha, out)
         np.add(out, bias, out)

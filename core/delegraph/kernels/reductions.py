@@ -82,16 +82,20 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
 def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
     """Return the eval of REDUCE_MAX over axes, on float32, int32, int64, uint8, int8 and int16.
 
+    The reference kernel skips NaN, for no number is larger.
+
     Source:
         EvalGeneric, tflite/kernels/reduce.cc.
     """
-    return _prepare(context, node, _PLAIN | _QUANTIZED, lambda r: _extreme(np.maximum, r))
+    operation = np.maximum if context.numerics == "builtin" else np.fmax
+    return _prepare(context, node, _PLAIN | _QUANTIZED, lambda r: _extreme(operation, r, "min"))
 
 
 @kernel("REDUCE_MIN", versions=(1, 3))
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
     """Return the eval of REDUCE_MIN over axes; types as REDUCE_MAX."""
-    return _prepare(context, node, _PLAIN | _QUANTIZED, lambda r: _extreme(np.minimum, r))
+    operation = np.minimum if context.numerics == "builtin" else np.fmin
+    return _prepare(context, node, _PLAIN | _QUANTIZED, lambda r: _extreme(operation, r, "max"))
 
 
 @kernel("REDUCE_ANY")
@@ -142,8 +146,8 @@ def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
     return run
 
 
-def _extreme(operation: Any, r: Reduction) -> Eval:
-    """Return the eval of a maximum or minimum; of nothing it is the type's worst value."""
+def _extreme(operation: Any, r: Reduction, worst: str) -> Eval:
+    """Return the eval of a maximum or minimum; of nothing it is the type's *worst* value."""
     quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
     if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
         raise OperatorError(
@@ -153,7 +157,7 @@ def _extreme(operation: Any, r: Reduction) -> Eval:
     if r.count:
         return _run(operation, r)
     limits = np.finfo(r.x.dtype) if r.x.dtype.kind == "f" else np.iinfo(r.x.dtype)
-    return _run(operation, r, initial=limits.min if operation is np.maximum else limits.max)
+    return _run(operation, r, initial=getattr(limits, worst))
 
 
 def _float_mean(r: Reduction) -> Eval:
