@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, fed, model_and_arrays
+from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays, texts
 from one_op import constant, delegraph_outputs
 
 from delegraph.schema.options import DilateOptions
@@ -28,3 +28,13 @@ def test_dilate_refuses_steps_below_one(given):
     model, arrays = model_and_arrays("DILATE", inputs, ["FLOAT32"], DilateOptions())
     with pytest.raises(RuntimeError, match="at least 1"):
         delegraph_outputs(model, arrays)
+
+
+def test_strings_are_refused():
+    inputs = [fed(texts(b"a")), constant(np.int32([2])), fed(texts(b"b"))]
+    assert_both_refuse("DILATE", inputs, ["STRING"], DilateOptions(), match="input is STRING")
+
+
+def test_nothing_cannot_be_moved_apart():
+    inputs = [fed(X[:0]), constant(np.int32([2, 1])), constant(np.float32(0))]
+    assert_both_refuse("DILATE", inputs, ["FLOAT32"], DilateOptions(), match="move apart")

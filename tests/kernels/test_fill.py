@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
+from one_op import constant, tensor
 
 DIMS = [fed(np.int32([2, 3])), constant(np.int32([2, 3])), fed(np.int64([2, 3]))]
 
 
 @pytest.mark.parametrize("dims", DIMS, ids=["fed", "constant", "int64"])
-@pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "int16", "int8", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "int64", "int32", "int16", "int8", "bool", "uint16", "uint64", "complex64"]
+)
 def test_fill_repeats_the_value(dtype, dims):
     value = np.array(3).astype(dtype)
     (y,) = assert_agrees("FILL", [dims, fed(value)], [dtype.upper()])
@@ -48,3 +50,9 @@ def test_broadcast_to_refuses_another_length():
     inputs = [fed(np.ones((3, 2), np.float32)), fed(np.int32([2, 3, 4]))]
     match = "does not broadcast|do not broadcast"
     assert_both_refuse("BROADCAST_TO", inputs, ["FLOAT32"], match=match, version=2)
+
+
+def test_fill_refuses_other_scales():
+    inputs = [constant(np.int32([2])), fed(np.int8(1), scale=0.5)]
+    output = [tensor((), "INT8", scale=0.25)]
+    assert_both_refuse("FILL", inputs, output, match="expected the same", version=4)

@@ -26,3 +26,15 @@ def test_fractions_of_one():
 def test_what_never_ends_is_refused(case):
     inputs = [fed(np.int32(value)) for value in case]
     assert_both_refuse("RANGE", inputs, ["INT32"], match="never ends")
+
+
+def test_float_steps_are_counted_in_float32():
+    inputs = [constant(np.float32(x)) for x in (0, 1, 0.1)]
+    (y,) = assert_agrees("RANGE", inputs, ["FLOAT32"])
+    assert y.shape == (10,)
+
+
+@pytest.mark.parametrize("case", [(np.nan, 1, 1), (0, np.nan, -1), (0, 1, np.nan)], ids=str)
+def test_nan_is_refused(case):
+    inputs = [constant(np.float32(x)) for x in case]
+    assert_both_refuse("RANGE", inputs, ["FLOAT32"], match="never ends")

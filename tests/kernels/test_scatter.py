@@ -40,3 +40,9 @@ def test_what_does_not_fit_is_refused(place, shape, updates, match, given):
         given(np.array(shape, np.int32)),
     ]
     assert_both_refuse("SCATTER_ND", inputs, ["FLOAT32"], ScatterNdOptions(), match=match)
+
+
+def test_other_types_are_refused():
+    inputs = [fed(np.int32([[1]])), fed(np.int16([5])), fed(np.int32([3]))]
+    options = ScatterNdOptions()
+    assert_both_refuse("SCATTER_ND", inputs, ["INT16"], options, match="has type INT16")

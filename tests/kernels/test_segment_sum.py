@@ -26,3 +26,9 @@ def test_ids_with_gaps_are_refused(ids, given):
     inputs = [fed(X), given(np.array(ids, np.int32))]
     options = SegmentSumOptions()
     assert_both_refuse("SEGMENT_SUM", inputs, ["FLOAT32"], options, match="without gaps")
+
+
+def test_other_types_are_refused():
+    inputs = [fed(X.astype(np.int64)), fed(np.int32([0, 0, 1]))]
+    options = SegmentSumOptions()
+    assert_both_refuse("SEGMENT_SUM", inputs, ["INT64"], options, match="has type INT64")

@@ -40,3 +40,14 @@ def test_indices_of_another_rank_are_refused():
     inputs += [fed(np.array([5], np.float32)), constant(np.float32(0))]
     options = SparseToDenseOptions()
     assert_both_refuse("SPARSE_TO_DENSE", inputs, ["FLOAT32"], options, match="do not fit rank 1")
+
+
+def test_other_types_are_refused():
+    inputs = [
+        constant(np.int32([[1]])),
+        constant(np.int32([3])),
+        fed(np.int16([5])),
+        fed(np.int16([0])),
+    ]
+    options = SparseToDenseOptions()
+    assert_both_refuse("SPARSE_TO_DENSE", inputs, ["INT16"], options, match="has type INT16")

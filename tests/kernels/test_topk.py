@@ -35,4 +35,21 @@ def test_long_rows_agree(k):
 def test_more_than_there_are_is_refused(given):
     inputs = [fed(np.ones((2, 3), np.float32)), given(np.array(4, np.int32))]
     outputs = ["FLOAT32", "INT32"]
-    assert_both_refuse("TOPK_V2", inputs, outputs, TopKV2Options(), match="k is 4, expected 0 to 3")
+    assert_both_refuse("TOPK_V2", inputs, outputs, TopKV2Options(), match="k is 4, expected at most 3")
+
+
+def test_a_negative_k_selects_nothing():
+    inputs = [fed(np.float32([1, 2])), constant(np.int32(-1))]
+    (values, _) = assert_agrees("TOPK_V2", inputs, ["FLOAT32", "INT32"], TopKV2Options())
+    assert values.shape == (0,)
+
+
+def test_positions_may_be_int16():
+    inputs = [fed(np.float32([1, 3, 2])), constant(np.int16(2))]
+    assert_agrees("TOPK_V2", inputs, ["FLOAT32", "INT16"], TopKV2Options(), version=3)
+
+
+def test_other_types_are_refused():
+    inputs = [fed(np.array([True])), constant(np.int32(1))]
+    outputs = ["BOOL", "INT32"]
+    assert_both_refuse("TOPK_V2", inputs, outputs, TopKV2Options(), match="has type BOOL")

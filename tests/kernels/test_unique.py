@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, fed
+from agreement import assert_agrees, assert_both_refuse, fed
 
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import UniqueOptions
@@ -17,3 +17,8 @@ def test_values_come_in_the_order_of_their_first_appearance(dtype, places):
     values, found = assert_agrees("UNIQUE", [x], outputs, options)
     assert values.tolist() == [3, 1, 0, 2]
     assert found.tolist() == [0, 1, 0, 2, 1, 3]
+
+
+def test_other_types_are_refused():
+    inputs, outputs = [fed(np.float16([1]))], ["FLOAT16", "INT32"]
+    assert_both_refuse("UNIQUE", inputs, outputs, UniqueOptions(), match="has type FLOAT16")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.kernels.interior_pad import check_filler, placed
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, integers, size_output
@@ -13,11 +14,15 @@ from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, 
 def prepare_dilate(context: OpContext, node: Node) -> Eval:
     """Return the eval of DILATE: the input's elements, input 1 apart, filled up with input 2.
 
+    Any type of whole bytes.
+
     Source:
         tflite/kernels/dilate.cc.
     """
     x, steps_input, filler = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
+    if x.type in OBJECT_TYPES:
+        raise OperatorError(f"input is {x.type.name}, expected numbers")
     check_filler(x, filler, y)
     if steps_input.shape != (len(x.shape),):
         raise OperatorError(f"{list(steps_input.shape)} dilations for an input {list(x.shape)}")
@@ -26,6 +31,8 @@ def prepare_dilate(context: OpContext, node: Node) -> Eval:
         steps = integers(steps_input)
         if min(steps, default=1) < 1:
             raise OperatorError(f"dilations are {steps}, expected at least 1")
+        if any(size == 0 and step > 1 for size, step in zip(x.shape, steps, strict=True)):
+            raise OperatorError(f"cannot dilate {list(x.shape)} by {steps}: nothing to move apart")
         edges = [0] * len(steps)
         return placed(x, filler, y, edges, edges, [step - 1 for step in steps])
 

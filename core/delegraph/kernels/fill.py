@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import BITS
 from delegraph.kernels.broadcast import broadcast_shape
-from delegraph.kernels.checks import require_counts, require_same_type, require_type
+from delegraph.kernels.checks import (
+    require_counts,
+    require_same_type,
+    require_type,
+    require_zero_points,
+)
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import integers, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -14,21 +20,14 @@ from delegraph.kernels.unary import unary_operands
 from delegraph.schema.enums import TensorType
 
 _DIMENSIONS = {TensorType.INT32, TensorType.INT64}
-_FILL_TYPES = {
-    TensorType.BOOL,
-    TensorType.FLOAT16,
-    TensorType.FLOAT32,
-    TensorType.INT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.STRING,
-}
+_NOT_FILLED = {TensorType.COMPLEX128, TensorType.RESOURCE, TensorType.VARIANT, *BITS}
 
 
 @kernel("FILL", versions=(1, 5))
 def prepare_fill(context: OpContext, node: Node) -> Eval:
     """Return the eval of FILL: a tensor of the given dimensions, all elements the given value.
+
+    Strings, and numbers of 1, 2, 4 or 8 bytes.
 
     Raises:
         OperatorError: the value is no scalar, the dimensions no vector, or scales differ.
@@ -40,8 +39,15 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
     dims, value = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_type(dims, _DIMENSIONS)
-    require_type(value, _FILL_TYPES)
+    require_type(value, set(TensorType) - _NOT_FILLED)
     require_same_type(value, y)
+    if (value.scale, value.zero_point) != (y.scale, y.zero_point):
+        raise OperatorError(
+            f"value and output have scales {value.scale} and {y.scale} and zero points "
+            f"{value.zero_point} and {y.zero_point}, expected the same"
+        )
+    if value.type is TensorType.INT16:
+        require_zero_points(0, value)
     if len(dims.shape) != 1 or value.shape:
         raise OperatorError(
             f"dimensions and value have shapes {dims.shape} and {value.shape}, expected a vector "

@@ -37,16 +37,18 @@ def prepare_range(context: OpContext, node: Node) -> Eval:
     require_same_type(inputs[0], y)
 
     def plan() -> tuple[tuple[int, ...], Eval]:
-        start, limit, delta = (tensor.data.item() for tensor in inputs)
-        if delta == 0 or ((start < limit) == (delta < 0) and start != limit):
+        start, limit, delta = (tensor.data[()] for tensor in inputs)
+        if not ((delta > 0 and start <= limit) or (delta < 0 and start >= limit)):
             raise OperatorError(f"range({start}, {limit}, {delta}) never ends, expected it to")
-        span = abs(limit - start)
-        is_float = y.type is TensorType.FLOAT32
-        count = math.ceil(abs(span / delta)) if is_float else -(-span // abs(delta))
+        if y.type is TensorType.FLOAT32:
+            count = math.ceil(abs((limit - start) / delta))
+        else:
+            count = -(-abs(int(limit) - int(start)) // abs(int(delta)))
 
         def run() -> None:
-            steps = np.arange(count, dtype=y.dtype)
-            y.data[...] = y.dtype.type(start) + steps * y.dtype.type(delta)
+            y.data.fill(delta)
+            y.data[:1] = start
+            np.add.accumulate(y.data, out=y.data)
 
         return (count,), run
 

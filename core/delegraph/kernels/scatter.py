@@ -5,22 +5,38 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.gather import row_numbers
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.BOOL,
+    TensorType.UINT8,
+    TensorType.INT8,
+    TensorType.INT32,
+    TensorType.INT64,
+}
 
 
 @kernel("SCATTER_ND")
 def prepare_scatter_nd(context: OpContext, node: Node) -> Eval:
     """Return the eval of SCATTER_ND: updates added at index tuples into zeros of a given shape.
 
+    float32, bool, uint8, int8, int32 and int64 at int32 indices.
+
     Source:
         tflite/kernels/scatter_nd.cc.
     """
     indices, updates = input_tensor(context, node, 0), input_tensor(context, node, 1)
     shape_input, y = input_tensor(context, node, 2), output_tensor(context, node)
+    require_type(updates, _TYPES)
+    require_type(indices, {TensorType.INT32})
+    check_type(shape_input, indices, "shape")
     check_type(y, updates)
 
     def plan() -> tuple[Shape, Eval]:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_type, integers, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
 
 
 @kernel("SEGMENT_SUM")
 def prepare_segment_sum(context: OpContext, node: Node) -> Eval:
     """Return the eval of SEGMENT_SUM: rows of input 0 with one segment id added up.
 
-    The ids, input 1, start at 0 or above, never fall and never rise by more than one.
+    float32 and int32. The ids, input 1, int32, start at 0, never fall and never rise by more
+    than one.
 
     Source:
         tflite/kernels/segment_sum.cc.
     """
     x, ids_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
+    require_type(x, {TensorType.FLOAT32, TensorType.INT32})
+    require_type(ids_input, {TensorType.INT32})
     check_type(y, x)
     if len(ids_input.shape) != 1 or not x.shape or ids_input.shape[0] != x.shape[0]:
         raise OperatorError(f"{list(ids_input.shape)} segment ids for rows of {list(x.shape)}")

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.model import DimensionMetadata, Sparsity
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_type, element_count, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
 
 Ints = NDArray[np.int64]
 
@@ -20,10 +22,13 @@ Ints = NDArray[np.int64]
 def prepare_densify(context: OpContext, node: Node) -> Eval:
     """Return the eval of DENSIFY; a constant is expanded while preparing, and known afterwards.
 
+    float32, float16 and int8.
+
     Source:
         tflite/kernels/densify.cc. There the result is computed at the first invoke.
     """
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    require_type(x, {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8})
     check_type(y, x)
     sparsity = x.sparsity
     if sparsity is None:

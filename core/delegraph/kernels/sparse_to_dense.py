@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.gather import row_numbers
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_INDICES = {TensorType.INT32, TensorType.INT64}
+_VALUES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
 
 
 @kernel("SPARSE_TO_DENSE", versions=(1, 3))
@@ -14,13 +19,17 @@ def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
     """Return the eval of SPARSE_TO_DENSE: values at index tuples, a default elsewhere.
 
     Inputs: indices ``[]``, ``[N]`` or ``[N, rank]``; the output's shape; values ``[]`` or ``[N]``;
-    the default. A later value replaces an earlier one at the same place.
+    the default. A later value replaces an earlier one at the same place. Values are float32,
+    uint8, int8, int32 or int64.
 
     Source:
         tflite/kernels/sparse_to_dense.cc. An index outside is an error here.
     """
     indices, shape_input, values, default = (input_tensor(context, node, i) for i in range(4))
     y = output_tensor(context, node)
+    require_type(indices, _INDICES)
+    require_type(shape_input, _INDICES)
+    require_type(values, _VALUES)
     check_type(y, values)
     check_type(default, values, "default value")
     rank = element_count(shape_input.shape)

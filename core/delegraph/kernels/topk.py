@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
     Shape,
@@ -16,19 +17,27 @@ from delegraph.kernels.output_shape import (
     size_outputs,
 )
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_INDICES = {TensorType.INT16, TensorType.INT32}
+_TYPES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT64}
 
 
 @kernel("TOPK_V2", versions=(1, 3))
 def prepare_topk(context: OpContext, node: Node) -> Eval:
     """Return the eval of TOPK_V2: the k largest of the last dimension, and their positions.
 
-    Equal values come in the order of their positions.
+    Equal values come in the order of their positions. float32, uint8, int8, int16, int32, int64;
+    k and positions are int16 or int32, and a negative k counts as 0.
 
     Source:
         tflite/kernels/topk_v2.cc.
     """
     x, k_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     values, positions = output_tensor(context, node, 0), output_tensor(context, node, 1)
+    require_type(x, _TYPES)
+    require_type(k_input, _INDICES)
+    require_type(positions, _INDICES)
     check_type(values, x)
     if element_count(k_input.shape) != 1 or not x.shape:
         raise OperatorError(
@@ -36,9 +45,9 @@ def prepare_topk(context: OpContext, node: Node) -> Eval:
         )
 
     def plans() -> tuple[Sequence[Shape], Eval]:
-        k, size = integers(k_input)[0], x.shape[-1]
-        if not 0 <= k <= size:
-            raise OperatorError(f"k is {k}, expected 0 to {size}, the last dimension")
+        k, size = max(integers(k_input)[0], 0), x.shape[-1]
+        if k > size:
+            raise OperatorError(f"k is {k}, expected at most {size}, the last dimension")
 
         def select() -> None:
             # Ascending and stable over the mirrored row, read backwards: descending and stable.

@@ -5,20 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import check_type
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.UINT8,
+    TensorType.INT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+}
 
 
 @kernel("UNIQUE")
 def prepare_unique(context: OpContext, node: Node) -> Eval:
     """Return the eval of UNIQUE: distinct values in order of appearance, and each one's place.
 
+    float32, uint8, int8, int16, int32 and int64.
+
     Source:
         tflite/kernels/unique.cc.
     """
     x = input_tensor(context, node, 0)
     values, places = output_tensor(context, node, 0), output_tensor(context, node, 1)
+    require_type(x, _TYPES)
     check_type(values, x)
     if len(x.shape) != 1:
         raise OperatorError(f"input has shape {list(x.shape)}, expected rank 1")
