@@ -9,7 +9,6 @@ from stablehlo import tensor_like
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
 from delegraph.schema.options import (
     AddOptions,
-    MulOptions,
     StablehloCompareOptions,
     StablehloReduceOptions,
 )
@@ -74,7 +73,7 @@ def test_nothing_reduces_to_the_initial_value(op):
 def first_of_two(kind):
     """Return a body that is not commutative: a + 0 * b."""
     a, b, zero, c, d = (*scalars(kind, 2), constant(np.int32(0)), *scalars(kind, 2))
-    ops = [Op("MUL", [b, zero], [c], MulOptions()), Op("ADD", [a, c], [d], AddOptions())]
+    ops = [Op("STABLEHLO_MULTIPLY", [b, zero], [c]), Op("STABLEHLO_ADD", [a, c], [d])]
     return Graph([a, b], [d], ops)
 
 

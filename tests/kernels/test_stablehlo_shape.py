@@ -44,6 +44,12 @@ def test_broadcast_puts_axes_where_they_are_told():
     assert_result("BROADCAST_IN_DIM", [x], expected, options)
 
 
+def test_broadcast_transposes_axes_that_descend():
+    x, options = CUBE[:, :, 0], StablehloBroadcastInDimOptions(broadcast_dimensions=(2, 0))
+    expected = np.repeat(x.T[:, np.newaxis], 4, 1)
+    assert_result("BROADCAST_IN_DIM", [x], expected, options)
+
+
 def test_broadcast_of_a_scalar_fills():
     options = StablehloBroadcastInDimOptions(broadcast_dimensions=())
     assert_result("BROADCAST_IN_DIM", [np.float32(3)], np.full((2, 3), 3, np.float32), options)
