@@ -32,6 +32,7 @@ def test_refused_nodes_come_with_reason_and_where_they_run(delegraph: Command, s
 def test_json_holds_partitions_nodes_and_stages(delegraph: Command, sines: Path) -> None:
     shown = delegraph("explain", sines, "-d", "sin", "--json").json
     assert shown["delegates"] == ["sin"]
+    assert shown["numerics"] == "builtin"
     assert [p["nodes"] for p in shown["partitions"]] == [[0], [3]]
     assert shown["nodes"][1]["rejections"]["sin"]["constraint"] == "op"
     assert [stage["ops"] for stage in shown["stages"]] == [

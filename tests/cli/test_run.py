@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 from command import Command
-from one_op import one_op_model, tensor
+from one_op import constant, one_op_model, tensor
 
-from delegraph.schema.options import AddOptions
+from delegraph.kernels.registration import Numerics
+from delegraph.schema.options import AddOptions, ReducerOptions
 
 
 @pytest.fixture
@@ -52,6 +54,25 @@ def test_inputs_that_are_not_given_are_random_and_follow_the_seed(
         for seed in (1, 1, 2)
     )
     assert first == again != other
+
+
+def test_numerics_are_chosen_and_recorded(delegraph: Command, tmp_path: Path) -> None:
+    model = tmp_path / "product.tflite"  # over no axis: only the reference kernel rescales
+    no_axis = constant(np.zeros(0, np.int32))
+    x, y = tensor((2,), "INT8", scale=1.0), tensor((2,), "INT8", scale=0.5)
+    model.write_bytes(one_op_model("REDUCE_PROD", [x, no_axis], [y], ReducerOptions()))
+    for numerics, expected in {"builtin": [3, 4], "reference": [6, 8]}.items():
+        ran = delegraph("run", model, "-i", "3,4", "--numerics", numerics)
+        assert (f"numerics: {numerics}" in ran.lines) == (numerics != "builtin")
+        shown = delegraph("run", model, "-i", "3,4", "--numerics", numerics, "--json").json
+        assert (shown["numerics"], shown["outputs"][0]["first"]) == (numerics, expected)
+    assert delegraph("run", model, "--json").json["numerics"] == "builtin"
+
+
+def test_other_numerics_are_a_usage_error(delegraph: Command, add: Path) -> None:
+    ran = delegraph("run", add, "--numerics", "exact")
+    assert ran.code == 2
+    assert f"'exact' is not one of {', '.join(map(repr, get_args(Numerics)))}" in ran.err
 
 
 def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> None:

@@ -37,9 +37,9 @@ def command(model: str, delegates: Sequence[str], as_json: bool) -> None:
         progress(f"applying {', '.join(delegates)}"),
         Interpreter(model_path=model, delegates=delegates) as interpreter,
     ):
-        explanation = explain(interpreter)
+        explanation, numerics = explain(interpreter), interpreter.numerics
     if as_json:
-        print_json({"model": model, **explanation.to_json()})
+        print_json({"model": model, "numerics": numerics, **explanation.to_json()})
     else:
         _print(console(), model, explanation)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph import Interpreter, Placement
+    from delegraph.kernels.registration import Numerics
     from delegraph.tools.model_outputs import OutputSummary
 
 
@@ -31,6 +32,7 @@ class Request:
     top: int
     seed: int
     threads: int
+    numerics: Numerics
     save: str | None
 
 
@@ -68,6 +70,13 @@ class Answer:
     "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of kernels."
 )
 @click.option(
+    "--numerics",
+    type=click.Choice(["builtin", "reference"]),
+    default="builtin",
+    show_default=True,
+    help="Round like the official builtin kernels, or like the reference ones.",
+)
+@click.option(
     "--save",
     metavar="FILE.npz",
     help="Save all outputs, by tensor name (output_0, output_1, ... where names are not unique).",
@@ -90,6 +99,7 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
         print_json(
             {
                 "model": request.model,
+                "numerics": request.numerics,
                 "inputs": answer.inputs,
                 "outputs": [asdict(output) for output in answer.outputs],
                 "placement": answer.placement.to_json(),
@@ -105,7 +115,10 @@ def _run(request: Request) -> Answer:
     from delegraph.tools.model_outputs import summarize
 
     with Interpreter(
-        model_path=request.model, delegates=request.delegates, num_threads=request.threads
+        model_path=request.model,
+        delegates=request.delegates,
+        num_threads=request.threads,
+        numerics=request.numerics,
     ) as interpreter:
         values = _inputs(request, interpreter)
         times = {}
@@ -222,6 +235,8 @@ def _print(out: Console, request: Request, answer: Answer) -> None:
     out.print(request.model, style="bold")
     if request.delegates:
         out.print(f"  {answer.placement}")
+    if request.numerics != "builtin":
+        out.print(f"  numerics: {request.numerics}")
     heading(out, "Inputs")
     print_table(
         out,
