@@ -90,6 +90,7 @@ from delegraph.kernels import (  # noqa: F401 - registers kernels
     stablehlo_rng_bit_generator,
     stablehlo_scatter,
     stablehlo_shape,
+    stablehlo_shift_left,
     stablehlo_sort,
     strided_slice,
     svdf,

@@ -1,10 +1,10 @@
 """StableHLO operators of one or two operands that work on each element alone.
 
-The official interpreter runs STABLEHLO_ADD, AND, MAXIMUM, MINIMUM, MULTIPLY and SHIFT_LEFT; these
-follow it. The others, which it only parses, follow the StableHLO specification.
+The official interpreter runs STABLEHLO_ADD, AND, MAXIMUM, MINIMUM and MULTIPLY; these follow it.
+The others, which it only parses, follow the StableHLO specification.
 
 Source:
-    tflite/kernels/stablehlo_elementwise.{h,cc}, stablehlo_shift_left.cc;
+    tflite/kernels/stablehlo_elementwise.{h,cc};
     https://openxla.org/stablehlo/spec
 """
 
@@ -78,12 +78,6 @@ def _power(a: Array, b: Array, y: Array) -> None:
     np.copyto(y, 0, where=is_inverse & (a != 1) & (a != -1 if a.dtype.kind == "i" else True))
 
 
-def _shift_left(a: Array, b: Array, y: Array) -> None:
-    """Shift 32-bit registers, whose amounts count modulo 32."""
-    bits = 8 * y.dtype.itemsize
-    np.copyto(y, np.where((b < 0) | (b >= bits), 0, np.left_shift(a, b & (bits - 1))))
-
-
 def _logistic(x: Array, y: Array) -> None:
     one = np.ones((), x.dtype)
     np.divide(one, one + np.exp(-x), y)
@@ -103,10 +97,6 @@ _BINARY: dict[str, tuple[Binary, frozenset[TensorType]]] = {
     "STABLEHLO_OR": (np.bitwise_or, INTEGER | BOOLEAN),
     "STABLEHLO_POWER": (_power, NUMBER),
     "STABLEHLO_REMAINDER": (np.fmod, INTEGER | FLOAT),
-    "STABLEHLO_SHIFT_LEFT": (
-        _shift_left,
-        frozenset({TensorType.INT8, TensorType.INT16, TensorType.INT32}),
-    ),
     "STABLEHLO_SUBTRACT": (np.subtract, NUMBER),
 }
 
@@ -122,7 +112,7 @@ _UNARY: dict[str, tuple[Unary, frozenset[TensorType]]] = {
     "STABLEHLO_TANH": (np.tanh, FLOAT | COMPLEX),
 }
 
-ELEMENTWISE = frozenset({*_BINARY, *_UNARY, "STABLEHLO_ABS"})
+ELEMENTWISE = frozenset({*_BINARY, *_UNARY, "STABLEHLO_ABS", "STABLEHLO_SHIFT_LEFT"})
 """Operators that give the same element wherever it stands, in arrays of any shape."""
 
 
