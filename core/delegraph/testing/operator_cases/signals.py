@@ -105,8 +105,8 @@ def rotations(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         size = random.pick([1, 2, 4, 8, 16])
         shape = (*random.shape(1, 3, empty=0), size * random.pick([1, 1, 2, 3]))
         options = {"hadamard_size": size, "random_binary_vector": [1, 2]}
-        x = random.fed("FLOAT32", shape)
-        yield operator_case(op, [x], ["FLOAT32"], custom_options=bytes(flexbuffers.Dumps(options)))
+        x, y = random.fed("FLOAT32", shape), tensor(shape)  # the kernel does not size its output
+        yield operator_case(op, [x], [y], custom_options=bytes(flexbuffers.Dumps(options)))
 
 
 @cases_of("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL")
