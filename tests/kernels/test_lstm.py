@@ -53,6 +53,21 @@ def test_integer_steps_are_bit_exact(seed):
     assert_steps_agree(model, lstm.steps(shape, 5))
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_output", [1, 4, 8])
+def test_integer_peepholes_of_a_batch_are_bit_exact(n_output, seed):
+    lstm = IntegerLstm(seed, n_cell=9, n_output=n_output)
+    shape = (BATCH, lstm.sizes[1])
+    model = one_op_model(
+        "LSTM",
+        [lstm.input(shape), *lstm.inputs(projection=True, peephole=True)],
+        [lstm.output((BATCH, n_output))],
+        LSTMOptions(fused_activation_function=Act.TANH),
+        intermediates=lstm.intermediates(),
+    )
+    assert_steps_agree(model, lstm.steps(shape, 5))
+
+
 def test_the_full_kernel_takes_single_steps_only():
     weights = Weights()
     inputs = [tensor((BATCH, 5, INPUT)), *lstm_weights(weights, INPUT, CELL, CELL)]

@@ -181,6 +181,14 @@ def test_integer_clips_are_bit_exact(seed):
     assert_steps_agree(model, lstm.steps(shape))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_integer_peepholes_of_steps_are_bit_exact(seed):
+    lstm = IntegerLstm(seed, n_output=5)
+    shape = (TIME, BATCH, lstm.sizes[1])
+    model = integer_model(lstm, shape, time_major=True, projection=True, peephole=True)
+    assert_steps_agree(model, lstm.steps(shape))
+
+
 def refused(change):
     weights = Weights()
     inputs = [tensor((BATCH, TIME, INPUT)), *lstm_weights(weights, INPUT, CELL, CELL)]

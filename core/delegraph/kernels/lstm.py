@@ -67,7 +67,7 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
     context.resize_tensor(y, (*x.shape[:-1], tensors.n_output))
 
     if x.type == TensorType.INT8:
-        cell = _integer_cell(context, node, tensors, options)
+        cell = _integer_cell(context, node, tensors, options, whole_batch=time_major)
     else:
         cell = once_if_constant(lambda: FloatLstmCell(tensors, options), *tensors.weights())
     return sequence_eval([Direction(cell, x, None, tensors.states, y)], time_major)
@@ -80,7 +80,12 @@ def _layer_norm_inputs(context: OpContext, node: Node) -> int | None:
 
 
 def _integer_cell(
-    context: OpContext, node: Node, tensors: LstmTensors, options: LstmOptions
+    context: OpContext,
+    node: Node,
+    tensors: LstmTensors,
+    options: LstmOptions,
+    *,
+    whole_batch: bool,
 ) -> Callable[[], Cell]:
     """Return a function that returns the cell of an integer layer.
 
@@ -97,5 +102,5 @@ def _integer_cell(
     hidden = intermediates[4 - len(tensors.layer_norm) :]  # the others have none without norm
     weights = tensors.input_weights + tensors.recurrent_weights + tensors.layer_norm
     require_scales(x, y, *tensors.states, *weights, *tensors.peephole, *hidden)
-    cell = IntegerLstmCell(context, tensors, options, x, y, intermediates)
+    cell = IntegerLstmCell(context, tensors, options, x, y, intermediates, whole_batch)
     return lambda: cell

@@ -44,6 +44,8 @@ class IntegerLstmCell:
         layer_output: int8; its scale is that of the projection's clip.
         intermediates: four with the gates' scales before layer normalisation, and one with the
             quantization of the vector that is projected.
+        whole_batch: whether the official kernel computes a step of all rows at once, and not one
+            row after the other.
 
     Raises:
         OperatorError: the cell state's scale is no power of two, or out of range.
@@ -61,6 +63,7 @@ class IntegerLstmCell:
         layer_input: Tensor,
         layer_output: Tensor,
         intermediates: Sequence[Tensor],
+        whole_batch: bool,
     ) -> None:
         self._cifg = tensors.cifg
         self._n_cell = tensors.n_cell
@@ -74,7 +77,7 @@ class IntegerLstmCell:
         state = tensors.output_state
         self._input = _gate_product(context, tensors.input_weights, biases, layer_input, scales)
         self._recurrent = _gate_product(context, tensors.recurrent_weights, (), state, scales)
-        self._gates = _gates(tensors, self._cell_log2, scales)
+        self._gates = _gates(tensors, self._cell_log2, scales, whole_batch)
         self._output = _Output(context, tensors, options, layer_output, intermediates[4])
 
     def project(self, x: NDArray[np.int8], aux: object = None) -> Ints:
@@ -157,23 +160,32 @@ class _Gate:
 class _Peephole:
     """A gate's view of the cell state.
 
-    The official kernel takes the length of the output state for that of the cell state, so a
-    projection to fewer values leaves the last cells without peephole.
+    The official kernel takes the length of the output state for that of the cell state. A
+    projection to fewer values leaves the last cells of a row without peephole; where the whole
+    batch is computed at once, the shorter rows stand close together, and the last cells of the
+    batch have none.
     """
 
-    def __init__(self, weights: Tensor, scale: float, n_output: int) -> None:
+    def __init__(self, weights: Tensor, scale: float, n_output: int, whole_batch: bool) -> None:
         self._weights = weights.data[:n_output].astype(np.int32)
         self._multiplier, self._shift = quantize_multiplier(scale)
+        self._whole_batch = whole_batch
 
     def add(self, gate: Ints, cell_state: Ints) -> Ints:
         """Return the gate plus ``weights * cell_state``, rescaled: ``[B, n_cell], int32``."""
-        seen = len(self._weights)
-        product = multiply_by_quantized_multiplier(
-            self._weights * cell_state[:, :seen], self._multiplier, self._shift
-        )
         result = gate.copy()
-        result[:, :seen] = _saturated(gate[:, :seen] + product)
+        seen = self._rows(result)
+        product = self._weights * self._rows(cell_state)
+        scaled = multiply_by_quantized_multiplier(product, self._multiplier, self._shift)
+        seen[...] = _saturated(seen + scaled)
         return result
+
+    def _rows(self, x: Ints) -> Ints:
+        """Return the part of ``[B, n_cell]`` that counts as ``[B, n_output]``."""
+        shape = len(x), len(self._weights)
+        if self._whole_batch:
+            return x.reshape(-1)[: math.prod(shape)].reshape(shape)
+        return x[:, : shape[1]]
 
 
 class _LayerNorm:
@@ -296,7 +308,9 @@ def _projection(context: OpContext, tensors: LstmTensors, hidden: Tensor) -> _In
     return _IntegerProduct(context, weights.data, sums, multipliers, zero_point, np.int8)
 
 
-def _gates(tensors: LstmTensors, cell_log2: int, scales: Sequence[float]) -> list[_Gate]:
+def _gates(
+    tensors: LstmTensors, cell_log2: int, scales: Sequence[float], whole_batch: bool
+) -> list[_Gate]:
     """Return the gates of a layer: (input,) forget, cell, output."""
     count = len(scales)
     peepholes: list[_Peephole | None] = [None] * count
@@ -304,7 +318,7 @@ def _gates(tensors: LstmTensors, cell_log2: int, scales: Sequence[float]) -> lis
         with_peephole = [k for k in range(count) if k != count - 2]  # not the cell gate
         for k, weights in zip(with_peephole, tensors.peephole, strict=True):
             effective = np.float32(2.0**cell_log2 * weights.scale / scales[k])
-            peepholes[k] = _Peephole(weights, float(effective), tensors.n_output)
+            peepholes[k] = _Peephole(weights, float(effective), tensors.n_output, whole_batch)
     norms: list[_LayerNorm | None] = [None] * count
     if tensors.layer_norm:
         norms = [_LayerNorm(c, b) for c, b in zip(tensors.layer_norm, tensors.biases, strict=True)]
