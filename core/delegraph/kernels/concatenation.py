@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.elements import values_of
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
@@ -23,8 +24,22 @@ from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, 
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.UINT32,
+    TensorType.BOOL,
+    TensorType.INT4,
+}
 
-@kernel("CONCATENATION", versions=(1, 5))
+
+@kernel("CONCATENATION", versions=(1, 7))
 def prepare_concatenation(context: OpContext, node: Node) -> Eval:
     """Return the eval of CONCATENATION.
 
@@ -49,6 +64,7 @@ def prepare_concatenation(context: OpContext, node: Node) -> Eval:
 
 def _check(inputs: Sequence[Tensor], y: Tensor, axis: int) -> int:
     first = inputs[0]
+    require_type(first, _TYPES)
     check_type(y, first)
     for i, x in enumerate(inputs):
         check_type(x, first, f"input {i}")

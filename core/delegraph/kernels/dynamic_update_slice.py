@@ -18,7 +18,7 @@ from delegraph.kernels.registration import (
 from delegraph.schema.enums import TensorType
 
 
-@kernel("DYNAMIC_UPDATE_SLICE", versions=(1, 5), inplace=InPlace.INPUT_0)
+@kernel("DYNAMIC_UPDATE_SLICE", versions=(1, 6), inplace=InPlace.INPUT_0)
 def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
     """Return the eval of DYNAMIC_UPDATE_SLICE: input 0 with a block replaced by input 1.
 
@@ -29,6 +29,8 @@ def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
     """
     x, update = input_tensor(context, node, 0), input_tensor(context, node, 1)
     starts, y = input_tensor(context, node, 2), output_tensor(context, node)
+    if x.type is TensorType.STRING:
+        raise OperatorError("operand is STRING, expected numbers")
     check_type(y, x)
     check_type(update, x, "update")
     if starts.type not in (TensorType.INT32, TensorType.INT64):

@@ -41,7 +41,7 @@ class SparseLookupInput(IntEnum):
     TABLE = 4
 
 
-@kernel("EMBEDDING_LOOKUP", versions=(1, 4))
+@kernel("EMBEDDING_LOOKUP", versions=(1, 5))
 def prepare(context: OpContext, node: Node) -> Eval:
     """Copy rows of a table; rows of integers become floats if the output has floats.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_rank, require_type
 from delegraph.kernels.elements import on_elements
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
@@ -24,8 +25,21 @@ from delegraph.schema.enums import TensorType
 
 INDEX_TYPES = (TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.BOOL,
+    TensorType.STRING,
+}
 
-@kernel("GATHER", versions=(1, 7))
+
+@kernel("GATHER", versions=(1, 8))
 def prepare_gather(context: OpContext, node: Node) -> Eval:
     """Return the eval of GATHER: slices of input 0 along an axis, chosen by input 1.
 
@@ -36,6 +50,9 @@ def prepare_gather(context: OpContext, node: Node) -> Eval:
     """
     x, positions = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
+    require_type(x, _TYPES | {TensorType.INT4})
+    if x.type is TensorType.STRING:
+        require_rank(x, 1)
     check_type(y, x)
     if positions.type not in INDEX_TYPES:
         raise OperatorError(f"positions are {positions.type.name}, expected INT16, INT32 or INT64")
@@ -102,7 +119,7 @@ def _batched(
     return gather
 
 
-@kernel("GATHER_ND", versions=(1, 5))
+@kernel("GATHER_ND", versions=(1, 6))
 def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
     """Return the eval of GATHER_ND: the last dimension of input 1 holds index tuples.
 
@@ -111,6 +128,7 @@ def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
     """
     x, indices = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
+    require_type(x, _TYPES)
     check_type(y, x)
     if indices.type not in INDEX_TYPES:
         raise OperatorError(f"indices are {indices.type.name}, expected INT16, INT32 or INT64")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
     Shape,
@@ -16,9 +17,24 @@ from delegraph.kernels.output_shape import (
     size_outputs,
 )
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_PACKED = {
+    TensorType.FLOAT32,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+}
+_UNPACKED = _PACKED - {TensorType.INT64} | {
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.BOOL,
+}
 
 
-@kernel("PACK", versions=(1, 4))
+@kernel("PACK", versions=(1, 5))
 def prepare_pack(context: OpContext, node: Node) -> Eval:
     """Return the eval of PACK: inputs of one shape, stacked along a new axis.
 
@@ -30,6 +46,7 @@ def prepare_pack(context: OpContext, node: Node) -> Eval:
     if not inputs:
         raise OperatorError("no inputs, expected at least one")
     first = inputs[0]
+    require_type(first, _PACKED | {TensorType.UINT32})
     for i, x in enumerate(inputs):
         check_type(x, y, f"input {i}")
         if x.shape != first.shape:
@@ -56,7 +73,7 @@ def prepare_pack(context: OpContext, node: Node) -> Eval:
     return size_output(context, y, plan)
 
 
-@kernel("UNPACK", versions=(1, 4))
+@kernel("UNPACK", versions=(1, 6))
 def prepare_unpack(context: OpContext, node: Node) -> Eval:
     """Return the eval of UNPACK: the slices of the input along an axis.
 
@@ -65,6 +82,7 @@ def prepare_unpack(context: OpContext, node: Node) -> Eval:
     """
     x = input_tensor(context, node, 0)
     outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
+    require_type(x, _UNPACKED)
     axis = normalized_axis(int(getattr(node.options, "axis", 0)), len(x.shape))
     if x.shape[axis] != len(outputs):
         raise OperatorError(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.elements import on_elements
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
@@ -27,9 +28,21 @@ QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 Pads = list[tuple[int, int]]
 """For each dimension how many elements go before and after."""
 
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.BOOL,
+}
 
-@kernel("PADV2", versions=(1, 5))
-@kernel("PAD", versions=(1, 5))
+
+@kernel("PADV2", versions=(1, 6))
+@kernel("PAD", versions=(1, 6))
 def prepare_pad(context: OpContext, node: Node) -> Eval:
     """Return the eval of PAD and PADV2.
 
@@ -40,6 +53,7 @@ def prepare_pad(context: OpContext, node: Node) -> Eval:
     """
     x, paddings = input_tensor(context, node, 0), input_tensor(context, node, 1)
     value, y = optional_input(context, node, 2), output_tensor(context, node)
+    require_type(x, _TYPES)
     check_type(y, x)
     _check_paddings(x, paddings)
     if value is not None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
     Shape,
@@ -14,9 +17,24 @@ from delegraph.kernels.output_shape import (
     size_output,
 )
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_SEQUENCE_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+}
+_TYPES = _SEQUENCE_TYPES | {
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.INT8,
+    TensorType.BOOL,
+}
 
 
-@kernel("REVERSE_V2", versions=(1, 3))
+@kernel("REVERSE_V2", versions=(1, 4))
 def prepare_reverse(context: OpContext, node: Node) -> Eval:
     """Return the eval of REVERSE_V2: the order along the axes of input 1 turned round.
 
@@ -25,10 +43,13 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
     """
     x, axes_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
+    require_type(x, _TYPES)
     check_type(y, x)
 
     def reverse() -> None:
-        axes = {normalized_axis(axis, len(x.shape)) for axis in integers(axes_input)}
+        axes = sorted(normalized_axis(axis, len(x.shape)) for axis in integers(axes_input))
+        if any(after - before != 1 for before, after in pairwise(axes)):
+            raise OperatorError(f"axes are {axes}, expected neighbours")
         steps = tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
         np.copyto(y.data, x.data[(*steps, ...)])
 
@@ -44,6 +65,7 @@ def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
     """
     x, lengths_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
+    require_type(x, _SEQUENCE_TYPES)
     check_type(y, x)
     rank = len(x.shape)
     sequence = normalized_axis(int(getattr(node.options, "seq_dim", 0)), rank)

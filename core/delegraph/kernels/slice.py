@@ -12,7 +12,7 @@ from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, 
 from delegraph.kernels.tensor import Tensor
 
 
-@kernel("SLICE", versions=(1, 7))
+@kernel("SLICE", versions=(1, 8))
 def prepare_slice(context: OpContext, node: Node) -> Eval:
     """Return the eval of SLICE: a block given by its first element and its size.
 

@@ -5,14 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_rank, check_type, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT32,
+    TensorType.INT64,
+}
 
 
 def _block_size(node: Node, x: Tensor, y: Tensor) -> int:
     check_rank(x, (4,))
+    require_type(x, _TYPES)
     check_type(y, x)
     size = int(getattr(node.options, "block_size", 0))
     if size < 1:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
     Shape,
@@ -18,9 +19,19 @@ from delegraph.kernels.output_shape import (
 )
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+}
 
 
-@kernel("SPLIT", versions=(1, 4))
+@kernel("SPLIT", versions=(1, 5))
 def prepare_split(context: OpContext, node: Node) -> Eval:
     """Return the eval of SPLIT: equal parts along the axis that input 0 gives.
 
@@ -42,7 +53,7 @@ def prepare_split(context: OpContext, node: Node) -> Eval:
     return size_outputs(context, outputs, plans, shape_inputs=(axis_input,))
 
 
-@kernel("SPLIT_V", versions=(1, 2))
+@kernel("SPLIT_V", versions=(1, 3))
 def prepare_split_v(context: OpContext, node: Node) -> Eval:
     """Return the eval of SPLIT_V: parts of the sizes that input 1 gives; one may be -1.
 
@@ -66,6 +77,7 @@ def prepare_split_v(context: OpContext, node: Node) -> Eval:
 def _outputs(context: OpContext, node: Node, x: Tensor, axis_input: Tensor) -> list[Tensor]:
     if element_count(axis_input.shape) != 1:
         raise OperatorError(f"axis has shape {list(axis_input.shape)}, expected one element")
+    require_type(x, _TYPES)
     outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
     for i, y in enumerate(outputs):
         check_type(y, x, f"output {i}")

@@ -9,9 +9,10 @@ from delegraph.kernels.elements import on_elements
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import Shape, check_type, integers, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
 
 
-@kernel("TRANSPOSE", versions=(1, 7))
+@kernel("TRANSPOSE", versions=(1, 9))
 def prepare_transpose(context: OpContext, node: Node) -> Eval:
     """Return the eval of TRANSPOSE, whose input 1 is the permutation.
 
@@ -20,6 +21,8 @@ def prepare_transpose(context: OpContext, node: Node) -> Eval:
     """
     x, perm_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
+    if x.type is TensorType.STRING:
+        raise OperatorError("input is STRING, expected numbers")
     check_type(y, x)
 
     def plan() -> tuple[Shape, Eval]:
