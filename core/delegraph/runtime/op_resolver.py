@@ -69,8 +69,9 @@ class OpResolver:
         if operator.is_custom:
             return self._resolve_custom(operator.name)
         found = OP_TABLE.get(operator.name)
-        if found is None or operator.version > found.versions[1]:
-            known = "no version" if found is None else f"versions 1 to {found.versions[1]}"
+        first, last = (1, 0) if found is None else found.versions
+        if found is None or not first <= operator.version <= last:
+            known = "no version" if found is None else f"versions {first} to {last}"
             raise UnsupportedModelError(
                 f"Didn't find op for builtin opcode {operator.name!r} version "
                 f"'{operator.version}' (operator {operator.index}); {known} implemented"

@@ -22,7 +22,7 @@ from delegraph.plugins.known_packages import package_for
 from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegated_plan import DelegatedPlan
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
-from delegraph.runtime.threads import blas_threads
+from delegraph.runtime.threads import BlasThreads
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Subgraph:
         try:
             with np.errstate(all="ignore"):
                 if self._uses_blas:
-                    with blas_threads(self.session.options.num_threads):
+                    with BlasThreads(self.session.options.num_threads):
                         self._run()
                 else:
                     self._run()

@@ -1,0 +1,18 @@
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from delegraph.runtime.threads import BlasThreads
+
+
+def blas_threads() -> set[int]:
+    return {entry["num_threads"] for entry in threadpool_info() if entry["user_api"] == "blas"}
+
+
+def test_blas_uses_the_count_inside_and_what_it_had_outside() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with BlasThreads(1):
+            assert blas_threads() == {1}
+            with BlasThreads(2):
+                assert blas_threads() == before
+            assert blas_threads() == {1}
+        assert blas_threads() == before
