@@ -28,6 +28,11 @@ def test_blocks_run_on_over_the_end_of_a_row():
     assert_agrees(OP, [fed(values((3, 22)))], [tensor((3, 22))], custom_options=options(8))
 
 
+def test_of_four_axes_the_first_two_count_as_all():
+    shape = (2, 6, 7, 4)
+    assert_agrees(OP, [fed(values(shape))], [tensor(shape)], custom_options=options(4))
+
+
 def test_a_transform_is_its_own_inverse():
     x = values((2, 32))
     for _ in range(2):

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
+from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
+from one_op import delegraph_outputs
 
 OP = "STABLEHLO_SHIFT_LEFT"
 DTYPES = [np.int8, np.int16, np.int32]
@@ -27,10 +28,17 @@ def test_amounts_outside_the_type_act_as_officially(dtype, size):
         assert_agrees(OP, [x, fed(amounts)], [x.definition.type.name])
 
 
-def test_amounts_may_have_another_shape():
-    x, amounts = fed(np.ones((2, 6), np.int8)), fed(np.arange(12, dtype=np.int8).reshape(3, 4) % 7)
-    (y,) = assert_agrees(OP, [x, amounts], ["INT8"])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 10)])
+def test_amounts_may_have_another_shape(shape):
+    amounts = np.arange(np.prod(shape), dtype=np.int8).reshape(shape) % 7
+    (y,) = assert_agrees(OP, [fed(np.ones((2, 6), np.int8)), fed(amounts)], ["INT8"])
     assert y.shape == (2, 6)
+
+
+def test_too_few_amounts_are_refused():
+    inputs = [fed(np.ones((2, 6), np.int8)), fed(np.ones(6, np.int8))]
+    with pytest.raises(RuntimeError, match=r"\[6\] amounts for \[2, 6\] elements"):
+        delegraph_outputs(*model_and_arrays(OP, inputs, ["INT8"]))  # the official one reads on
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])

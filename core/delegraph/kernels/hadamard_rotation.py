@@ -12,7 +12,6 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.checks import require_counts, require_type
 from delegraph.kernels.flexbuffer_options import flexbuffer_options, integer_option
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import check_rank
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
@@ -22,8 +21,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Return the eval: blocks of ``hadamard_size`` features multiplied by a Hadamard matrix.
 
     The matrix is normalized, so that lengths stay. Where the last axis is no multiple of the block,
-    blocks run on over its end, and the last elements stay as they are. The output keeps its
-    declared shape. Integers, which the official kernel accepts, are taken as the bits of floats.
+    blocks run on over its end, and the last elements stay as they are. Of four or more axes, the
+    first two count as all. The output keeps its declared shape. Integers, which the official kernel
+    accepts, are taken as the bits of floats.
 
     Source:
         tflite/kernels/hadamard_rotation.cc.
@@ -32,14 +32,16 @@ def prepare(context: OpContext, node: Node) -> Eval:
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     require_type(x, {TensorType.FLOAT32, TensorType.INT32})
     require_type(y, {TensorType.FLOAT32})
-    check_rank(x, (2, 3))
+    if len(x.shape) < 2:
+        raise OperatorError(f"input has shape {list(x.shape)}, expected two axes or more")
     if math.prod(x.shape) != math.prod(y.shape):
         raise OperatorError(f"output has shape {list(y.shape)}, expected {list(x.shape)}")
     size = integer_option(flexbuffer_options(node.custom_options), "hadamard_size", 1)
     if size & (size - 1):
         raise OperatorError(f"hadamard_size is {size}, expected a power of two")
     context.resize_tensor(y, y.shape)
-    transformed = math.prod(x.shape[:-1]) * (x.shape[-1] // size) * size
+    *rows, features = x.shape if len(x.shape) == 3 else x.shape[:2]
+    transformed = math.prod(rows) * (features // size) * size
     factor = _factor(size)
 
     def run() -> None:

@@ -25,8 +25,8 @@ _LEAST_SIZES = {TensorType.INT8: 8, TensorType.INT16: 16, TensorType.INT32: 12}
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the eval of STABLEHLO_SHIFT_LEFT on 8- to 32-bit signed integers.
 
-    Inputs need as many elements, not the same shape. C++ leaves open what shifts by less than 0 or
-    more than 31 give; these give what the official kernel does.
+    Shapes need not be the same; amounts are taken in order, and there may be too many. C++ leaves
+    open what shifts by less than 0 or more than 31 give; these give what the official kernel does.
 
     Source:
         tflite/kernels/stablehlo_shift_left.cc, as compiled for x86.
@@ -37,7 +37,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     require_type(a, _LEAST_SIZES)
     require_same_type(a, b)
     size = math.prod(a.shape)
-    if math.prod(b.shape) != size:
+    if math.prod(b.shape) < size:
         raise OperatorError(f"{list(b.shape)} amounts for {list(a.shape)} elements")
     adopt_type(y, a.type)
     context.resize_tensor(y, a.shape)
@@ -45,7 +45,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
     def run() -> None:
         values = a.data.reshape(-1).astype(np.int32)
-        amounts = b.data.reshape(-1).astype(np.int32)
+        amounts = b.data.reshape(-1)[:size].astype(np.int32)
         result = y.data.reshape(-1)
         factors = _powers_of_two(amounts[:vector_end])
         _put(values[:vector_end] * factors, result[:vector_end])
