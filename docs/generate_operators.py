@@ -11,6 +11,7 @@ import delegraph.kernels.ops  # noqa: F401 - importing it fills the op table
 from delegraph.kernels.op_table import OP_TABLE
 from delegraph.kernels.registration import InPlace, Registration
 from delegraph.schema.enums import BuiltinOperator
+from delegraph.testing.reference_numerics import DIFFERENCES, NOT_FOLLOWED
 
 PAGE = Path(__file__).with_name("operators.md")
 BUILTIN_OPERATORS = set(BuiltinOperator) - {
@@ -33,6 +34,15 @@ share memory with an input of the same size.
 """
 
 
+REFERENCE_NUMERICS = """\
+## Reference numerics
+
+Where LiteRT's builtin and reference kernels give different results, Delegraph does as the builtin
+ones; `Interpreter(numerics="reference")`, and `OpResolverType.BUILTIN_REF`, choose the others.
+Integer results are then theirs bit for bit.
+"""
+
+
 def page() -> str:
     """Return the whole page as Markdown."""
     known = sorted(OP_TABLE.values(), key=lambda r: (r.custom_name != "", r.name))
@@ -44,6 +54,10 @@ def page() -> str:
         table(builtin),
         f"## Custom operators: {len(custom)}\n",
         table(custom),
+        REFERENCE_NUMERICS,
+        differences(),
+        "The reference kernels are not followed in:\n",
+        "\n".join(f"- {what}: {why}." for what, why in NOT_FOLLOWED.items()) + "\n",
         "## Not implemented\n",
         ", ".join(f"`{name}`" for name in missing()) + ".\n",
     ]
@@ -59,6 +73,15 @@ def table(registrations: list[Registration]) -> str:
         inplace = "" if registration.inplace == InPlace.NONE else "yes"
         kernel = registration.prepare.__module__.removeprefix("delegraph.").replace(".", "/")
         lines.append(f"| `{registration.name}` | {versions} | {inplace} | `{kernel}.py` |")
+    return "\n".join(lines) + "\n"
+
+
+def differences() -> str:
+    """Return one line for each difference between the two sets of official kernels."""
+    lines = ["| operators | types | builtin | reference |", "|---|---|---|---|"]
+    for d in DIFFERENCES:
+        ops = ", ".join(f"`{op}`" for op in d.ops)
+        lines.append(f"| {ops} | {', '.join(d.types)} | {d.builtin} | {d.reference} |")
     return "\n".join(lines) + "\n"
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.kernels.registration import Numerics
 from delegraph.testing.one_op import (
     TensorDef,
     constant,
@@ -63,11 +64,13 @@ def official_outputs(
     )
 
 
-def delegraph_outputs(model: bytes, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+def delegraph_outputs(
+    model: bytes, inputs: Sequence[NDArray[Any]], *, numerics: Numerics | None = None
+) -> list[NDArray[Any]]:
     """Return every graph output of Delegraph, as :func:`official_outputs` does."""
     from delegraph import Interpreter
 
-    return _run(Interpreter(model_content=model), inputs)
+    return _run(Interpreter(model_content=model, numerics=numerics), inputs)
 
 
 def _run(interpreter: Any, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -1,0 +1,126 @@
+"""Where the official reference kernels give other results than the builtin ones.
+
+``Interpreter(numerics="reference")`` follows the reference kernels in all of these; everywhere else
+both sets agree, integers bit for bit. ``docs/operators.md`` shows this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How the two sets of kernels differ in an operator.
+
+    Attributes:
+        ops: operator names.
+        types: of the activations for which they differ.
+        builtin: what the builtin kernels do.
+        reference: what the reference kernels do.
+    """
+
+    ops: tuple[str, ...]
+    types: tuple[str, ...]
+    builtin: str
+    reference: str
+
+
+DIFFERENCES = (
+    Difference(
+        ("ADD",),
+        ("UINT8", "INT8", "INT16"),
+        "vector loops round operands once, or down, when they bring them to a common scale",
+        "operands are rounded twice, halves away from zero",
+    ),
+    Difference(
+        ("MUL",),
+        ("UINT8", "INT8"),
+        "vector loops saturate or wrap products at 16 bits before they clamp them",
+        "products keep 32 bits",
+    ),
+    Difference(
+        ("CONV_2D", "TRANSPOSE_CONV"),
+        ("UINT8", "INT8"),
+        "scaled sums round halves up, except what vector loops leave over",
+        "halves go away from zero",
+    ),
+    Difference(
+        ("DEPTHWISE_CONV_2D",),
+        ("INT8",),
+        "scaled sums round halves up in groups of eight channels",
+        "halves go away from zero",
+    ),
+    Difference(
+        ("FULLY_CONNECTED",),
+        ("UINT8", "INT8", "INT16"),
+        "sums are scaled by a 31-bit multiplier and round halves up",
+        "sums are scaled in float64 and round halves away from zero",
+    ),
+    Difference(
+        ("SOFTMAX", "LOG_SOFTMAX"),
+        ("UINT8", "INT8"),
+        "exponentials and sums are float32",
+        "all is fixed point, and the output's declared scale is not read",
+    ),
+    Difference(
+        ("LOGISTIC", "TANH"),
+        ("INT16",),
+        "input scales of 1/4096 (TANH: also 1/2048) take fixed-point polynomials",
+        "every scale takes a table that is interpolated",
+    ),
+    Difference(
+        ("QUANTIZE",),
+        ("FLOAT32",),
+        "vector loops multiply by the inverse scale and round halves to even",
+        "values are divided by the scale and round halves away from zero",
+    ),
+    Difference(
+        ("QUANTIZE",),
+        ("UINT8", "INT8"),
+        "vector loops round halves up",
+        "halves go away from zero",
+    ),
+    Difference(
+        ("RESIZE_BILINEAR",),
+        ("UINT8",),
+        "float32 products are added row by row",
+        "float32 products are added column by column",
+    ),
+    Difference(
+        ("SUM",),
+        ("UINT8",),
+        "sums are scaled in float32",
+        "sums are scaled by a 31-bit multiplier",
+    ),
+    Difference(
+        ("MEAN",),
+        ("UINT8", "INT8"),
+        "over height and width, dimensions kept: zero points are scaled apart, halves go up",
+        "the count is divided into the multiplier, halves go away from zero",
+    ),
+    Difference(
+        ("REDUCE_PROD",),
+        ("INT8", "INT16"),
+        "without axes, stored integers are copied",
+        "without axes, they are brought to the output's scale",
+    ),
+    Difference(
+        ("LOCAL_RESPONSE_NORMALIZATION",),
+        ("FLOAT32",),
+        "channels up to the radius away count, on both sides",
+        "the last of these channels is left out",
+    ),
+)
+"""All differences that are known and followed."""
+
+NOT_FOLLOWED = {
+    "SUM of int8 and int16": "the reference kernel of LiteRT 2.3 reads and writes both as uint8",
+    "FULLY_CONNECTED of int16 with int32 bias": "unless the options name the bias type, the "
+    "reference kernel reads the bias as int64, beyond its end",
+    "QUANTIZE of floats beyond int32": "they wrap there, and saturate here",
+    "NaN in REDUCE_MAX and REDUCE_MIN": "it depends on the order of elements; here NaN is the "
+    "result in builtin numerics, and is skipped in reference numerics",
+    "operator versions": "the reference kernels refuse some that the builtin ones accept",
+}
+"""Where Delegraph does not do as the reference kernels, and why."""
