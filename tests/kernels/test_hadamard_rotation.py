@@ -28,9 +28,10 @@ def test_blocks_run_on_over_the_end_of_a_row():
     assert_agrees(OP, [fed(values((3, 22)))], [tensor((3, 22))], custom_options=options(8))
 
 
-def test_of_four_axes_the_first_two_count_as_all():
-    shape = (2, 6, 7, 4)
-    assert_agrees(OP, [fed(values(shape))], [tensor(shape)], custom_options=options(4))
+@pytest.mark.parametrize("size", [4, 16])
+def test_of_four_axes_the_first_two_count_as_all(size):
+    shape = (2, 6, 7, 16)
+    assert_agrees(OP, [fed(values(shape))], [tensor(shape)], custom_options=options(size))
 
 
 def test_a_transform_is_its_own_inverse():

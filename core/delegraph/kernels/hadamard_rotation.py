@@ -69,7 +69,7 @@ def _transform(blocks: NDArray[Any]) -> None:
     """
     step = 1
     while step < blocks.shape[1]:
-        pairs = blocks.reshape(len(blocks), -1, 2, step)
+        pairs = blocks.reshape(len(blocks), blocks.shape[1] // (2 * step), 2, step)
         first, second = pairs[:, :, 0], pairs[:, :, 1]
         difference = first - second
         first += second
