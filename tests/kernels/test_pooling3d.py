@@ -73,6 +73,13 @@ def test_boxes_are_averaged_and_their_greatest_found(case, dtype):
     np.testing.assert_array_equal(pooled("MaxPool3D", x, *geometry, scale=scale), greatest)
 
 
+def test_a_huge_box_takes_no_longer_than_its_inputs():
+    x = np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2, 1)
+    huge = ((1 << 30, 1 << 30, 3), (1, 1, 1), "SAME")
+    assert pooled("MaxPool3D", x, *huge).reshape(-1).tolist() == [7] * 8
+    assert pooled("AvgPool3D", x, *huge).reshape(-1).tolist() == [3.5] * 8
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -110,6 +110,20 @@ def test_convolutions_are_as_defined(case, dtype):
     assert_result("CONVOLUTION", [x, weight], definition(x, weight, chosen).astype(dtype), chosen)
 
 
+@pytest.mark.parametrize(
+    ("shape", "kernel_shape", "output"),
+    [
+        ((0, 4, 4, 3), (3, 3, 3, 4), (0, 2, 2, 4)),
+        ((1, 4, 4, 0), (3, 3, 0, 4), (1, 2, 2, 4)),
+        ((1, 4, 4, 2), (3, 3, 2, 0), (1, 2, 2, 0)),
+        ((1, 2, 2, 3), (3, 3, 3, 4), (1, 0, 0, 4)),
+    ],
+)
+def test_tensors_may_be_empty(shape, kernel_shape, output):
+    inputs = [np.ones(shape, np.float32), np.ones(kernel_shape, np.float32)]
+    assert_result("CONVOLUTION", inputs, np.zeros(output, np.float32), options())
+
+
 def test_axes_may_have_any_order():
     rng = np.random.default_rng(0)
     x, weight = (rng.normal(size=s).astype(np.float32) for s in ((2, 5, 6, 3), (2, 3, 3, 4)))

@@ -53,9 +53,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
     def run() -> None:
         taps = weight.data.transpose(layouts.kernel)[flips].astype(dtype, copy=False)
-        matrices = np.split(taps.reshape(-1, outputs), groups, axis=1)
+        matrices = np.split(taps.reshape(patches.depth, outputs), groups, axis=1)
         images = x.data.transpose(layouts.input)
-        results = sums.data.reshape(batch // batch_groups, -1, outputs)
+        results = sums.data.reshape(batch // batch_groups, patches.rows, outputs)
         width = outputs // groups
         for i, image in enumerate(images):
             # Batch groups follow each other, and have the outputs of their kernels.
