@@ -171,3 +171,11 @@ def test_types_that_do_not_go_together_are_refused():
     inputs = [fed(np.zeros((2, 2), np.int8), scale=1.0), fed(np.zeros((2, 2), np.float32))]
     y = tensor((2, 2), "INT8", scale=1.0)
     assert_both_refuse("BATCH_MATMUL", inputs, [y], BatchMatMulOptions(), match="types")
+
+
+@pytest.mark.parametrize("kind", ["f4", "i1"])
+def test_stacks_without_matrices_agree(kind):
+    w = constant(GENERATORS[kind](np.random.default_rng(0), (4, 5)), scale=0.5)
+    x = fed(np.zeros((3, 0, 2, 4), np.float32))
+    (y,) = assert_agrees("BATCH_MATMUL", [x, w], ["FLOAT32"], BatchMatMulOptions(), version=4)
+    assert y.shape == (3, 0, 2, 5)

@@ -43,6 +43,13 @@ def test_silence_has_finite_coefficients():
     assert np.isfinite(y).all()
 
 
+def test_a_limit_beyond_the_spectrogram_leaves_zeros():
+    inputs = [fed(SPECTROGRAM), constant(np.array([8000], np.int32))]
+    given = options(upper_frequency_limit=5000)
+    (y,) = assert_agrees("Mfcc", inputs, ["FLOAT32"], custom_options=given)
+    assert not y.any()
+
+
 def test_a_filter_bank_without_bands_is_refused():
     inputs = [fed(SPECTROGRAM), constant(np.array([16000], np.int32))]
     given, message = options(filterbank_channel_count=0), "expected a number from 1 up"

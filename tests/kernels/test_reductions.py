@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, tensor
+from one_op import constant, delegraph_outputs, official_outputs, one_op_model, tensor
 from quantized_pairs import random_floats, random_integers
 
 from delegraph.schema.options import ReducerOptions
@@ -96,3 +96,34 @@ def test_int16_zero_points_are_refused():
 def test_numbers_have_no_any():
     inputs = [fed(np.int32([1])), constant(np.int32([0]))]
     assert_both_refuse("REDUCE_ANY", inputs, ["INT32"], ReducerOptions(), match="has type INT32")
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
+def test_what_follows_the_last_nan_counts(op, axes):
+    x = random_floats(8, (5, 4, 6))
+    x[random_floats(9, x.shape) > 1] = np.nan
+    inputs = [fed(x), constant(np.int32(axes))]
+    assert_agrees(op, inputs, ["FLOAT32"], ReducerOptions(keep_dims=False))
+
+
+@pytest.mark.parametrize("first", [0.0, np.nan])
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
+def test_the_reference_kernel_skips_nan(op, axes, first):
+    x = np.float32([[first, 1, np.nan, -np.inf], [np.nan, 5, np.nan, -np.inf]])
+    inputs = [tensor(x.shape), constant(np.int32(axes))]
+    model = one_op_model(op, inputs, [tensor(())], ReducerOptions(keep_dims=False))
+    (ours,) = delegraph_outputs(model, [x], numerics="reference")
+    np.testing.assert_array_equal(ours, official_outputs(model, [x], reference=True)[0])
+
+
+@pytest.mark.parametrize("type", ["INT8", "INT16"])
+@pytest.mark.parametrize("axes", [(), (1,), (1, -1)], ids=str)
+def test_a_product_over_axes_of_length_1_copies(type, axes):
+    x = random_integers(3, type, (7, 1))
+    inputs = [fed(x, scale=0.25), constant(np.array(axes, np.int32))]
+    output = [tensor((), type, scale=0.5)]
+    options = ReducerOptions(keep_dims=True)
+    (y,) = assert_agrees("REDUCE_PROD", inputs, output, options, version=2)
+    np.testing.assert_array_equal(y, x)

@@ -19,6 +19,7 @@ from delegraph.kernels.checks import (
 )
 from delegraph.kernels.exact_matmul import exact_float
 from delegraph.kernels.op_table import kernel
+from delegraph.kernels.output_shape import nothing
 from delegraph.kernels.quantize_rows import quantize_rows
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.requantizer import requantizer
@@ -48,6 +49,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
         require_same_type(x, w)
     adj_x, adj_y = bool(option(node, "adj_x", False)), bool(option(node, "adj_y", False))
     context.resize_tensor(y, _output_shape(x, w, adj_x, adj_y))
+    if 0 in y.shape:
+        return nothing
     left, right = _matrices(x, adj_x), _matrices(w, adj_y)
     if w.type == TensorType.FLOAT32:
         return _float_eval(left, right, y)

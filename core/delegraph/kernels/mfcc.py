@@ -84,20 +84,28 @@ def prepare(context: OpContext, node: Node) -> Eval:
     bands = once_if_constant(lambda: _mel_bands(options, x.shape[2], int(rate.data.item())), rate)
 
     def run() -> None:
+        shares = bands()
+        if shares is None:
+            y.data.fill(0)
+            return
         magnitudes = np.sqrt(x.data.astype(np.float64))
-        logarithms = np.log(np.maximum(magnitudes @ bands(), _LEAST))
+        logarithms = np.log(np.maximum(magnitudes @ shares, _LEAST))
         y.data[...] = logarithms @ transform
 
     return run
 
 
-def _mel_bands(options: _Options, frequencies: int, sample_rate: int) -> Doubles:
+def _mel_bands(options: _Options, frequencies: int, sample_rate: int) -> Doubles | None:
     """Return the share of each frequency in each band: ``[frequencies, bands]``.
 
     Bands are triangles whose feet stand under their neighbours' tips.
 
+    Returns:
+        None if the upper limit is beyond the spectrogram's last frequency: the official kernel then
+        leaves all coefficients 0.
+
     Raises:
-        OperatorError: the upper limit is beyond the spectrogram's last frequency.
+        OperatorError: a spectrogram of one frequency, or no sample rate.
 
     Source:
         MfccMelFilterbank, tflite/kernels/internal/mfcc_mel_filterbank.cc.
@@ -107,7 +115,7 @@ def _mel_bands(options: _Options, frequencies: int, sample_rate: int) -> Doubles
     step = 0.5 * sample_rate / (frequencies - 1)  # Hz
     first, last = int(1.5 + options.lower / step), int(options.upper / step)
     if last >= frequencies:
-        raise OperatorError(f"upper limit {options.upper} Hz is beyond {step * (frequencies - 1)}")
+        return None
     low, high = _mel(options.lower), _mel(options.upper)
     tips = low + (high - low) / (options.bands + 1) * np.arange(options.bands + 2)
     used = np.arange(first, last + 1)

@@ -14,7 +14,6 @@ from delegraph.kernels.fixed_point import (
 from delegraph.kernels.lookup_table import Integers, round_half_away
 from delegraph.kernels.reduction import Reduction
 from delegraph.kernels.registration import Eval, Numerics
-from delegraph.kernels.tensor import Tensor
 
 _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 
@@ -108,20 +107,21 @@ def _fixed_point_sum(r: Reduction, divisor: int) -> Eval:
 def product(r: Reduction, numerics: Numerics) -> Eval:
     """Return the eval of a quantized product, rescaled after each factor.
 
-    Without axes the builtin kernels copy, even between different scales.
+    Without axes, or where all of them have length 1, the builtin kernels copy, even between
+    different scales.
 
     Source:
         QuantizedReduceProd, tflite/kernels/internal/{optimized,reference}/reduce.h.
     """
     require_scales(r.x, r.y)
     x, y, x_zero, y_zero, limits = r.x, r.y, r.x.zero_point, r.y.zero_point, np.iinfo(r.y.dtype)
-    if numerics == "builtin" and not r.axes:
-        return lambda: np.copyto(y.data, x.data)
+    if numerics == "builtin" and r.count == 1:
+        return lambda: np.copyto(y.data, x.data.reshape(y.shape))
     root = r.y.scale ** (1 / r.count) if r.count else 1.0
     multiplier, shift = quantize_multiplier(r.x.scale / root)
 
     def run() -> None:
-        factors = _reduced_first(x, r.axes) - x_zero
+        factors = r.rows().T.astype(np.int64) - x_zero
         result = factors[0]
         for factor in factors[1:]:
             result = multiply_by_quantized_multiplier_int64(result * factor, multiplier, shift)
@@ -137,11 +137,3 @@ def _sums(r: Reduction) -> Integers:
     """Return the sums of stored integers, in the output's shape."""
     sums = r.x.data.sum(r.axes, np.int32, keepdims=r.keep_dims)
     return np.asarray(sums, np.int64)
-
-
-def _reduced_first(x: Tensor, axes: tuple[int, ...]) -> Integers:
-    """Return the elements as ``[reduced, kept]``, both in row-major order."""
-    kept = [i for i in range(len(x.shape)) if i not in axes]
-    count = int(np.prod([x.shape[i] for i in axes]))
-    rows = x.data.transpose(*axes, *kept).reshape(count, -1)
-    return np.asarray(rows, np.int64)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from delegraph.kernels.tensor import Tensor
 
@@ -31,3 +34,9 @@ class Reduction:
         if self.keep_dims:
             return tuple(1 if i in self.axes else n for i, n in enumerate(self.x.shape))
         return tuple(n for i, n in enumerate(self.x.shape) if i not in self.axes)
+
+    def rows(self) -> NDArray[Any]:
+        """Return the input's elements as ``[kept, reduced]``, both in row-major order."""
+        kept = [i for i in range(len(self.x.shape)) if i not in self.axes]
+        moved: NDArray[Any] = self.x.data.transpose(*kept, *self.axes)
+        return moved.reshape(-1, self.count)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +15,14 @@ from delegraph.kernels.checks import option, require_counts, require_same_type, 
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import integers, normalized_axis, size_output
 from delegraph.kernels.reduction import Reduction
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.kernels.registration import (
+    Eval,
+    Node,
+    Numerics,
+    OpContext,
+    input_tensor,
+    output_tensor,
+)
 from delegraph.schema.enums import TensorType
 
 _PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
@@ -82,20 +90,18 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
 def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
     """Return the eval of REDUCE_MAX over axes, on float32, int32, int64, uint8, int8 and int16.
 
-    The reference kernel skips NaN, for no number is larger.
-
     Source:
         EvalGeneric, tflite/kernels/reduce.cc.
     """
-    operation = np.maximum if context.numerics == "builtin" else np.fmax
-    return _prepare(context, node, _PLAIN | _QUANTIZED, lambda r: _extreme(operation, r, "min"))
+    largest = _Extreme(np.maximum, np.fmax, "min", context.numerics)
+    return _prepare(context, node, _PLAIN | _QUANTIZED, largest.build)
 
 
 @kernel("REDUCE_MIN", versions=(1, 3))
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
     """Return the eval of REDUCE_MIN over axes; types as REDUCE_MAX."""
-    operation = np.minimum if context.numerics == "builtin" else np.fmin
-    return _prepare(context, node, _PLAIN | _QUANTIZED, lambda r: _extreme(operation, r, "max"))
+    smallest = _Extreme(np.minimum, np.fmin, "max", context.numerics)
+    return _prepare(context, node, _PLAIN | _QUANTIZED, smallest.build)
 
 
 @kernel("REDUCE_ANY")
@@ -146,18 +152,69 @@ def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
     return run
 
 
-def _extreme(operation: Any, r: Reduction, worst: str) -> Eval:
-    """Return the eval of a maximum or minimum; of nothing it is the type's *worst* value."""
-    quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
-    if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
-        raise OperatorError(
-            f"input and output have scale and zero point {quantization[0]} and {quantization[1]}, "
-            "expected the same"
-        )
-    if r.count:
-        return _run(operation, r)
-    limits = np.finfo(r.x.dtype) if r.x.dtype.kind == "f" else np.iinfo(r.x.dtype)
-    return _run(operation, r, initial=getattr(limits, worst))
+@dataclass(frozen=True, slots=True)
+class _Extreme:
+    """A maximum or minimum.
+
+    Comparisons with NaN are false. The builtin kernels go on with the new element then, so that
+    only what follows the last NaN counts. The reference kernels go on with the old one: they skip
+    NaN, but for one they start with, as they do where all axes are reduced.
+
+    Attributes:
+        operation: the NumPy function that keeps NaN.
+        skipping: the one that skips NaN.
+        worst: which limit of a type is the result of nothing.
+        numerics: whose NaN to follow.
+    """
+
+    operation: Any
+    skipping: Any
+    worst: Literal["min", "max"]
+    numerics: Numerics
+
+    def build(self, r: Reduction) -> Eval:
+        """Return the eval of a reduction."""
+        quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
+        if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
+            raise OperatorError(
+                f"input and output have scale and zero point {quantization[0]} and "
+                f"{quantization[1]}, expected the same"
+            )
+        is_float = r.x.dtype.kind == "f"
+        worst = getattr(np.finfo(r.x.dtype) if is_float else np.iinfo(r.x.dtype), self.worst)
+        if not r.count:
+            return _run(self.operation, r, initial=worst)
+        if not is_float:
+            return _run(self.operation, r)
+        if self.numerics == "builtin":
+            return self._after_nan(r)
+        return self._without_nan(r, worst)
+
+    def _after_nan(self, r: Reduction) -> Eval:
+        run_plain, y = _run(self.operation, r), r.y
+
+        def run() -> None:
+            run_plain()
+            if np.isnan(y.data).any():
+                rows = r.rows()
+                passed = np.logical_or.accumulate(np.isnan(rows)[:, ::-1], 1)[:, ::-1]
+                rest = self.skipping.reduce(np.where(passed, np.nan, rows), 1)
+                y.data[...] = rest.reshape(y.shape)
+
+        return run
+
+    def _without_nan(self, r: Reduction, worst: Any) -> Eval:
+        if len(r.axes) < len(r.x.shape):
+            return _run(self.skipping, r, initial=worst)
+        run_plain, x, y = _run(self.skipping, r), r.x, r.y
+
+        def run() -> None:
+            run_plain()
+            first = x.data.reshape(-1)[0]
+            if np.isnan(first):
+                y.data.fill(first)
+
+        return run
 
 
 def _float_mean(r: Reduction) -> Eval:

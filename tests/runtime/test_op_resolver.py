@@ -1,0 +1,19 @@
+"""Which implementation an operator gets."""
+
+import numpy as np
+import pytest
+from one_op import constant, delegraph_outputs, official_outputs, one_op_model, tensor
+
+from delegraph.schema.options import BroadcastToOptions
+
+
+@pytest.mark.parametrize(("version", "known"), [(1, "2 to 4"), (5, "2 to 4"), (0, "2 to 4")])
+def test_a_version_outside_the_range_is_refused_at_load(version, known):
+    inputs = [tensor((3,)), constant(np.int32([2, 3]))]
+    model = one_op_model(
+        "BROADCAST_TO", inputs, [tensor((2, 3))], BroadcastToOptions(), version=version
+    )
+    with pytest.raises(ValueError, match="Didn't find op"):
+        official_outputs(model, [np.ones(3, np.float32)])
+    with pytest.raises(ValueError, match=f"versions {known} implemented"):
+        delegraph_outputs(model, [np.ones(3, np.float32)])
