@@ -354,3 +354,10 @@ def test_exactly_the_models_the_official_runtime_cannot_load_are_refused(
             load_model(CORPUS / row["file"])
     else:
         assert load_model(CORPUS / row["file"]).subgraphs
+
+
+def test_damaged_file_is_named_in_the_error(tmp_path: Path) -> None:
+    path = tmp_path / "not_a_model.tflite"
+    path.write_bytes(b"plain text, longer than a header")
+    with pytest.raises(MalformedModelError, match=r"not_a_model\.tflite: .*TFL3"):
+        load_model(path)

@@ -47,7 +47,10 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     except OSError as error:
         reason = error.strerror or error
         raise ArgumentError(f"Could not open '{os.fspath(path)}': {reason}") from error
-    return parse_model(mapped)
+    try:
+        return parse_model(mapped)
+    except MalformedModelError as error:
+        raise MalformedModelError(f"{os.fspath(path)}: {error}") from error
 
 
 def parse_model(content: bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]) -> Model:
