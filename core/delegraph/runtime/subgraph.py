@@ -176,7 +176,7 @@ class Subgraph:
         self.plan.close()
         self._steps.clear()
         self.tensors.clear()
-        self.memory = SubgraphMemory(preserve_all_tensors=False, limit=self.session.memory_limit)
+        self.memory.release()
 
     def reset_variables(self) -> None:
         """Set every variable tensor to zero, INT8 ones to their zero point.

@@ -114,6 +114,12 @@ class SubgraphMemory:
         assert self._planner is not None, "plan() comes first"
         self._planner.reset_allocations_after(position)
 
+    def release(self) -> None:
+        """Give all memory back; nothing can be allocated until the next :meth:`plan`."""
+        self._planner = None
+        self._tensors, self._plan, self._inputs = (), [], ()
+        self.workspace.release()
+
     def allocate_dynamic(self, tensor: Tensor) -> None:
         """Give a dynamic tensor memory of its own, for its current shape, uninitialised."""
         self._check(tensor.bytes)
