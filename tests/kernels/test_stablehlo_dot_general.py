@@ -46,6 +46,16 @@ def test_sums_may_be_of_a_wider_type():
     assert_result("DOT_GENERAL", [a, a.T], expected, dims(contract=((1,), (0,))))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64])
+@pytest.mark.parametrize("output", [np.int8, np.int32, np.int64])
+def test_integer_sums_wrap(dtype, output):
+    rng, limits = np.random.default_rng(0), np.iinfo(dtype)
+    a, b = (rng.integers(limits.min, limits.max, (9, 9), dtype, endpoint=True) for _ in range(2))
+    expected = (a.astype(object) @ b.astype(object)) & 0xFFFFFFFFFFFFFFFF
+    wrapped = expected.astype(np.uint64).astype(output)
+    assert_result("DOT_GENERAL", [a, b], wrapped, dims(contract=((1,), (0,))))
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_small_floats_are_summed_as_float32(dtype):
     a = np.full((1, 4096), 1, dtype)  # a sum in bfloat16 stops at 256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from delegraph.kernels.op_table import kernel
 from delegraph.kernels.padding import Window
 from delegraph.kernels.patches import Patches
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.stablehlo_dot_general import sum_dtype
+from delegraph.kernels.stablehlo_dot_general import store, sum_dtype
 from delegraph.kernels.stablehlo_shape import sizes
 from delegraph.kernels.stablehlo_types import ANY
 
@@ -45,7 +46,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     shape = (batch // batch_groups, *(window.output for window in windows), outputs)
     context.resize_tensor(y, [shape[layouts.output.index(axis)] for axis in range(len(shape))])
     flips = _flips(node, len(spatial))
-    dtype = sum_dtype(y.dtype)
+    dtype = sum_dtype(x, weight, y, math.prod(kernel_sizes) * depth)
     groups = feature_groups * batch_groups
     patches = Patches(context, windows, channels, feature_groups, dtype, dtype, outputs)
     padded = context.scratch((*placement.shape, channels), dtype)
@@ -66,7 +67,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
                 for group, part in enumerate(parts, batch_group * feature_groups):
                     columns = slice(group * width, (group + 1) * width)
                     results[target, tile, columns] = part @ matrices[group]
-        np.copyto(y.data.transpose(layouts.output), sums.data, casting="unsafe")
+        store(sums.data, y.data.transpose(layouts.output))
 
     return run
 

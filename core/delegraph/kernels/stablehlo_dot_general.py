@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.checks import require_counts, require_type
+from delegraph.kernels.exact_matmul import exact_float, largest_input
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.stablehlo_indices import without
@@ -40,22 +42,35 @@ def prepare(context: OpContext, node: Node) -> Eval:
             raise OperatorError(f"{name} dimensions have lengths {list(ours)} and {list(theirs)}")
     context.resize_tensor(y, (*left.batching, *left.free, *right.free))
     batch, inner = math.prod(left.batching), math.prod(left.contracting)
-    dtype = sum_dtype(y.dtype)
+    dtype = sum_dtype(a, b, y, inner)
     rows = (batch, math.prod(left.free), inner)
     columns = (batch, inner, math.prod(right.free))
 
     def run() -> None:
         matrices = a.data.transpose(left.order).reshape(rows).astype(dtype, copy=False)
         others = b.data.transpose(right.reverse_order).reshape(columns).astype(dtype, copy=False)
-        np.copyto(y.data, (matrices @ others).reshape(y.data.shape), casting="unsafe")
+        store((matrices @ others).reshape(y.data.shape), y.data)
 
     return run
 
 
-def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype to add products up in: float32 for floats of 16 and 8 bits."""
-    is_small_float = dtype.itemsize < 4 and dtype.kind not in "iub"
-    return np.dtype(np.float32) if is_small_float else dtype
+def sum_dtype(a: Tensor, b: Tensor, y: Tensor, terms: int) -> np.dtype[Any]:
+    """Return the dtype to add up products of *a* and *b* in.
+
+    A float type for integers whose sums it holds exactly, as BLAS adds up floats only; float32 for
+    floats of 16 and 8 bits; the output's type for others.
+    """
+    if {a.dtype.kind, b.dtype.kind} <= {"i", "u"}:
+        bound = largest_input(a) * largest_input(b) * terms
+        return exact_float(bound) if bound <= 2**53 else y.dtype
+    is_small_float = y.dtype.itemsize < 4 and y.dtype.kind not in "iub"
+    return np.dtype(np.float32) if is_small_float else y.dtype
+
+
+def store(sums: NDArray[Any], y: NDArray[Any]) -> None:
+    """Convert *sums* to the type of *y*, in which integers wrap."""
+    is_exact_integer = sums.dtype.kind == "f" and y.dtype.kind in "iu"
+    np.copyto(y, sums.astype(np.int64) if is_exact_integer else sums, casting="unsafe")
 
 
 class _Side:
