@@ -52,6 +52,38 @@ def test_a_size_that_comes_with_the_invoke_is_taken(dtype, op):
     assert_agrees(op, inputs, [y], OPS[op](), version=4, tolerance=1e-6)
 
 
+BOTH = {"align_corners": True, "half_pixel_centers": True}
+
+
+@pytest.mark.parametrize(("op", "given"), [(op, fed) for op in OPS] + [(list(OPS)[1], constant)])
+@pytest.mark.parametrize("dtype", ["f4", "u1", "i1", "i2"])
+def test_both_options_agree(dtype, op, given):
+    x, y = sample((1, 5, 4, 2), dtype)
+    inputs = [x, given(np.array([7, 3], np.int32))]
+    assert_agrees(op, inputs, [y], OPS[op](**BOTH), version=4, tolerance=1e-6)
+
+
+def test_both_options_are_refused_of_a_known_bilinear_size():
+    x, y = sample((1, 5, 4, 2), "f4")
+    inputs, options = [x, constant(np.array([7, 3], np.int32))], ResizeBilinearOptions(**BOTH)
+    assert_both_refuse("RESIZE_BILINEAR", inputs, [y], options, match="both set")
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_numbers_of_8_bytes_are_refused(op):
+    x, y = sample((1, 3, 4, 2), "i8")
+    inputs = [x, constant(np.array([7, 3], np.int32))]
+    assert_both_refuse(op, inputs, [y], OPS[op](), match="has type INT64")
+
+
+@pytest.mark.parametrize("dtype", ["f2", "?", "u2", "i4", "u4"])
+def test_nearest_moves_any_number_of_up_to_4_bytes(dtype):
+    x = fed(np.arange(24).reshape(1, 3, 4, 2).astype(dtype))
+    inputs = [x, constant(np.array([7, 3], np.int32))]
+    options = ResizeNearestNeighborOptions()
+    assert_agrees("RESIZE_NEAREST_NEIGHBOR", inputs, [x.definition.type.name], options, version=4)
+
+
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("size", [(0, 3), (3, -1)])
 def test_a_size_below_one_is_refused(size, op):

@@ -10,20 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import option, require_type
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, check_rank, check_type, integers, size_output
+from delegraph.kernels.output_shape import (
+    Shape,
+    are_known,
+    check_rank,
+    check_type,
+    integers,
+    size_output,
+)
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.resize_bilinear import resizer
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
-BILINEAR_TYPES = (
-    TensorType.FLOAT32,
-    TensorType.UINT8,
-    TensorType.INT8,
-    TensorType.INT16,
+_BILINEAR_TYPES = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16}
+_NEAREST_TYPES = _BILINEAR_TYPES | {
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.BOOL,
     TensorType.UINT16,
-)
+    TensorType.INT32,
+    TensorType.UINT32,
+}
 LONGEST_SIDE = 1 << 24  # float32, in which positions are worked out, counts no further
 Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 
@@ -32,13 +42,19 @@ Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
     """Return the eval of RESIZE_BILINEAR: input ``[N, H, W, C]``, input 1 the new height and width.
 
+    float32, uint8, int8 and int16.
+
+    Raises:
+        OperatorError: both options are set and the size is known; of a size that is computed, the
+            official kernel takes both.
+
     Source:
         tflite/kernels/resize_bilinear.cc.
     """
-    x = input_tensor(context, node, 0)
-    if x.type not in BILINEAR_TYPES:
-        names = ", ".join(type_.name for type_ in BILINEAR_TYPES)
-        raise OperatorError(f"input is {x.type.name}, expected {names}")
+    require_type(input_tensor(context, node, 0), _BILINEAR_TYPES)
+    is_known = are_known([input_tensor(context, node, 1)])
+    if is_known and option(node, "align_corners", False) and _half_pixel_centers(node):
+        raise OperatorError("align_corners and half_pixel_centers are both set, expected one")
     return _prepare(context, node, partial(resizer, numerics=context.numerics))
 
 
@@ -46,9 +62,12 @@ def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
 def prepare_resize_nearest(context: OpContext, node: Node) -> Eval:
     """Return the eval of RESIZE_NEAREST_NEIGHBOR, with inputs as for RESIZE_BILINEAR.
 
+    Numbers of up to 4 bytes; both options may be set.
+
     Source:
         tflite/kernels/resize_nearest_neighbor.cc; reference/resize_nearest_neighbor.h.
     """
+    require_type(input_tensor(context, node, 0), _NEAREST_TYPES)
     return _prepare(context, node, _nearest)
 
 
@@ -61,10 +80,7 @@ def _prepare(context: OpContext, node: Node, planner: Planner) -> Eval:
         raise OperatorError(
             f"size is {size_input.type.name}{list(size_input.shape)}, expected INT32[2]"
         )
-    corners = bool(getattr(node.options, "align_corners", False))
-    centers = bool(getattr(node.options, "half_pixel_centers", False))
-    if corners and centers:
-        raise OperatorError("align_corners and half_pixel_centers are both set, expected one")
+    corners, centers = bool(option(node, "align_corners", False)), _half_pixel_centers(node)
 
     def plan() -> tuple[Shape, Eval]:
         height, width = integers(size_input)
@@ -76,6 +92,10 @@ def _prepare(context: OpContext, node: Node, planner: Planner) -> Eval:
         return shape, planner(x, y, (height, width), corners, centers)
 
     return size_output(context, y, plan, shape_inputs=(size_input,))
+
+
+def _half_pixel_centers(node: Node) -> bool:
+    return bool(option(node, "half_pixel_centers", False))
 
 
 def _nearest(
