@@ -108,3 +108,10 @@ class Workspace:
             block.bind(self._buffer)
             self._bound.add(block)
         self._new.clear()
+
+    def release(self) -> None:
+        """Give the buffer back and forget all blocks."""
+        self._needed = 0
+        self._buffer = np.empty(0, np.uint8)
+        self._bound.clear()
+        self._new.clear()
