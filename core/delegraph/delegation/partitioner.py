@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from delegraph.errors import PartitionError
-from delegraph.schema.reader import collector_paused
+from delegraph.schema.collector import collector_paused
 
 ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""

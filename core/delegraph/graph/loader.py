@@ -24,9 +24,10 @@ from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, Operator, Signature, SubgraphSpec, TensorSpec
 from delegraph.graph.tensor_loader import TensorLoader
 from delegraph.schema import tables
+from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
-from delegraph.schema.reader import collector_paused, read_model
+from delegraph.schema.reader import read_model
 from delegraph.schema.table import Table
 
 SCHEMA_VERSION = 3

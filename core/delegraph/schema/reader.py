@@ -10,9 +10,7 @@ Source:
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise, repeat
 from typing import Any
@@ -21,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
+from delegraph.schema.collector import collector_paused
 from delegraph.schema.flatbuffer import NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
 from delegraph.schema.parts_outside import with_parts_inside
 from delegraph.schema.table import (
@@ -66,18 +65,6 @@ def read_model(content: NDArray[np.uint8]) -> Model:
         root = _Reader(content).tables(Model, np.zeros(1, np.int64), "Model")[0]
         assert isinstance(root, Model)
         return with_parts_inside(root, content)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Keep the cycle collector from rescanning records, which form no cycles, as they are made."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class _Reader:
