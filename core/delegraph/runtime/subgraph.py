@@ -23,6 +23,7 @@ from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegated_plan import DelegatedPlan
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.runtime.threads import BlasThreads
+from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -80,9 +81,12 @@ class Subgraph:
         if self.is_allocated:
             return
         self._check_consistent()
-        self.prepare_all()
-        self.memory.plan(self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables)
-        self._allocate_range(0, len(self._steps) - 1)
+        with collector_paused():
+            self.prepare_all()
+            self.memory.plan(
+                self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables
+            )
+            self._allocate_range(0, len(self._steps) - 1)
         self.is_allocated = True
         self.reset_variables()
 
