@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.kernels.interior_pad import check_filler, placed
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import size_output
+from delegraph.kernels.output_shape import Shape, size_output
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 
 
 @kernel("STABLEHLO_PAD")
 def prepare_stablehlo_pad(context: OpContext, node: Node) -> Eval:
     """Return the eval of STABLEHLO_PAD: padding before, after and between; negative edges crop.
+
+    An output with an empty axis has nothing but empty axes, as officially.
 
     Source:
         tflite/kernels/stablehlo_pad.cc.
@@ -26,4 +29,11 @@ def prepare_stablehlo_pad(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"paddings {low}, {high}, {between} for an input {list(x.shape)}")
     if min(between, default=0) < 0:
         raise OperatorError(f"interior padding {between} has a negative value, expected none")
-    return size_output(context, y, lambda: placed(x, filler, y, low, high, between))
+    if not x.shape or x.type in OBJECT_TYPES:
+        raise OperatorError(f"input is {x.type.name}{list(x.shape)}, expected numbers in an array")
+
+    def plan() -> tuple[Shape, Eval]:
+        shape, run = placed(x, filler, y, low, high, between)
+        return (shape if 0 not in shape else (0,) * len(shape)), run
+
+    return size_output(context, y, plan)

@@ -247,6 +247,8 @@ def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def interior(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Room between elements, and outside of them, negative too."""
     for type in types_of(random):
+        if type == "INT4":
+            continue  # the official kernels write beyond the end of packed tensors
         shape = random.shape(1, 4)
         x, y = same_quantization(random, type, shape)
         value = random.operand(type, (), quantization=quantization_of(x))
