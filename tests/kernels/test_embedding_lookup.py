@@ -101,3 +101,25 @@ def test_an_index_outside_of_the_dense_shape_is_refused():
     model = one_op_model("EMBEDDING_LOOKUP_SPARSE", definitions, [tensor((2, 4, 3))], options)
     with pytest.raises(RuntimeError, match=r"outside of dense_shape \[2\]"):
         delegraph_outputs(model, [x.array for x in inputs[:4]])
+
+
+@pytest.mark.parametrize("type", ["INT4", "INT2"])
+@pytest.mark.parametrize("width", [3, 5, 6])
+def test_packed_rows_start_at_whole_bytes(width, type):
+    limit = 8 if type == "INT4" else 2
+    rows = RNG.integers(-limit, limit, (6, width)).astype(np.int8)
+    inputs = [fed(np.int32([0, 1, 5, 4, 3])), constant(rows, type, scale=0.5)]
+    assert_agrees("EMBEDDING_LOOKUP", inputs, ["FLOAT32"], version=4)
+
+
+@pytest.mark.parametrize("type", ["INT4", "INT8", "FLOAT32"])
+def test_no_row_is_looked_up(type):
+    table = constant(np.ones((3, 4), np.int8 if type != "FLOAT32" else np.float32), type, scale=0.5)
+    (y,) = assert_agrees("EMBEDDING_LOOKUP", [fed(np.int32([])), table], ["FLOAT32"], version=4)
+    assert y.shape == (0, 4)
+
+
+def test_integer_rows_of_several_scales_are_refused():
+    table = constant(np.ones((2, 4), np.int8), scale=[0.5, 0.25])
+    inputs = [fed(np.int32([1])), table]
+    assert_both_refuse("EMBEDDING_LOOKUP", inputs, ["INT8"], match="several scales")

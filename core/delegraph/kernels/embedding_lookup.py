@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import unpack
+from delegraph.graph.dtypes import BITS, unpack
 from delegraph.kernels.checks import (
     option,
     require_counts,
@@ -118,20 +118,42 @@ def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
     """
     if y.type not in (TensorType.FLOAT32, TensorType.FLOAT16) or table.type == y.type:
         require_same_type(table, y)
+        if table.quantization is not None and len(table.quantization.scales) > 1:
+            raise OperatorError(f"table has several scales, output {y.name!r} has no floats")
+        if table.is_packed and math.prod(table.shape[1:]) * BITS[table.type] % 8:
+            raise OperatorError(f"rows of {table.shape[1:]} {table.type.name} end within a byte")
         return lambda i: table.data.reshape(table.shape[0], -1)[i]
     require_type(table, _QUANTIZED)
     require_zero_points(0, table)
     scales = _scales(table)
+    width = math.prod(table.shape[1:])
+    stored = _packed_rows(table, width) if table.is_packed else _byte_rows(table, width)
 
     def dequantized(i: Array) -> Array:
-        integers = table.data.view(np.int8)  # whatever the type says
-        if table.is_packed:
-            integers = unpack(table.data, table.type, table.shape)
-        rows = integers.reshape(table.shape[0], -1)[i]
-        blocks = rows.reshape(*scales[i].shape, -1)
+        blocks = stored(i).reshape(*scales[i].shape, width // scales.shape[1])
         return np.asarray((blocks * scales[i][..., None]).astype(y.dtype))
 
     return dequantized
+
+
+def _byte_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
+    """Return the function from row numbers to rows of bytes, which count as signed always."""
+    return lambda i: table.data.view(np.int8).reshape(-1, width)[i]
+
+
+def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
+    """Return the function from row numbers to rows of 2- or 4-bit integers.
+
+    The official kernel starts a row at a whole byte, even where the row before ends within it.
+    """
+    per_byte = 8 // BITS[table.type]
+
+    def rows(i: Array) -> Array:
+        integers = unpack(table.data, table.type, table.shape).reshape(-1)
+        starts = i * width // per_byte * per_byte
+        return np.asarray(integers[starts[:, None] + np.arange(width)])
+
+    return rows
 
 
 def _scales(table: Tensor) -> NDArray[np.float32]:
