@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
     Shape,
@@ -15,6 +16,16 @@ from delegraph.kernels.output_shape import (
     size_output,
 )
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_TYPES = {
+    TensorType.FLOAT32,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT32,
+    TensorType.INT64,
+    TensorType.BOOL,
+}
 
 
 @kernel("ONE_HOT")
@@ -28,6 +39,7 @@ def prepare_one_hot(context: OpContext, node: Node) -> Eval:
     """
     indices, depth_input, on, off = (input_tensor(context, node, i) for i in range(4))
     y = output_tensor(context, node)
+    require_type(y, _TYPES)
     for tensor, what in ((on, "on value"), (off, "off value")):
         check_type(tensor, y, what)
         if element_count(tensor.shape) != 1:

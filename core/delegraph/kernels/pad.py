@@ -125,6 +125,8 @@ def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
     """
     x, paddings = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
+    if x.type is TensorType.STRING or x.is_packed:
+        raise OperatorError(f"input is {x.type.name}, expected whole-byte numbers")
     check_type(y, x)
     _check_paddings(x, paddings)
     skip = 0 if int(getattr(node.options, "mode", 0)) == 1 else 1  # MirrorPadMode: 0 is REFLECT

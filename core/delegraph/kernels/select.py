@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.kernels.broadcast import broadcast_shape
 from delegraph.kernels.checks import adopt_type, require_counts, require_same_type, require_type
 from delegraph.kernels.op_table import kernel
@@ -58,8 +59,8 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, T
     require_type(condition, {TensorType.BOOL})
     require_same_type(a, b)
     adopt_type(y, a.type)
-    if a.dtype.kind not in "biuf":
-        raise OperatorError(f"values have type {a.type.name}, expected BOOL, integers or floats")
+    if a.type in OBJECT_TYPES or a.is_packed:
+        raise OperatorError(f"values have type {a.type.name}, expected BOOL or whole-byte numbers")
     return condition, a, b, y
 
 

@@ -55,6 +55,8 @@ def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
     """
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     begin, end, strides = (input_tensor(context, node, i) for i in (1, 2, 3))
+    if x.is_packed:
+        raise OperatorError(f"input is {x.type.name}, expected whole bytes an element")
     check_type(y, x)
     count = element_count(begin.shape)
     for tensor in (begin, end, strides):
