@@ -137,17 +137,24 @@ def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         strides = [random.pick([1, 1, 2, -1, -2, 3]) for _ in range(entries)]
         if random.chance(0.03):
             strides[0] = 0
+        shrunk = sum(1 << i for i in range(entries) if random.chance(0.1))
+        for i in range(entries):  # an index outside reads what lies beside the tensor
+            if shrunk >> i & 1 and shape[i]:
+                begin[i], strides[i] = random.number(-shape[i], shape[i] - 1), 1
+            elif shrunk >> i & 1:
+                shrunk = 0
 
         def mask(chance: float, entries: int = entries) -> int:
             return sum(1 << i for i in range(entries) if random.chance(chance))
 
+        ellipsis = (1 << random.number(0, entries - 1)) * (not shrunk and random.chance(0.2))
         options = StridedSliceOptions(
-            begin_mask=mask(0.3),
+            begin_mask=mask(0.3) & ~shrunk,
             end_mask=mask(0.3),
-            ellipsis_mask=(1 << random.number(0, entries - 1)) * random.chance(0.2),
-            new_axis_mask=mask(0.1) * random.chance(0.5),
-            shrink_axis_mask=mask(0.2) * random.chance(0.5),
-            offset=random.chance(0.1),
+            ellipsis_mask=(1 << random.number(0, entries - 1))
+            * (not shrunk and random.chance(0.2)),
+            new_axis_mask=mask(0.1) * (not shrunk and random.chance(0.5)),
+            shrink_axis_mask=shrunk,
         )
         x, y = same_quantization(random, type, shape)
         inputs = [x, *(given_or_fed(random, values) for values in (begin, end, strides))]

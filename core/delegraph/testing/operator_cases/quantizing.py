@@ -27,7 +27,7 @@ def quantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     ]
     pairs += [(random.pick(sources), random.pick(QUANTIZED)) for _ in range(random.count * 3)]
     for source, target in pairs:
-        x = random.fed(source, random.shape(1, 4), special=random.pick([0, 0, 0.1]))
+        x = random.fed(source, random.shape(1, 4))  # what infinity gives depends on the processor
         output = quantized_output(random, target, x.array.shape, source)
         version = random.number(1, BUILTIN_VERSIONS[op][1])
         yield operator_case(op, [x], [output], QuantizeOptions(), version=version)

@@ -148,12 +148,14 @@ def unique(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SEGMENT_SUM")
 def segment_sum(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Rising segment numbers, with gaps."""
+    """Rising segment numbers, rarely with gaps."""
     for type in types_of(random):
         shape = random.shape(1, 3)
-        numbers = np.sort(random.rng.integers(0, 6, shape[0]))
-        if random.chance(0.05):
-            numbers = -numbers
+        numbers = np.cumsum(random.rng.integers(0, 2, shape[0]))
+        if len(numbers):
+            numbers -= numbers[0]
+        if random.chance(0.1):
+            numbers = random.pick([-numbers, 2 * numbers])
         inputs = [random.fed(type, shape, quantization={}), given_or_fed(random, numbers)]
         yield operator_case(op, inputs, [type], plain_options(op))
 
@@ -204,8 +206,8 @@ def sparse_to_dense(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MATRIX_DIAG", "MATRIX_SET_DIAG")
 def diagonals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Matrices wider and taller than long."""
-    for type in types_of(random, 0.5):
+    """Matrices wider and taller than long; elements of other types are left unwritten."""
+    for type in ["FLOAT32", "INT32", "INT64", "INT16", "INT8", "UINT8"] * (random.count // 4 + 1):
         outer = random.shape(0, 2)
         rows, columns = random.number(1, 5), random.number(1, 5)
         if op == "MATRIX_DIAG":

@@ -102,7 +102,7 @@ def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Any permutation up to rank six, negative axes, and what is none."""
     for type in types_of(random, 2):
-        shape = random.shape(0, 6)
+        shape = random.shape(1, 6)  # a scalar is left unwritten
         order = random.rng.permutation(len(shape))
         if random.chance(0.1):
             order = order - len(shape)
