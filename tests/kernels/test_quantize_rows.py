@@ -26,12 +26,12 @@ def asymmetric(row):
     low, high = min(0.0, float(row.min())), max(0.0, float(row.max()))
     if low == high:
         return [0] * len(row), F(1), 0
-    scale = (high - low) / 255
+    scale = float(F(high) - F(low)) / 255
     from_low, from_high = -128 - low / scale, 127 - high / scale
     near_low = 128 + abs(low / scale) < 127 + abs(high / scale)
     zero_point = max(-128, min(127, rounded(from_low if near_low else from_high)))
     factor = F(1) / F(scale)
-    stored = [rounded(float(F(zero_point) + v * factor)) for v in row]
+    stored = [zero_point + rounded(float(v * factor)) for v in row]
     return [max(-128, min(127, v)) for v in stored], F(scale), zero_point
 
 
