@@ -221,3 +221,11 @@ def test_shuffled_weights_are_refused():
     model = one_op_model("FULLY_CONNECTED", [x, constant(np.zeros((3, 6), "f4")), None], [y], given)
     with pytest.raises(RuntimeError, match="shuffled"):
         delegraph_outputs(model, [np.zeros((4, 6), "f4")])
+
+
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+def test_an_output_scale_of_zero_makes_every_output_the_zero_point(type):
+    x = fed(np.full((2, 3), 5, type.lower()), scale=0.5)
+    weight = constant(np.ones((4, 3), type.lower()), scale=0.5)
+    y = tensor((2, 4), type, scale=0.0, zero_point=3)
+    assert_agrees("FULLY_CONNECTED", [x, weight, None], [y], options())

@@ -69,14 +69,17 @@ def per_tensor_multiplier(x: Tensor, weight: Tensor, bias: Tensor | None, y: Ten
     """
     affine_quantization(x, "the input")
     affine_quantization(weight, "the filter")
+    y_scale = np.float64(y.scale)  # dividing by a scale of 0 gives infinity
     if bias is not None:
-        gap = abs(x.scale * weight.scale - bias.scale) / y.scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = abs(x.scale * weight.scale - bias.scale) / y_scale
         if not gap <= 0.02:
             raise OperatorError(
                 f"bias scale is {bias.scale}, expected input scale * filter scale "
                 f"= {x.scale * weight.scale}"
             )
-    return float(np.float32(x.scale) * np.float32(weight.scale)) / y.scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.float64(np.float32(x.scale) * np.float32(weight.scale)) / y_scale)
 
 
 def _check_channels(x: Tensor, weight: Tensor, quantization: Quantization, channels: int) -> None:
