@@ -84,7 +84,7 @@ def prepare_unpack(context: OpContext, node: Node) -> Eval:
     outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
     require_type(x, _UNPACKED)
     axis = normalized_axis(int(getattr(node.options, "axis", 0)), len(x.shape))
-    if x.shape[axis] != len(outputs):
+    if not x.shape[axis] == len(outputs) == int(getattr(node.options, "num", len(outputs))):
         raise OperatorError(
             f"dimension {axis} of {list(x.shape)} is not {len(outputs)}, the number of outputs"
         )

@@ -134,7 +134,7 @@ def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
     def plan() -> tuple[Shape, Eval]:
         pads = _read(paddings, len(x.shape))
         for size, pad in zip(x.shape, pads, strict=True):
-            if max(pad) > max(size - skip, 0):
+            if max(pad) > size - skip:
                 raise OperatorError(f"paddings {pad} are longer than the mirrored part of {size}")
         shape = [before + size + after for size, (before, after) in zip(x.shape, pads, strict=True)]
         return shape, on_elements(x, y, _mirror(x.shape, pads, skip))

@@ -16,6 +16,7 @@ from delegraph.kernels.output_shape import (
 )
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
+from delegraph.schema.enums import TensorType
 
 
 @kernel("SPACE_TO_BATCH_ND", versions=(1, 4))
@@ -98,6 +99,8 @@ def _blocks_first(spatial: int) -> list[int]:
 def _check(x: Tensor, block: Tensor, pairs: Tensor, y: Tensor) -> None:
     check_rank(x, (3, 4))
     check_type(y, x)
+    if x.type is TensorType.STRING:
+        raise OperatorError("input is STRING, expected numbers")
     spatial = len(x.shape) - 2
     if block.shape != (spatial,) or pairs.shape != (spatial, 2):
         raise OperatorError(
