@@ -97,7 +97,8 @@ def operands(
     bias = constant(
         bias_values.astype(bias_type), scale=(np.float32(INPUT_SCALE) * scales).tolist()
     )
-    spread = np.sqrt(taps) * values.std() * _WEIGHT_RANGES[kind.weight][1] * 0.6
+    deviation = max(float(values.std()) if values.size else 0.0, 10.0)
+    spread = np.sqrt(taps) * deviation * _WEIGHT_RANGES[kind.weight][1] * 0.6
     y_scale = INPUT_SCALE * scales.max() * spread / _RANGES[kind.x][1] * 2.2
     if kind.x == "UINT8":
         y_scale *= 2

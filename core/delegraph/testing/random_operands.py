@@ -131,6 +131,8 @@ class RandomOperands:
         """Return a graph input, quantized if its type is; *drawn* goes to :meth:`values`."""
         quantization = drawn.pop("quantization", None)
         quantization = self.quantization(type) if quantization is None else quantization
+        if type == "STRING" and not len(shape):
+            shape = (1,)  # the official set_tensor stores the address of a single string
         return Fed(self.values(type, shape, **drawn), tensor(tuple(shape), type, **quantization))
 
     def constant(self, type: str, shape: Sequence[int], **drawn: Any) -> TensorDef:

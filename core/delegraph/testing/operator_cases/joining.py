@@ -151,8 +151,7 @@ def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         options = StridedSliceOptions(
             begin_mask=mask(0.3) & ~shrunk,
             end_mask=mask(0.3),
-            ellipsis_mask=(1 << random.number(0, entries - 1))
-            * (not shrunk and random.chance(0.2)),
+            ellipsis_mask=ellipsis,
             new_axis_mask=mask(0.1) * (not shrunk and random.chance(0.5)),
             shrink_axis_mask=shrunk,
         )

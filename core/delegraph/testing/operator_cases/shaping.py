@@ -107,7 +107,7 @@ def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         if random.chance(0.1):
             order = order - len(shape)
         if len(shape) and random.chance(0.05):
-            order[0] = random.number(-7, 7)
+            order[0] = random.pick([-9, 9])  # repeated axes leave places unwritten
         x, y = same_quantization(random, type, shape)
         inputs = [x, given_or_fed(random, order)]
         yield operator_case(op, inputs, [y], plain_options(op), version=any_version(op, random))
