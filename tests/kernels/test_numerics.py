@@ -262,6 +262,12 @@ def test_reference_softmax_follows_at_any_scale(op, type, scale):
     np.testing.assert_array_equal(mine, official_outputs(model, arrays, reference=True)[0])
 
 
+def test_reference_softmax_refuses_what_ends_the_official_process():
+    model, arrays = unary("SOFTMAX", "INT8", "INT8", (1e-9, 3), (1 / 256, -128), SOFTMAX, version=2)
+    with pytest.raises(RuntimeError, match=r"input scale 1e-09 times beta 1 is not above 2\*\*-26"):
+        delegraph_outputs(model, arrays, numerics="reference")
+
+
 @pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
 def test_reference_extremes_skip_nan(op):
     model, arrays = reduction(op, "FLOAT32", (2,), NONE, NONE)

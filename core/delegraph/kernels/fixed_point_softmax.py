@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.errors import OperatorError
 from delegraph.kernels import gemmlowp
 from delegraph.kernels.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -54,7 +55,7 @@ def log_softmax(x: Tensor, y: Tensor) -> Eval:
     def run() -> None:
         distances = _distances(x)
         log = gemmlowp.log(_sums(exps_of[distances]), _SUM_BITS, _INPUT_BITS)
-        lowest = multiply_by_quantized_multiplier(log - np.int64(1 << 31), *inverse)
+        lowest = multiply_by_quantized_multiplier(log.astype(np.int64) - (1 << 31), *inverse)
         is_kept = -distances > np.maximum(lowest, -radius - 1)
         rounded = rounding_divide_by_pot(scaled_of[distances] - log, 31 - _INPUT_BITS - _LOG_BITS)
         quantized = (rounded.astype(np.int64) + limits.max).clip(limits.min, limits.max)
@@ -66,10 +67,15 @@ def log_softmax(x: Tensor, y: Tensor) -> Eval:
 def _input_scaling(scale: float, beta: float) -> tuple[int, int]:
     """Return mantissa and left shift that bring differences of stored integers to Q5.26.
 
+    Raises:
+        OperatorError: differences are not larger there; the official kernel ends the process.
+
     Source:
         PreprocessSoftmaxScaling, tflite/kernels/internal/quantization_util.cc.
     """
     real = float(np.float32(beta)) * scale * (1 << (31 - _INPUT_BITS))
+    if not real > 1:
+        raise OperatorError(f"input scale {scale:.6g} times beta {beta:.6g} is not above 2**-26")
     return quantize_multiplier(min(real, float((1 << 31) - 1)))
 
 
