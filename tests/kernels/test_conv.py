@@ -133,6 +133,19 @@ def test_a_window_larger_than_the_image_gives_nothing():
     assert delegraph_outputs(model, [x])[0].size == 0
 
 
+def test_a_window_two_strides_larger_than_the_image_is_refused():
+    inputs = [fed(np.zeros((1, 2, 1, 1), np.float32))]
+    inputs += [constant(np.zeros(s, np.float32)) for s in [(1, 3, 3, 1), (1,)]]
+    given = options(padding=Padding.VALID)
+    assert_both_refuse("CONV_2D", inputs, ["FLOAT32"], given, match="windows of 3 are too large")
+
+
+def test_groups_of_hybrid_weights_with_one_scale_are_refused():
+    case = operands(HYBRID, (1, 8, 8, 4), (6, 3, 3, 2))
+    inputs = [case.x, case.weight, case.bias]
+    assert_both_refuse("CONV_2D", inputs, [case.y], options(), match="1 scales, expected 6")
+
+
 def test_weights_that_are_computed():
     rng = np.random.default_rng(1)
     x, weight = (rng.standard_normal(s).astype("f4") for s in [(1, 9, 9, 4), (6, 3, 3, 4)])

@@ -5,8 +5,9 @@ from itertools import product
 import pytest
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.padding import window
+from delegraph.kernels.padding import convolution_windows, pool_windows, window
 from delegraph.schema.enums import Padding
+from delegraph.schema.options import Conv2DOptions, Pool2DOptions
 
 SIZES = list(product(range(1, 9), range(1, 5), range(1, 4), range(1, 4)))
 
@@ -52,3 +53,20 @@ def test_only_a_window_of_one_at_each_place_is_pointwise():
 def test_sizes_below_one_are_refused(kernel, stride, dilation, match):
     with pytest.raises(OperatorError, match=match):
         window(Padding.SAME, 5, kernel, stride, dilation)
+
+
+STRIDES = {"padding": Padding.VALID, "stride_w": 2, "stride_h": 2}
+
+
+def test_a_convolution_refuses_windows_two_strides_too_large():
+    options = Conv2DOptions(**STRIDES)
+    down, across = convolution_windows(options, (1, 9, 4, 1), (3, 7))
+    assert (down.output, across.output) == (4, 0)
+    with pytest.raises(OperatorError, match="windows of 7 are too large for 3 positions"):
+        convolution_windows(options, (1, 9, 3, 1), (3, 7))
+
+
+def test_a_pool_has_no_rows_where_windows_are_much_too_wide():
+    options = Pool2DOptions(**STRIDES)
+    heights = [pool_windows(options, (1, 9, w, 1), (3, 7))[0].output for w in (4, 3)]
+    assert heights == [4, 0]

@@ -75,6 +75,15 @@ def test_l2(act):
     assert_agrees("L2_POOL_2D", [x], ["FLOAT32"], given, tolerance=FLOAT_TOLERANCE)
 
 
+@pytest.mark.parametrize(("shape", "expected"), [((9, 4), (4, 0)), ((9, 3), (0, 0))], ids=str)
+@pytest.mark.parametrize("op", ["AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"])
+def test_windows_that_fit_nowhere(op, shape, expected):
+    given = {"window": (3, 7), "stride": (2, 2), "padding": Padding.VALID}
+    x = fed(np.zeros((1, *shape, 2), np.float32))
+    (y,) = assert_agrees(op, [x], ["FLOAT32"], options(**given))
+    assert y.shape == (1, *expected, 2)
+
+
 def refusal(op="AVERAGE_POOL_2D", shape=(1, 4, 4, 1), dtype="f4", y="FLOAT32", **given):
     return (op, [fed(np.zeros(shape, dtype))], [y], options(**given))
 

@@ -22,7 +22,7 @@ from delegraph.kernels.convolution_scale import affine_quantization, check_symme
 from delegraph.kernels.exact_matmul import multiply_groups, split_groups
 from delegraph.kernels.hybrid import HybridProduct
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import Window, windows_2d
+from delegraph.kernels.padding import Window, convolution_windows
 from delegraph.kernels.patches import Patches
 from delegraph.kernels.quantize_rows import quantize_rows
 from delegraph.kernels.quantized_product import QuantizedProduct
@@ -111,7 +111,7 @@ def _check(context: OpContext, node: Node) -> _Conv:
     if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
     options = node.options
-    windows = windows_2d(options, x.shape, weight.shape[1:3], dilated=True)
+    windows = convolution_windows(options, x.shape, weight.shape[1:3])
     return _Conv(x, weight, bias, y, windows, _groups(x, weight), options.fused_activation_function)
 
 
@@ -190,6 +190,8 @@ def _quantized(context: OpContext, conv: _Conv) -> Eval:
 
 def _hybrid(context: OpContext, conv: _Conv) -> Eval:
     scales = affine_quantization(conv.weight, "the filter").scales.astype(np.float32)
+    if conv.groups > 1 and len(scales) != conv.outputs:
+        raise OperatorError(f"filter has {len(scales)} scales, expected {conv.outputs} with groups")
     is_per_channel = bool(np.any(scales != scales[0])) or conv.groups > 1
     scales = np.broadcast_to(scales if is_per_channel else scales[:1], (conv.outputs,))
     product = HybridProduct(conv.weight, conv.bias, scales, conv.activation, conv.groups)

@@ -26,7 +26,7 @@ from delegraph.kernels.depthwise_taps import DepthwiseTaps
 from delegraph.kernels.exact_matmul import column_bounds, exact_float, largest_input
 from delegraph.kernels.hybrid import HybridWeights
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import Window, windows_2d
+from delegraph.kernels.padding import Window, convolution_windows
 from delegraph.kernels.quantize_rows import quantize_rows
 from delegraph.kernels.registration import (
     Eval,
@@ -131,7 +131,7 @@ def _check(context: OpContext, node: Node) -> _Depthwise:
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
     if bias is not None:
         _check_bias(x, weight, bias)
-    windows = windows_2d(node.options, x.shape, weight.shape[1:3], dilated=True)
+    windows = convolution_windows(node.options, x.shape, weight.shape[1:3])
     return _Depthwise(x, weight, bias, y, windows, node.options.fused_activation_function)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from delegraph.errors import OperatorError
@@ -82,36 +82,68 @@ def window(padding: int, input_size: int, kernel: int, stride: int, dilation: in
     if kernel < 1:
         raise OperatorError(f"window size is {kernel}, expected at least 1")
     span = (kernel - 1) * dilation + 1
-    output = _output_size(padding, input_size, span, stride)
+    output = max(_count(padding, input_size, span, stride), 0)
     missing = (output - 1) * stride + span - input_size if output else 0
     before = max(missing, 0) // 2
     return Window(input_size, kernel, stride, dilation, output, before)
 
 
-def windows_2d(
-    options: Any, shape: tuple[int, ...], kernel: tuple[int, ...], *, dilated: bool = False
+def convolution_windows(
+    options: Any, shape: tuple[int, ...], kernel: tuple[int, ...]
 ) -> tuple[Window, Window]:
-    """Return the windows along height and width that a node's *options* ask for.
+    """Return the windows along height and width that a convolution's *options* ask for.
 
     Args:
-        options: with ``padding``, ``stride_h``, ``stride_w`` and, if *dilated*,
-            ``dilation_h_factor`` and ``dilation_w_factor``.
+        options: with ``padding``, ``stride_h``, ``stride_w``, ``dilation_h_factor`` and
+            ``dilation_w_factor``.
         shape: of the input, ``[N, H, W, C]``.
         kernel: height and width of the window.
-        dilated: whether the operator has dilation.
+
+    Raises:
+        OperatorError: as :func:`window`, or an input smaller than a window by two strides or more.
+
+    Source:
+        ComputePaddingHeightWidthChecked, tflite/kernels/padding.h.
+    """
+    windows = (
+        window(options.padding, shape[1], kernel[0], options.stride_h, options.dilation_h_factor),
+        window(options.padding, shape[2], kernel[1], options.stride_w, options.dilation_w_factor),
+    )
+    for each in windows:
+        if _count(options.padding, each.input, each.span, each.stride) < 0:
+            raise OperatorError(f"windows of {each.span} are too large for {each.input} positions")
+    return windows
+
+
+def pool_windows(
+    options: Any, shape: tuple[int, ...], kernel: tuple[int, ...]
+) -> tuple[Window, Window]:
+    """Return the windows along height and width that a pool's *options* ask for.
+
+    Where the width is smaller than a window by two strides or more, there are none along the height
+    either.
+
+    Args:
+        options: with ``padding``, ``stride_h`` and ``stride_w``.
+        shape: of the input, ``[N, H, W, C]``.
+        kernel: height and width of the window.
 
     Raises:
         OperatorError: as :func:`window`.
+
+    Source:
+        ComputePaddingHeightWidth, tflite/kernels/padding.h.
     """
-    dilation_h = options.dilation_h_factor if dilated else 1
-    dilation_w = options.dilation_w_factor if dilated else 1
-    return (
-        window(options.padding, shape[1], kernel[0], options.stride_h, dilation_h),
-        window(options.padding, shape[2], kernel[1], options.stride_w, dilation_w),
-    )
+    down = window(options.padding, shape[1], kernel[0], options.stride_h)
+    across = window(options.padding, shape[2], kernel[1], options.stride_w)
+    if _count(options.padding, across.input, across.span, across.stride) < 0:
+        down = replace(down, output=0, before=0)
+    return down, across
 
 
-def _output_size(padding: int, input_size: int, span: int, stride: int) -> int:
+def _count(padding: int, input_size: int, span: int, stride: int) -> int:
+    """Return the number of windows by the official formula, which may be negative."""
     if padding == Padding.SAME:
         return -(-input_size // stride)
-    return max((input_size - span + stride) // stride, 0)
+    room = input_size - span + stride
+    return room // stride if room >= 0 else -(-room // stride)

@@ -20,7 +20,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.activation import clamp, float_activation_range, quantized_activation_range
 from delegraph.kernels.checks import require_counts, require_same_type, require_type
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import Window, windows_2d
+from delegraph.kernels.padding import Window, pool_windows
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -151,7 +151,7 @@ def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Po
     if len(x.shape) != 4:
         raise OperatorError(f"input is {list(x.shape)}, expected 4 dimensions")
     kernel_size = (options.filter_height, options.filter_width)
-    windows = windows_2d(options, x.shape, kernel_size)
+    windows = pool_windows(options, x.shape, kernel_size)
     context.resize_tensor(y, (x.shape[0], *(window.output for window in windows), x.shape[3]))
     return _Pool(x, y, windows, options.fused_activation_function)
 
