@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-LEAST = 384 << 20
+LEAST = 256 << 20
 """Bytes that every model may take."""
 
 TIMES_FILE = 16
