@@ -47,15 +47,16 @@ class Verdict:
     Attributes:
         passed: whether Delegraph does what the official interpreter does.
         kind: ``same``, ``refused`` by both, ``crash`` of the official one, ``undefined`` where the
-            official one leaves its output unwritten, or what is wrong.
+            official one leaves its output unwritten, ``absent`` where the kernels followed lack
+            the operator, or what is wrong.
         detail: what differs, in words.
-        reference: how the reference kernels differ from the default ones; empty if they agree.
+        apart: how the other official kernels differ from those followed; empty if they agree.
     """
 
     passed: bool
     kind: str
     detail: str = ""
-    reference: str = ""
+    apart: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,15 @@ class Task:
     steps: Sequence[Sequence[NDArray[Any]]]
     is_random: bool = False
     tolerance: float = 1e-5
+    numerics: str = "builtin"
 
 
-def ours(model: bytes) -> Interpreter:
-    return Interpreter(model_content=model)
+KERNELS = {"builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "reference": "BUILTIN_REF"}
+"""The official kernels that each profile of Delegraph follows."""
+
+
+def ours(numerics: str) -> Callable[[bytes], Any]:
+    return lambda model: Interpreter(model_content=model, numerics=numerics)
 
 
 def official(kernels: str) -> Callable[[bytes], Any]:
@@ -166,14 +172,18 @@ def judge(task: Task, report: Callable[[str], None] = lambda stage: None) -> Ver
     report("ours")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mine = outcome(ours, task)
+        mine = outcome(ours(task.numerics), task)
     if mine.error is not None and not isinstance(mine.error, ValueError | RuntimeError):
         return Verdict(False, "error", f"{type(mine.error).__name__} at {mine.stage}: {mine.error}")
-    report("official")
-    default = outcome(official("BUILTIN_WITHOUT_DEFAULT_DELEGATES"), task)
-    report("reference")
-    reference = outcome(official("BUILTIN_REF"), task)
-    found = verdict(mine, default, reference, task)
+    official_outcomes = {}
+    for numerics, kernels in KERNELS.items():
+        report(f"official {numerics}")
+        official_outcomes[numerics] = outcome(official(kernels), task)
+    followed = official_outcomes.pop(task.numerics)
+    (other,) = official_outcomes.values()
+    if "Didn't find op" in str(followed.error):
+        return Verdict(True, "absent")  # the reference kernels lack some operators and versions
+    found = verdict(mine, followed, other, task)
     if not found.passed and not mine.is_refusal and _is_undefined(task):
         return Verdict(True, "undefined", found.detail)
     return found
@@ -192,21 +202,21 @@ def _is_undefined(task: Task) -> bool:
     runs = []
     for pattern in (0x2A, 0x55):
         fill(PERTURB, pattern)
-        runs.append(outcome(official("BUILTIN_WITHOUT_DEFAULT_DELEGATES"), task))
+        runs.append(outcome(official(KERNELS[task.numerics]), task))
     fill(PERTURB, 0)
     return bool(difference(*runs, task))
 
 
-def verdict(mine: Outcome, default: Outcome, reference: Outcome, task: Task) -> Verdict:
-    """Return the verdict: the default kernels are right; for floats the reference ones are too."""
-    apart = difference(reference, default, task)
-    wrong = difference(mine, default, task)
-    if (wrong and not _has_floats(default)) or mine.is_refusal != default.is_refusal:
+def verdict(mine: Outcome, followed: Outcome, other: Outcome, task: Task) -> Verdict:
+    """Return the verdict: floats may be those of the other official kernels as well."""
+    apart = difference(other, followed, task)
+    wrong = difference(mine, followed, task)
+    if (wrong and not _has_floats(followed)) or mine.is_refusal != followed.is_refusal:
         kind = wrong.split(",")[0] if "alone" in wrong else "differs"
         return Verdict(False, kind, wrong, apart)
-    if wrong and difference(mine, reference, task):
+    if wrong and difference(mine, other, task):
         return Verdict(False, "differs", wrong, apart)
-    return Verdict(True, "refused" if default.is_refusal else "same", "", apart)
+    return Verdict(True, "refused" if followed.is_refusal else "same", "", apart)
 
 
 def _has_floats(found: Outcome) -> bool:
@@ -257,7 +267,7 @@ class Judge:
         self._stop()
         if stage == "ours":
             return Verdict(False, end, f"Delegraph {end}")
-        return Verdict(True, "crash", f"the {stage} interpreter {end}")
+        return Verdict(True, "crash", f"{stage} {end}")
 
     def _start(self) -> None:
         self._connection, theirs = self._context.Pipe()

@@ -1,6 +1,7 @@
 """Runs the cases of every operator through Delegraph and the official interpreter.
 
-python tests/conformance/run.py [--op NAME] [--seed N] [--count N] [--save-failures DIR]
+python tests/conformance/run.py [--op NAME] [--seed N] [--count N]
+    [--numerics builtin|reference] [--save-failures DIR]
 
 The last line says how many operators have a case that both run, and how many cases agree. Exit
 code 1 when any does not.
@@ -24,7 +25,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from conformance.judging import Judge, Task, Verdict
+from conformance.judging import KERNELS, Judge, Task, Verdict
 
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
@@ -42,7 +43,7 @@ class OperatorResult:
     op: str
     verdicts: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, OperatorCase, Verdict]] = field(default_factory=list)
-    reference: Counter[str] = field(default_factory=Counter)
+    apart: Counter[str] = field(default_factory=Counter)
 
     @property
     def total(self) -> int:
@@ -54,25 +55,27 @@ class OperatorResult:
         return self.verdicts["same"] > 0
 
 
-def task_of(case: OperatorCase) -> Task:
-    return Task(case.model(), case.steps, case.is_random, case.tolerance)
+def task_of(case: OperatorCase, numerics: str = "builtin") -> Task:
+    return Task(case.model(), case.steps, case.is_random, case.tolerance, numerics)
 
 
-def run_operator(op: str, judge: Judge, *, seed: int, count: int, every: int = 1) -> OperatorResult:
+def run_operator(
+    op: str, judge: Judge, *, seed: int, count: int, numerics: str = "builtin", every: int = 1
+) -> OperatorResult:
     """Return the results of the cases of an operator, of one in *every* if they are to be fewer."""
     result = OperatorResult(op)
     for index, case in islice(enumerate(cases(op, seed=seed, count=count)), 0, None, every):
-        verdict = judge(task_of(case))
+        verdict = judge(task_of(case, numerics))
         result.verdicts[verdict.kind] += 1
-        if verdict.reference:
-            result.reference["refuses alone" if "alone" in verdict.reference else "differs"] += 1
+        if verdict.apart:
+            result.apart["refuses" if "alone" in verdict.apart else "differs"] += 1
         if not verdict.passed:
             result.failures.append((index, case, verdict))
     return result
 
 
 def run_operators(
-    ops: list[str], *, seed: int, count: int, jobs: int
+    ops: list[str], *, seed: int, count: int, numerics: str, jobs: int
 ) -> Iterator[OperatorResult | BaseException]:
     """Yield the result of each operator as it is ready, *jobs* at a time."""
     waiting: SimpleQueue[str] = SimpleQueue()
@@ -88,7 +91,7 @@ def run_operators(
                 except Empty:
                     return
                 try:
-                    done.put(run_operator(op, judge, seed=seed, count=count))
+                    done.put(run_operator(op, judge, seed=seed, count=count, numerics=numerics))
                 except BaseException as error:  # noqa: BLE001 - raised in the main thread
                     done.put(error)
 
@@ -99,12 +102,12 @@ def run_operators(
 
 
 def save_failure(
-    index: int, case: OperatorCase, verdict: Verdict, judge: Judge, folder: Path
+    index: int, case: OperatorCase, verdict: Verdict, judge: Judge, numerics: str, folder: Path
 ) -> None:
     """Write the smallest case found that fails in the same way, as a model and its inputs."""
 
     def fails(other: OperatorCase) -> bool:
-        found = judge(task_of(other))
+        found = judge(task_of(other, numerics))
         return not found.passed and found.kind == verdict.kind
 
     small = shrunk(case, fails)
@@ -115,7 +118,7 @@ def save_failure(
         f"step{i}_input{j}": a for i, step in enumerate(small.steps) for j, a in enumerate(step)
     }
     np.savez(stem.with_suffix(".npz"), **names)
-    detail = judge(task_of(small)).detail
+    detail = judge(task_of(small, numerics)).detail
     stem.with_suffix(".txt").write_text(f"{small}\n{detail}\n", encoding="utf-8")
 
 
@@ -137,6 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--op", action="append", choices=REGISTERED_OPERATORS, metavar="NAME")
     parser.add_argument("--seed", type=int, default=0, help="of the random cases")
     parser.add_argument("--count", type=int, default=40, help="random cases of each kind")
+    parser.add_argument("--numerics", choices=sorted(KERNELS), default="builtin")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--save-failures", type=Path, metavar="DIR", help="shrunk, as .tflite")
     given = parser.parse_args(arguments)
@@ -144,7 +148,9 @@ def main(arguments: list[str] | None = None) -> int:
     results: list[OperatorResult] = []
     started = time.monotonic()
     saving = Judge()
-    for result in run_operators(ops, seed=given.seed, count=given.count, jobs=given.jobs):
+    for result in run_operators(
+        ops, seed=given.seed, count=given.count, numerics=given.numerics, jobs=given.jobs
+    ):
         if isinstance(result, BaseException):
             raise result
         results.append(result)
@@ -152,7 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
         print_failures(result)
         if given.save_failures is not None:
             for index, case, verdict in result.failures[:SHOWN]:
-                save_failure(index, case, verdict, saving, given.save_failures)
+                save_failure(index, case, verdict, saving, given.numerics, given.save_failures)
         show_progress(f"{len(results)} of {len(ops)} operators, {time.monotonic() - started:.0f} s")
     show_progress("")
     return summarize(results)
@@ -163,6 +169,8 @@ def summarize(results: list[OperatorResult]) -> int:
     missing = sorted(result.op for result in results if not result.is_covered)
     if missing:
         print(f"not covered: {' '.join(missing)}")
+    apart = sorted(result.op for result in results if result.apart["differs"])
+    print(f"builtin and reference kernels differ in: {' '.join(apart)}")
     kinds = sum((result.verdicts for result in results), Counter())
     print("; ".join(f"{kind} {number}" for kind, number in kinds.most_common()))
     failed = sum(len(result.failures) for result in results)

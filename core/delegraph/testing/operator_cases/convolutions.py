@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.schema.enums import Padding
+from delegraph.schema.enums import Padding, TensorType
 from delegraph.schema.options import (
     Conv2DOptions,
     Conv3DOptions,
@@ -40,6 +40,9 @@ KINDS = (
     FLOAT, UINT8, INT8, INT8_CHANNELS, INT16_CHANNELS, INT16_SHORT_BIAS, HYBRID, HYBRID_CHANNELS,
     INT4_CHANNELS, HYBRID_INT4,
 )  # fmt: skip
+CLAMPED = 3e-5
+"""Largest difference of float sums, whose largest the activation may have clamped."""
+
 TRANSPOSED_KINDS = (FLOAT, UINT8, INT8, INT8_CHANNELS, INT16_CHANNELS, INT16_SHORT_BIAS)
 
 
@@ -91,6 +94,7 @@ def conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
                 [found.x, found.weight, bias(random, found)],
                 [found.y],
                 Conv2DOptions(**steps(random), **dilation(random)),
+                tolerance=CLAMPED,
                 version=random.number(1, BUILTIN_VERSIONS[op][1]),
             )
 
@@ -147,7 +151,7 @@ def transposed(op: str, kind: Kind, random: RandomOperands) -> OperatorCase:
         op,
         [shape, found.weight, found.x, bias(random, found)],
         [found.y],
-        TransposeConvOptions(**given),
+        TransposeConvOptions(**given, quantized_bias_type=TensorType[kind.bias]),
         version=random.number(3, BUILTIN_VERSIONS[op][1]),
     )
 
