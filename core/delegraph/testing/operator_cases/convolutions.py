@@ -93,7 +93,9 @@ def conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
                 op,
                 [found.x, found.weight, bias(random, found)],
                 [found.y],
-                Conv2DOptions(**steps(random), **dilation(random)),
+                Conv2DOptions(
+                    quantized_bias_type=TensorType[kind.bias], **steps(random), **dilation(random)
+                ),
                 tolerance=CLAMPED,
                 version=random.number(1, BUILTIN_VERSIONS[op][1]),
             )
@@ -187,7 +189,7 @@ def refused(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     table: Any = Conv2DOptions if op == "CONV_2D" else DepthwiseConv2DOptions
     multiplier: dict[str, Any] = {} if op == "CONV_2D" else {"depth_multiplier": 1}
     kinds = [replace(kind, bias=b) for kind in (FLOAT, UINT8, INT8) for b in ("INT64", "FLOAT32")]
-    for kind in (*kinds, replace(FLOAT, weight="UINT8"), replace(INT8, weight="UINT8")):
+    for kind in (*kinds, replace(INT8, weight="UINT8")):
         found = operands(kind, (1, 4, 4, 3), (3, 3, 3, 3) if op == "CONV_2D" else (1, 3, 3, 3))
         inputs: list[Given] = [found.x, found.weight, found.bias]
         yield operator_case(op, inputs, [found.y], table(**multiplier, stride_h=1, stride_w=1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.schema.enums import CombinerType, FullyConnectedOptionsWeightsFormat
+from delegraph.schema.enums import CombinerType, FullyConnectedOptionsWeightsFormat, TensorType
 from delegraph.schema.options import (
     BatchMatMulOptions,
     EmbeddingLookupSparseOptions,
@@ -34,6 +34,7 @@ def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
                 fused_activation_function=activation(random),
                 keep_num_dims=random.chance(0.4),
                 asymmetric_quantize_inputs=random.chance(0.4),
+                quantized_bias_type=TensorType[kind.bias],
             )
             version = random.number(1, BUILTIN_VERSIONS[op][1])
             inputs = [found.x, random_weights(random, found), bias(random, found)]
@@ -103,7 +104,9 @@ def embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     for type in (*PLAIN, *["FLOAT32", "INT8", "UINT8", "INT4"] * random.count):
         rows = random.number(1, 9)
         shape = (rows, *random.shape(1, 3, empty=0))
-        ids = random.rng.integers(0, rows, random.number(0, 5)).astype(np.int32)
+        if type == "INT4":
+            shape = (*shape[:-1], 2 * shape[-1])  # rows are copied as whole bytes
+        ids = random.rng.integers(0, rows, random.number(type == "INT4", 5)).astype(np.int32)
         if random.chance(0.1):
             ids = np.append(ids, np.int32(random.pick([-1, rows])))
         quantization: dict[str, Any] = {}
