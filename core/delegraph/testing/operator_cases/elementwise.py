@@ -19,6 +19,14 @@ FUNCTIONS = (
     "SQUARE", "TANH", "ZEROS_LIKE", "GELU", "LEAKY_RELU", "COMPLEX_ABS", "REAL", "IMAG",
 )  # fmt: skip
 
+MAIN_TYPES = {
+    "COMPLEX_ABS": "COMPLEX64",
+    "IMAG": "COMPLEX64",
+    "LOGICAL_NOT": "BOOL",
+    "REAL": "COMPLEX64",
+}
+"""The type that matters, for operators that do not take floats."""
+
 FIXED_OUTPUTS: dict[tuple[str, str], dict[str, Any]] = {
     ("LOGISTIC", "INT8"): {"scale": 1 / 256, "zero_point": -128},
     ("LOGISTIC", "UINT8"): {"scale": 1 / 256, "zero_point": 0},
@@ -38,6 +46,8 @@ def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             yield function(op, random, type, random.shape(), version)
     for _ in range(random.count):
         type = random.pick(("FLOAT32", *QUANTIZED, random.pick(PLAIN)))
+        if op in MAIN_TYPES and random.chance(0.7):
+            type = MAIN_TYPES[op]
         yield function(op, random, type, random.shape(high=6), BUILTIN_VERSIONS[op][1])
 
 

@@ -34,6 +34,8 @@ def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             yield pair(op, random, type, version)
     for _ in range(random.count * 2):
         type = random.pick(("FLOAT32", "INT32", *QUANTIZED, random.pick(PLAIN)))
+        if op.startswith("LOGICAL_") and random.chance(0.7):
+            type = "BOOL"
         yield pair(op, random, type, random.pick([last, random.number(1, last)]))
 
 

@@ -228,7 +228,7 @@ def fill(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 @cases_of("RANGE")
 def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Rising, falling, empty and endless ranges."""
-    for _ in range(random.count):
+    for _ in range(2 * random.count):
         type = random.pick(["FLOAT32", "INT32", "INT64", random.pick(PLAIN[:-1])])
         dtype = random.values(type, ()).dtype
         numbers: list[float] = [

@@ -138,7 +138,7 @@ def unset_variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 @cases_of("HASHTABLE", "HASHTABLE_IMPORT", "HASHTABLE_FIND", "HASHTABLE_SIZE")
 def hashtables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Words to numbers and back; keys that are there, and others; types without a table."""
-    for _ in range(random.count // 2):
+    for _ in range(random.count // 2 + 4):
         words = texts(*[random.pick([b"one", b"two", b"three", b"", b"four\0"]) for _ in range(4)])
         numbers = random.rng.integers(0, 5, 4)
         keys, values = (words, numbers) if random.chance(0.5) else (numbers, words)
