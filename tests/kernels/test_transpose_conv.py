@@ -91,6 +91,12 @@ def test_the_last_uint8_values_round_differently(seed):
     assert_transpose_agrees(UINT8, *shapes, seed=seed, taps=5)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_uint8_values_may_be_those_of_several_images(seed):
+    shapes = (5, 1, 3, 5), (1, 1, 1, 5), (5, 1, 3, 1)
+    assert_transpose_agrees(UINT8, *shapes, seed=seed, taps=5)
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_without_bias(kind):
     shapes = (1, 9, 8, 6), (5, 2, 2, 6), (1, 18, 16, 5)

@@ -202,21 +202,26 @@ def _quantized(context: OpContext, conv: _TransposeConv) -> Eval:
     centred = context.scratch(x.shape[1:], product.dtype)
     collect = _sums(context, conv, product.dtype)
 
+    def requantize_tail(sums: NDArray[Any], result: NDArray[Any], count: int) -> None:
+        _, requantize = tail_product.current()
+        rows = -(-count // conv.outputs)
+        ends = np.empty((rows, conv.outputs), y.dtype)
+        requantize(sums.reshape(-1, conv.outputs)[-rows:], ends)
+        result.reshape(-1)[-count:] = ends.reshape(-1)[-count:]
+
     def evaluate() -> None:
         (matrix,), requantize = product.current()
         sums = collect()
+        total = y.data.size
+        ahead = total - total % _VECTOR if has_tail else total  # what vector loops compute
         for image, result in zip(x.data, y.data, strict=True):
             np.copyto(centred.data, image)
             np.subtract(centred.data, x.zero_point, out=centred.data)
             scatter(centred.data, matrix, sums)
             requantize(sums, result)
-        tail = y.data.size % _VECTOR if has_tail else 0
-        if tail:
-            _, requantize = tail_product.current()
-            rows = -(-tail // conv.outputs)
-            ends = np.empty((rows, conv.outputs), y.dtype)
-            requantize(sums.reshape(-1, conv.outputs)[-rows:], ends)
-            y.data.reshape(-1)[-tail:] = ends.reshape(-1)[-tail:]
+            ahead -= result.size
+            if ahead < 0:
+                requantize_tail(sums, result, min(-ahead, result.size))
 
     return evaluate
 
