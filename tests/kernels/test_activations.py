@@ -66,3 +66,11 @@ def test_hard_swish_into_a_tiny_scale_is_refused():
 @pytest.mark.parametrize(("op", "options"), CASES, ids=str)
 def test_int32_is_refused(op, options):
     assert_both_refuse(op, [fed(np.int32([1]))], ["INT32"], options, match="has type INT32")
+
+
+@pytest.mark.parametrize("alpha", [0.0, np.inf, 0.2])
+def test_leaky_relu_of_infinities(alpha):
+    x = np.float32([np.inf, -np.inf, np.nan, 0, 3, -3])
+    assert_agrees(
+        "LEAKY_RELU", [fed(x)], ["FLOAT32"], LeakyReluOptions(alpha=alpha), tolerance=1e-6
+    )

@@ -58,6 +58,7 @@ def refusal(x=(1, 4, 4, 4, 2), weight=(2, 2, 2, 2, 3), bias=(3,), bias_type="f4"
         (refusal(x=(4, 4, 4, 2)), "5 dimensions"),
         (refusal(weight=(2, 2, 2, 3, 3)), "2 channels, expected 3"),
         (refusal(bias=(2,)), r"expected \[3\]"),
+        (refusal(weight=(7, 2, 2, 2, 3), padding=Padding.VALID), "windows of 7 are too large"),
         (refusal(bias_type="i4"), "INT32"),
         (refusal(stride=(0, 1, 1)), "stride is 0"),
         (refusal(dilation=(1, 0, 1)), "dilation is 0"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from agreement import assert_agrees, assert_both_refuse, fed
 from one_op import tensor
-from quantized_pairs import every_pair, random_floats
+from quantized_pairs import every_pair, random_floats, random_integers
 
 
 @pytest.mark.parametrize("shape", [(6,), (1, 6), (4, 5, 6), (5, 1)], ids=str)
@@ -26,3 +26,11 @@ def test_every_8_bit_pair_is_exact(type, scales):
 def test_an_alpha_larger_than_the_input_is_refused():
     inputs = [fed(np.ones((1, 6), np.float32)), fed(np.ones((4, 6), np.float32))]
     assert_both_refuse("PRELU", inputs, ["FLOAT32"], match="does not broadcast to")
+
+
+@pytest.mark.parametrize("shape", [(6,), (4, 500, 6)], ids=str)
+@pytest.mark.parametrize("scales", [(0.1, 0.1, 0.1), (0.001, 0.02, 0.09)])
+def test_int16_has_an_alpha_of_int8(scales, shape):
+    x, alpha = random_integers(1, "INT16", (4, 500, 6)), random_integers(2, "INT8", shape)
+    inputs = [fed(x, scale=scales[0]), fed(alpha, scale=scales[1])]
+    assert_agrees("PRELU", inputs, [tensor((), "INT16", scale=scales[2])])

@@ -38,3 +38,10 @@ def test_reverse_sequence_refuses_one_axis_for_both():
     options = ReverseSequenceOptions(seq_dim=1, batch_dim=1)
     inputs = [fed(X), fed(np.array([1, 2, 3], np.int32))]
     assert_both_refuse("REVERSE_SEQUENCE", inputs, ["FLOAT32"], options, match="batch axis 1")
+
+
+@pytest.mark.parametrize(("sequence", "batch"), [(-1, 0), (1, -3), (3, 0)])
+def test_reverse_sequence_counts_axes_from_the_front(sequence, batch):
+    options = ReverseSequenceOptions(seq_dim=sequence, batch_dim=batch)
+    inputs = [fed(X), fed(np.array([1, 2, 3], np.int32))]
+    assert_both_refuse("REVERSE_SEQUENCE", inputs, ["FLOAT32"], options, match="expected 0 to 2")

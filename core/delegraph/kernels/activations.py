@@ -118,7 +118,12 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
         np.multiply(x.data, alpha, out)
         larger(x.data, out, out=out)
 
-    return run
+    def run_choosing() -> None:
+        out = y.data
+        np.multiply(x.data, alpha, out)
+        np.copyto(out, x.data, where=x.data > 0)
+
+    return run if np.isfinite(alpha) and alpha else run_choosing  # 0 * inf is NaN
 
 
 def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> UnaryFunction:

@@ -14,7 +14,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.activation import BiasClamp, float_activation_range
 from delegraph.kernels.checks import require_type
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import window
+from delegraph.kernels.padding import require_fit, window
 from delegraph.kernels.patches import Patches
 from delegraph.kernels.registration import (
     Eval,
@@ -48,6 +48,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
         window(options.padding, *axis)
         for axis in zip(x.shape[1:4], weight.shape[:3], strides, dilations, strict=True)
     )
+    require_fit(options.padding, windows)
     context.resize_tensor(y, (x.shape[0], *(w.output for w in windows), outputs))
     patches = Patches(context, windows, x.shape[4], 1, x.dtype, x.dtype, outputs)
     clamp_range = float_activation_range(options.fused_activation_function)

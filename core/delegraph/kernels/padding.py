@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,10 +110,22 @@ def convolution_windows(
         window(options.padding, shape[1], kernel[0], options.stride_h, options.dilation_h_factor),
         window(options.padding, shape[2], kernel[1], options.stride_w, options.dilation_w_factor),
     )
-    for each in windows:
-        if _count(options.padding, each.input, each.span, each.stride) < 0:
-            raise OperatorError(f"windows of {each.span} are too large for {each.input} positions")
+    require_fit(options.padding, windows)
     return windows
+
+
+def require_fit(padding: int, windows: Iterable[Window]) -> None:
+    """Check that windows are not far too large for their axis.
+
+    Raises:
+        OperatorError: one is larger than the input by two strides or more.
+
+    Source:
+        ComputeOutSizeChecked, tflite/kernels/padding.h.
+    """
+    for each in windows:
+        if _count(padding, each.input, each.span, each.stride) < 0:
+            raise OperatorError(f"windows of {each.span} are too large for {each.input} positions")
 
 
 def pool_windows(

@@ -5,32 +5,48 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_scales, require_type
+from delegraph.kernels.broadcast import broadcast_shape
+from delegraph.kernels.checks import adopt_type, require_counts, require_scales, require_type
 from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
+from delegraph.kernels.lookup_table import BinaryFunction, Integers
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.kernels.quantized_arithmetic import run_integers
+from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+_ALPHA_TYPES = {
+    TensorType.FLOAT32: TensorType.FLOAT32,
+    TensorType.UINT8: TensorType.UINT8,
+    TensorType.INT8: TensorType.INT8,
+    TensorType.INT16: TensorType.INT8,
+}
 
 
 @kernel("PRELU")
 def prepare_prelu(context: OpContext, node: Node) -> Eval:
-    """Return the eval of PRELU: x, or alpha * x below 0; float32, uint8 and int8.
+    """Return the eval of PRELU: x, or alpha * x below 0; float32, uint8, int8 and int16.
+
+    Alpha has the type of x, but int8 for int16. (The official kernel takes an int16 alpha too, and
+    reads its bytes as int8.)
 
     Raises:
-        OperatorError: alpha is larger than x in a dimension.
+        OperatorError: other types, or alpha is larger than x in a dimension.
 
     Source:
         PreluEval, tflite/kernels/activations.cc.
     """
-    x, alpha, y = broadcast_operands(context, node)
-    require_type(x, {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8})
-    if y.shape != x.shape:
+    require_counts(node, 2)
+    x, alpha = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(x, _ALPHA_TYPES)
+    require_type(alpha, {_ALPHA_TYPES[x.type]})
+    adopt_type(y, x.type)
+    context.resize_tensor(y, x.shape)
+    if broadcast_shape(x.shape, alpha.shape) != x.shape:
         raise OperatorError(f"alpha of shape {alpha.shape} does not broadcast to {x.shape}")
     if x.type is not TensorType.FLOAT32:
-        return binary_lookup(context, x, alpha, y, _quantized(x, alpha, y))
+        return run_integers(context, x, alpha, y, _quantized(x, alpha, y))
     negative = context.scratch(x.shape, np.float32)
     zero = np.array(0, np.float32)
 

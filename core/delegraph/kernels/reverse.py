@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_type
+from delegraph.kernels.checks import option, require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
     Shape,
@@ -60,6 +60,8 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
 def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
     """Return the eval of REVERSE_SEQUENCE: of each batch entry the first elements reversed.
 
+    Axes count from the front.
+
     Source:
         tflite/kernels/reverse_sequence.cc.
     """
@@ -68,8 +70,9 @@ def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
     require_type(x, _SEQUENCE_TYPES)
     check_type(y, x)
     rank = len(x.shape)
-    sequence = normalized_axis(int(getattr(node.options, "seq_dim", 0)), rank)
-    batch = normalized_axis(int(getattr(node.options, "batch_dim", 0)), rank)
+    sequence, batch = (int(option(node, name, 0)) for name in ("seq_dim", "batch_dim"))
+    if not (0 <= sequence < rank and 0 <= batch < rank):
+        raise OperatorError(f"axes are {sequence} and {batch}, expected 0 to {rank - 1}")
     if sequence == batch or lengths_input.shape != (x.shape[batch],):
         raise OperatorError(
             f"lengths {list(lengths_input.shape)}, sequence axis {sequence} and batch axis {batch} "
