@@ -127,3 +127,12 @@ def test_a_product_over_axes_of_length_1_copies(type, axes):
     options = ReducerOptions(keep_dims=True)
     (y,) = assert_agrees("REDUCE_PROD", inputs, output, options, version=2)
     np.testing.assert_array_equal(y, x)
+
+
+@pytest.mark.parametrize("op", ["SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"])
+def test_single_bools_are_moved(op):
+    x, options = np.array([[True], [False]]), ReducerOptions(keep_dims=False)
+    (y,) = assert_agrees(op, [fed(x), constant(np.int32([1]))], ["BOOL"], options)
+    assert y.tolist() == [True, False]
+    inputs = [fed(x), constant(np.int32([0]))]
+    assert_both_refuse(op, inputs, ["BOOL"], options, match="2 elements of BOOL")

@@ -27,7 +27,8 @@ from delegraph.schema.enums import TensorType
 
 _PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
 _QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT16}
-
+_REDUCED = _PLAIN | _QUANTIZED | {TensorType.BOOL}
+_BOOL = {TensorType.BOOL}
 
 Build = Callable[[Reduction], Eval]
 
@@ -43,7 +44,7 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
     def build(r: Reduction) -> Eval:
         return _run(np.add, r) if r.x.type in _PLAIN else quantized.total(r, context.numerics)
 
-    return _prepare(context, node, _PLAIN | _QUANTIZED, build)
+    return _prepare(context, node, _REDUCED, build)
 
 
 @kernel("MEAN", versions=(1, 3))
@@ -83,7 +84,7 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
             return quantized.product(r, context.numerics)
         return _run(np.multiply, r)
 
-    return _prepare(context, node, _PLAIN | _QUANTIZED, build, fold=True)
+    return _prepare(context, node, _REDUCED, build, fold=True)
 
 
 @kernel("REDUCE_MAX", versions=(1, 3))
@@ -94,26 +95,26 @@ def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
         EvalGeneric, tflite/kernels/reduce.cc.
     """
     largest = _Extreme(np.maximum, np.fmax, "min", context.numerics)
-    return _prepare(context, node, _PLAIN | _QUANTIZED, largest.build)
+    return _prepare(context, node, _REDUCED, largest.build)
 
 
 @kernel("REDUCE_MIN", versions=(1, 3))
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
     """Return the eval of REDUCE_MIN over axes; types as REDUCE_MAX."""
     smallest = _Extreme(np.minimum, np.fmin, "max", context.numerics)
-    return _prepare(context, node, _PLAIN | _QUANTIZED, smallest.build)
+    return _prepare(context, node, _REDUCED, smallest.build)
 
 
 @kernel("REDUCE_ANY")
 def prepare_reduce_any(context: OpContext, node: Node) -> Eval:
     """Return the eval of REDUCE_ANY over axes, on bool. Source: tflite/kernels/reduce.cc."""
-    return _prepare(context, node, {TensorType.BOOL}, lambda r: _run(np.logical_or, r))
+    return _prepare(context, node, _BOOL, lambda r: _run(np.logical_or, r))
 
 
 @kernel("REDUCE_ALL")
 def prepare_reduce_all(context: OpContext, node: Node) -> Eval:
     """Return the eval of REDUCE_ALL over axes, on bool. Source: tflite/kernels/reduce.cc."""
-    return _prepare(context, node, {TensorType.BOOL}, lambda r: _run(np.logical_and, r))
+    return _prepare(context, node, _BOOL, lambda r: _run(np.logical_and, r))
 
 
 def _prepare(
@@ -135,10 +136,22 @@ def _prepare(
         axes = sorted({normalized_axis(i, rank) for i in integers(axis)}) if rank else []
         count = math.prod(x.shape[i] for i in axes)
         reduction = Reduction(x, y, tuple(axes), count, keep_dims)
-        return reduction.shape, build(reduction)
+        is_moved = x.type is TensorType.BOOL and allowed is not _BOOL
+        return reduction.shape, _moved(reduction) if is_moved else build(reduction)
 
     known = (x, axis) if fold else None
     return size_output(context, y, plan, shape_inputs=(axis,), fold=known)
+
+
+def _moved(r: Reduction) -> Eval:
+    """Return the eval of a reduction of single bools, which numbers' operators leave as they are.
+
+    Raises:
+        OperatorError: several bools to reduce; the reference kernels take those too.
+    """
+    if r.count != 1:
+        raise OperatorError(f"{r.count} elements of BOOL to reduce, expected numbers")
+    return lambda: np.copyto(r.y.data, r.x.data.reshape(r.y.shape))
 
 
 def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
