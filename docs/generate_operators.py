@@ -5,6 +5,7 @@ python docs/generate_operators.py
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import delegraph.kernels.ops  # noqa: F401 - importing it fills the op table
@@ -14,6 +15,9 @@ from delegraph.schema.enums import BuiltinOperator
 from delegraph.testing.reference_numerics import DIFFERENCES, NOT_FOLLOWED
 
 PAGE = Path(__file__).with_name("operators.md")
+TYPES = Path(__file__).with_name("operator_types.json")
+"""The types that each operator takes: ``tests/conformance/run.py --write-types`` found them out."""
+
 BUILTIN_OPERATORS = set(BuiltinOperator) - {
     BuiltinOperator.CUSTOM,
     BuiltinOperator.DELEGATE,
@@ -29,8 +33,10 @@ The operators that run without a delegate, from the op table. A model with anoth
 is refused with the operator's name while it is loaded; another custom operator stays in the graph
 for a delegate or a plugin to provide.
 
-*Versions* are the operator versions that the kernel implements. *In place* says that the output may
-share memory with an input of the same size.
+*Versions* are the operator versions that the kernel implements. *Types* are those of the data for
+which Delegraph and LiteRT 2.3 were both run and agree (`make conformance`); `INT16 by INT8` names
+the data's type and the weights'. Other types are refused by both, or stand in no case. *In place*
+says that the output may share memory with an input of the same size.
 """
 
 
@@ -66,13 +72,16 @@ def page() -> str:
 
 def table(registrations: list[Registration]) -> str:
     """Return one line for each operator."""
-    lines = ["| operator | versions | in place | kernel |", "|---|---|---|---|"]
+    lines = ["| operator | versions | types | in place | kernel |", "|---|---|---|---|---|"]
+    taken = json.loads(TYPES.read_text(encoding="utf-8"))
     for registration in registrations:
         first, last = registration.versions
         versions = str(first) if first == last else f"{first}-{last}"
+        types = ", ".join(taken.get(registration.name, ()))
         inplace = "" if registration.inplace == InPlace.NONE else "yes"
         kernel = registration.prepare.__module__.removeprefix("delegraph.").replace(".", "/")
-        lines.append(f"| `{registration.name}` | {versions} | {inplace} | `{kernel}.py` |")
+        row = (f"`{registration.name}`", versions, types, inplace, f"`{kernel}.py`")
+        lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines) + "\n"
 
 

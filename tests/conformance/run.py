@@ -1,7 +1,7 @@
 """Runs the cases of every operator through Delegraph and the official interpreter.
 
 python tests/conformance/run.py [--op NAME] [--seed N] [--count N]
-    [--numerics builtin|reference] [--save-failures DIR]
+    [--numerics builtin|reference] [--save-failures DIR] [--write-types FILE]
 
 The last line says how many operators have a case that both run, and how many cases agree. Exit
 code 1 when any does not.
@@ -10,6 +10,7 @@ code 1 when any does not.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import threading
@@ -25,6 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from conformance.accepted_types import accepted_types
 from conformance.judging import KERNELS, Judge, Task, Verdict
 
 from delegraph.testing.operator_case import OperatorCase
@@ -44,6 +46,7 @@ class OperatorResult:
     verdicts: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, OperatorCase, Verdict]] = field(default_factory=list)
     apart: Counter[str] = field(default_factory=Counter)
+    types: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
     def total(self) -> int:
@@ -67,6 +70,8 @@ def run_operator(
     for index, case in islice(enumerate(cases(op, seed=seed, count=count)), 0, None, every):
         verdict = judge(task_of(case, numerics))
         result.verdicts[verdict.kind] += 1
+        if verdict.kind == "same":
+            result.types.add(case.types())
         if verdict.apart:
             result.apart["refuses" if "alone" in verdict.apart else "differs"] += 1
         if not verdict.passed:
@@ -142,6 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=40, help="random cases of each kind")
     parser.add_argument("--numerics", choices=sorted(KERNELS), default="builtin")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--write-types", type=Path, metavar="FILE", help="that agree, for docs")
     parser.add_argument("--save-failures", type=Path, metavar="DIR", help="shrunk, as .tflite")
     given = parser.parse_args(arguments)
     ops = given.op or list(REGISTERED_OPERATORS)
@@ -161,6 +167,11 @@ def main(arguments: list[str] | None = None) -> int:
                 save_failure(index, case, verdict, saving, given.numerics, given.save_failures)
         show_progress(f"{len(results)} of {len(ops)} operators, {time.monotonic() - started:.0f} s")
     show_progress("")
+    if given.write_types is not None:
+        taken = {r.op: accepted_types(r.op, r.types) for r in results}
+        given.write_types.write_text(
+            json.dumps(taken, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
     return summarize(results)
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.schema import tables
-from delegraph.schema.enums import TensorType
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
 from delegraph.testing.one_op import TensorDef, one_op_records, tensor
@@ -85,8 +84,17 @@ class OperatorCase:
         return next(c.version for c in self.records.operator_codes or () if _name(c) == self.op)
 
     def types(self) -> tuple[str, ...]:
-        """Return the types of the main subgraph's tensors, inputs first: ``("INT8", "INT32")``."""
-        return tuple(TensorType(t.type).name for t in _main(self.records).tensors or ())
+        """Return the types of the operator's inputs, ``("INT8", "INT32")``; absent ones left out.
+
+        Of a graph with several operators these are the types of the first one it is about.
+        """
+        main = _main(self.records)
+        names = [_name(code) for code in self.records.operator_codes or ()]
+        nodes = [n for n in main.operators or () if names[n.opcode_index] == self.op]
+        tensors = main.tensors or ()
+        return tuple(
+            tensors[i].type.name for node in nodes[:1] for i in node.inputs or () if i >= 0
+        )
 
     def __str__(self) -> str:
         """What distinguishes the case: version, tensors and options."""
