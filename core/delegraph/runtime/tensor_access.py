@@ -81,7 +81,7 @@ def _write_objects(tensor: Tensor, array: NDArray[Any]) -> None:
 
 
 def read_tensor(tensor: Tensor) -> Any:
-    """Return a copy of a tensor's values: an ndarray, or a NumPy scalar when it has no dimensions.
+    """Return a copy of a tensor's values: an ndarray, or a NumPy scalar for a number on its own.
 
     2- and 4-bit integers come unpacked, a sparse constant as its stored values in one dimension,
     strings as an object array of ``bytes``.
@@ -96,7 +96,8 @@ def read_tensor(tensor: Tensor) -> Any:
         raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
     if tensor.is_packed and tensor.sparsity is None:
         return unpack(data, tensor.type, tensor.shape)
-    return data.copy()[()] if data.ndim == 0 else data.copy()
+    is_number = data.ndim == 0 and tensor.type not in OBJECT_TYPES
+    return data[()] if is_number else data.copy()
 
 
 def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
