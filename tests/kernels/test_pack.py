@@ -50,3 +50,14 @@ def test_unpack_gives_scalars():
 def test_unpack_refuses_another_number_of_outputs():
     options = UnpackOptions(num=3, axis=2)
     assert_both_refuse("UNPACK", [fed(A)], ["FLOAT32"] * 3, options, match="outside")
+
+
+def test_another_count_of_inputs_is_refused():
+    inputs = [fed(np.ones(3, np.float32))]
+    options = PackOptions(values_count=2)
+    assert_both_refuse("PACK", inputs, ["FLOAT32"], options, match="1 inputs, expected the 2")
+
+
+def test_nothing_is_not_unpacked():
+    inputs, options = [fed(np.ones((0, 2), np.float32))], UnpackOptions(num=2, axis=1)
+    assert_both_refuse("UNPACK", inputs, ["FLOAT32"] * 2, options, match="has no elements")

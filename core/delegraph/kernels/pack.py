@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_type
+from delegraph.kernels.checks import option, require_type
 from delegraph.kernels.op_table import kernel
 from delegraph.kernels.output_shape import (
     Shape,
@@ -43,8 +43,9 @@ def prepare_pack(context: OpContext, node: Node) -> Eval:
     """
     inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
     y = output_tensor(context, node)
-    if not inputs:
-        raise OperatorError("no inputs, expected at least one")
+    count = int(option(node, "values_count", 0))
+    if not inputs or len(inputs) != count:
+        raise OperatorError(f"{len(inputs)} inputs, expected the {count} that the options count")
     first = inputs[0]
     require_type(first, _PACKED | {TensorType.UINT32})
     for i, x in enumerate(inputs):
@@ -83,6 +84,8 @@ def prepare_unpack(context: OpContext, node: Node) -> Eval:
     x = input_tensor(context, node, 0)
     outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
     require_type(x, _UNPACKED)
+    if 0 in x.shape:
+        raise OperatorError(f"input {list(x.shape)} has no elements, expected some")
     axis = normalized_axis(int(getattr(node.options, "axis", 0)), len(x.shape))
     if not x.shape[axis] == len(outputs) == int(getattr(node.options, "num", len(outputs))):
         raise OperatorError(
