@@ -35,7 +35,9 @@ def test_long_rows_agree(k):
 def test_more_than_there_are_is_refused(given):
     inputs = [fed(np.ones((2, 3), np.float32)), given(np.array(4, np.int32))]
     outputs = ["FLOAT32", "INT32"]
-    assert_both_refuse("TOPK_V2", inputs, outputs, TopKV2Options(), match="k is 4, expected at most 3")
+    assert_both_refuse(
+        "TOPK_V2", inputs, outputs, TopKV2Options(), match="k is 4, expected at most 3"
+    )
 
 
 def test_a_negative_k_selects_nothing():
