@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
+from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
+from one_op import constant, delegraph_outputs
 
 from delegraph.schema.options import SegmentSumOptions
 
@@ -32,3 +32,10 @@ def test_other_types_are_refused():
     inputs = [fed(X.astype(np.int64)), fed(np.int32([0, 0, 1]))]
     options = SegmentSumOptions()
     assert_both_refuse("SEGMENT_SUM", inputs, ["INT64"], options, match="has type INT64")
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_no_rows_have_no_sums(given):
+    inputs = [fed(X[:0]), given(np.array([], np.int32))]
+    model, arrays = model_and_arrays("SEGMENT_SUM", inputs, ["FLOAT32"], SegmentSumOptions())
+    assert delegraph_outputs(model, arrays)[0].shape == (0, 2)

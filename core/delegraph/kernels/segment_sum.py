@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from delegraph.errors import OperatorError
@@ -32,7 +34,7 @@ def prepare_segment_sum(context: OpContext, node: Node) -> Eval:
 
     def plan() -> tuple[Shape, Eval]:
         ids = integers(ids_input)
-        steps = [after - before for before, after in zip([-1, *ids[:-1]], ids, strict=True)]
+        steps = [after - before for before, after in pairwise([-1, *ids])]
         if any(step not in (0, 1) for step in steps) or (ids and ids[0] != 0):
             raise OperatorError(f"segment ids {ids} are not ascending without gaps from 0")
 
