@@ -123,6 +123,7 @@ def depthwise_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
                 DepthwiseConv2DOptions(
                     depth_multiplier=multiplier, **steps(random), **dilation(random)
                 ),
+                tolerance=CLAMPED,
                 version=random.number(1, BUILTIN_VERSIONS[op][1]),
             )
 
@@ -154,6 +155,7 @@ def transposed(op: str, kind: Kind, random: RandomOperands) -> OperatorCase:
         [shape, found.weight, found.x, bias(random, found)],
         [found.y],
         TransposeConvOptions(**given, quantized_bias_type=TensorType[kind.bias]),
+        tolerance=CLAMPED,
         version=random.number(3, BUILTIN_VERSIONS[op][1]),
     )
 
@@ -180,7 +182,7 @@ def conv3d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             ]
             shape = constant(np.array([n, *full, o], np.int32))
             inputs = [shape, random.operand("FLOAT32", (*kernel, o, c)), x, b]
-        yield operator_case(op, inputs, ["FLOAT32"], options)
+        yield operator_case(op, inputs, ["FLOAT32"], options, tolerance=CLAMPED)
 
 
 @cases_of("CONV_2D", "DEPTHWISE_CONV_2D")

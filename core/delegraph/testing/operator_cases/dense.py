@@ -16,7 +16,7 @@ from delegraph.schema.options import (
 from delegraph.testing.convolution_operands import Operands, operands
 from delegraph.testing.one_op import constant, tensor
 from delegraph.testing.operator_case import Fed, Given, OperatorCase, fed, operator_case
-from delegraph.testing.operator_cases.convolutions import KINDS, activation, bias
+from delegraph.testing.operator_cases.convolutions import CLAMPED, KINDS, activation, bias
 from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import PLAIN, RandomOperands
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
@@ -38,7 +38,7 @@ def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             )
             version = random.number(1, BUILTIN_VERSIONS[op][1])
             inputs = [found.x, random_weights(random, found), bias(random, found)]
-            yield operator_case(op, inputs, [found.y], options, version=version)
+            yield operator_case(op, inputs, [found.y], options, version=version, tolerance=CLAMPED)
     for form in FullyConnectedOptionsWeightsFormat:
         for kind in KINDS:
             found = operands(kind, (4, 16), (8, 16))
