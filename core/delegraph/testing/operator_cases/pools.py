@@ -90,7 +90,7 @@ def blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 @cases_of("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 def batches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """One or two spatial axes, with pads or crops, constant or fed."""
-    types = [*PLAIN, *(random.pick(("FLOAT32", "INT8", "UINT8")) for _ in range(random.count * 2))]
+    types = [*PLAIN * 4, *(random.pick(("FLOAT32", "INT8", "UINT8")) for _ in range(random.count))]
     for type in types:
         same = random.quantization(type)
         axes = random.pick([1, 2, 2])
