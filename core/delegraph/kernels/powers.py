@@ -63,7 +63,8 @@ def prepare_atan2(context: OpContext, node: Node) -> Eval:
     context.resize_tensor(y, a.shape)
 
     def run() -> None:
-        np.arctan2(a.data, b.data, y.data)
+        # Rounded once from float64, as the C library's float function is.
+        np.arctan2(a.data, b.data, y.data, dtype=np.float64, casting="unsafe")
 
     def run_wide() -> None:
         y.data[...] = np.arctan2(a.data.astype(np.float32), b.data.astype(np.float32))
