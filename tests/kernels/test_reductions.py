@@ -136,3 +136,12 @@ def test_single_bools_are_moved(op):
     assert y.tolist() == [True, False]
     inputs = [fed(x), constant(np.int32([0]))]
     assert_both_refuse(op, inputs, ["BOOL"], options, match="2 elements of BOOL")
+
+
+@pytest.mark.parametrize("zero_point", [-34, 34])
+def test_a_product_beyond_32_bits_wraps(zero_point):
+    x = random_integers(4, "INT8", (30, 50))
+    quantization = {"scale": 1.0, "zero_point": zero_point}
+    inputs = [fed(x, **quantization), constant(np.int32([0]))]
+    output = [tensor((), "INT8", **quantization)]
+    assert_agrees("REDUCE_PROD", inputs, output, ReducerOptions(keep_dims=False), version=2)

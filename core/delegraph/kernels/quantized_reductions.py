@@ -127,7 +127,7 @@ def product(r: Reduction, numerics: Numerics) -> Eval:
             result = multiply_by_quantized_multiplier_int64(result * factor, multiplier, shift)
             result = result.astype(np.int64)
         scaled = multiply_by_quantized_multiplier_int64(result, multiplier, shift)
-        quantized = (scaled.astype(np.int64) + y_zero).clip(limits.min, limits.max)
+        quantized = (scaled + np.int32(y_zero)).clip(limits.min, limits.max)  # wraps, as in C
         y.data[...] = quantized.reshape(y.shape)
 
     return run if r.count else lambda: None
