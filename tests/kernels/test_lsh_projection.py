@@ -37,10 +37,11 @@ def test_rows_are_added_up(dtype, is_weighted, kind):
     assert_agrees("LSH_PROJECTION", [seeds(9, 24), x, *weights], ["INT32"], options)
 
 
-def test_numbers_wrap_at_32_bits():
+@pytest.mark.parametrize("bits", [31, 32])
+def test_numbers_wrap_at_32_bits(bits):
     x = fed(np.arange(4, dtype=np.int32))
     options = LSHProjectionOptions(type=LSHProjectionType.SPARSE)
-    assert_agrees("LSH_PROJECTION", [seeds(8, 31), x], ["INT32"], options)
+    assert_agrees("LSH_PROJECTION", [seeds(8, bits), x], ["INT32"], options)
 
 
 def test_more_than_32_bits_are_refused():
