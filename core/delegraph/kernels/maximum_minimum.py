@@ -55,6 +55,8 @@ def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> E
     def run_floats() -> None:
         out = y.data
         operation(a.data, b.data, out=out)
-        np.copyto(out, b.data, where=np.isnan(out))
+        is_nan = np.isnan(out)
+        if is_nan.any():
+            np.copyto(out, b.data, where=is_nan)
 
     return run_floats if a.type in _FLOATS else run
