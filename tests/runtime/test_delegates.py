@@ -435,3 +435,26 @@ def test_what_is_no_delegate_is_refused_with_its_type() -> None:
         Interpreter(model_content=sines(), delegates=[3])  # type: ignore[list-item]
     with pytest.raises(ValueError, match=r"write delegates=\['sin'\]"):
         Interpreter(model_content=sines(), delegates="sin")
+
+
+def test_installed_delegate_follows_shapes_known_only_while_invoking() -> None:
+    model = graph_model(
+        [
+            ("RESHAPE", "x shape", "r"),
+            ("ADD", "r r", "a", AddOptions()),
+            ("ADD", "a r", "y", AddOptions()),
+        ],
+        inputs="x shape",
+        outputs="y",
+        tensors={"x": tensor((6,)), "shape": tensor((2,), "INT32")},
+    )
+    interpreter = Interpreter(model_content=model, delegates=["add_sub"])
+    interpreter.allocate_tensors()
+    assert partitions(interpreter) == [("add_sub", (1, 2))]
+    x = np.arange(6, dtype=np.float32)
+    interpreter.set_tensor(0, x)
+    for shape in ((2, 3), (3, 2), (3, 2), (1, 6)):
+        interpreter.set_tensor(1, np.array(shape, np.int32))
+        interpreter.invoke()
+        y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        np.testing.assert_array_equal(y, 3 * x.reshape(shape))

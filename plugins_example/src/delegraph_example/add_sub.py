@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from delegraph import (
     BuiltinOperator,
     DelegateContext,
+    DelegateFlags,
     DelegateOptions,
     DelegateParams,
     Node,
@@ -69,6 +70,9 @@ class AddSubDelegate(SimpleDelegateInterface):
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return AddSubKernel()
+
+    def flags(self) -> DelegateFlags:
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS  # AddSubKernel.prepare takes any shapes
 
     def delegate_options(self) -> DelegateOptions:
         return DelegateOptions(min_nodes_per_partition=self._options.min_nodes)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from delegraph import (
     BuiltinOperator,
     DelegateContext,
+    DelegateFlags,
     DelegateParams,
     Node,
     Registration,
@@ -40,6 +41,10 @@ class SinDelegate(SimpleDelegateInterface):
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return SinKernel()
+
+    def flags(self) -> DelegateFlags:
+        # The kernel's prepare takes whatever shapes it finds, so they may change while invoking.
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
 
 class SinKernel(SimpleDelegateKernelInterface):
