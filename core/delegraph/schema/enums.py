@@ -1,6 +1,7 @@
 """The enumerations of the TFLite schema, members named as there.
 
-A file may hold values newer than this list; readers keep those as plain integers.
+A file may hold values newer than this list; readers keep those as plain integers. The file is long
+because it is one list: a reader looks a number up here, not in several places.
 
 Source:
     tflite/converter/schema/schema.fbs.
