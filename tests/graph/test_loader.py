@@ -219,6 +219,8 @@ def test_shapes_whose_size_overflows_are_refused() -> None:
     refused(change_tensor(add(), 0, shape=(-1,)), "BytesRequired number of elements overflowed")
     huge = (1 << 31 - 1,) * 3
     refused(change_tensor(add(), 0, shape=huge), "BytesRequired number of bytes overflowed")
+    refused(change_tensor(add(), 0, shape=(0, *huge)), "BytesRequired number of bytes overflowed")
+    refused(change_tensor(add(), 0, shape=(1,) * 33), "33 dimensions, expected at most 32")
 
 
 def test_unknown_tensor_types_are_refused() -> None:

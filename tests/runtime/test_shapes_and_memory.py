@@ -309,3 +309,10 @@ def test_default_limit_holds_for_the_models_shapes_and_not_for_the_users() -> No
     interpreter = Interpreter(model_content=small)
     interpreter.resize_tensor_input(0, shape)
     interpreter.allocate_tensors()
+
+
+def test_shape_that_no_array_can_have_is_refused_even_without_elements() -> None:
+    model = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(model_content=model)
+    with pytest.raises(ResizeError, match="cannot have shape"):
+        interpreter.resize_tensor_input(0, [0, 2**31 - 1, 2**31 - 1])

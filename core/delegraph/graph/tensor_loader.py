@@ -23,6 +23,9 @@ from delegraph.schema.table import Table
 _MAX_BYTES = 2**63 - 1
 """Largest tensor whose size can be computed at all; more is an overflow to the official runtime."""
 
+_MAX_RANK = 32
+"""Dimensions that arrays of every supported NumPy can have."""
+
 
 class TensorLoader:
     """Turns the tensor records of one subgraph into specs."""
@@ -106,6 +109,8 @@ class TensorLoader:
         return required
 
     def _dense_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
+        if len(shape) > _MAX_RANK:
+            raise self._fault(index, f"{len(shape)} dimensions, expected at most {_MAX_RANK}")
         if kind in OBJECT_TYPES:
             return 0
         if kind not in NUMPY_DTYPES:
@@ -114,12 +119,11 @@ class TensorLoader:
             raise self._fault(
                 index, f"BytesRequired number of elements overflowed, the shape is {shape}"
             )
-        required = byte_size(kind, shape)
-        if required > _MAX_BYTES:
+        if byte_size(kind, [dim or 1 for dim in shape]) > _MAX_BYTES:  # so an array can have it
             raise self._fault(
                 index, f"BytesRequired number of bytes overflowed, the shape is {shape}"
             )
-        return required
+        return byte_size(kind, shape)
 
     def _quantization(
         self, index: int, record: tables.QuantizationParameters, shape: tuple[int, ...]

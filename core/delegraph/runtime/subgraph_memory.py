@@ -23,6 +23,9 @@ _KINDS = {
     AllocationType.ARENA_RW_PERSISTENT: TensorKind.ARENA_RW_PERSISTENT,
 }
 
+_COUNTABLE = 2**59
+"""Elements that no array can have, even where another dimension is zero."""
+
 
 @dataclass(slots=True)
 class _PlannedGraph:
@@ -156,7 +159,9 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
         OperatorError: a negative dimension, or more bytes than *limit*.
     """
     dims = tuple(int(dim) for dim in shape)
-    if any(dim < 0 for dim in dims):
+    if any(dim < 0 for dim in dims) or (
+        0 in dims and math.prod(d or 1 for d in dims) >= _COUNTABLE
+    ):
         raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}")
     is_object = tensor.type in OBJECT_TYPES  # arrays of pointers
     size = math.prod(dims) * 8 if is_object else byte_size(tensor.type, dims)
