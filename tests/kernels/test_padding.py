@@ -40,6 +40,19 @@ def test_outputs_whose_tap_is_inside():
             assert list(range(*found.valid_outputs(tap))) == inside
 
 
+@pytest.mark.parametrize("padding", Padding)
+def test_taps_are_those_inside_for_some_window(padding):
+    for size, kernel, stride, dilation in product(range(1, 7), range(1, 20), (1, 2, 5), (1, 3)):
+        found = window(padding, size, kernel, stride, dilation)
+        used = [t for t in range(kernel) if len(range(*found.valid_outputs(t)))]
+        assert set(used) <= set(found.taps)
+        assert len(found.taps) <= size + (found.output - 1) * stride if found.output else not used
+
+
+def test_a_huge_window_has_few_taps():
+    assert len(window(Padding.SAME, 8, 1 << 30, 1).taps) <= 16
+
+
 def test_only_a_window_of_one_at_each_place_is_pointwise():
     assert window(Padding.SAME, 5, 1, 1, 3).is_pointwise
     assert not window(Padding.SAME, 5, 1, 2).is_pointwise

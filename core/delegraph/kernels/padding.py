@@ -53,6 +53,15 @@ class Window:
         """Whether output position i reads input position i and no other."""
         return self.kernel == 1 and self.stride == 1 and self.before == 0
 
+    @property
+    def taps(self) -> range:
+        """The taps that fall inside the input in some window; huge windows reach past both ends."""
+        if not self.output:
+            return range(0)
+        first = -(((self.output - 1) * self.stride - self.before) // self.dilation)
+        end = (self.before + self.input - 1) // self.dilation + 1
+        return range(max(first, 0), min(end, self.kernel))
+
     def valid_outputs(self, tap: int) -> tuple[int, int]:
         """Return first and end of the outputs whose *tap* falls inside the input."""
         offset = tap * self.dilation - self.before

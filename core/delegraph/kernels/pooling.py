@@ -159,7 +159,7 @@ def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Po
 def _inputs_of_windows(window: Window) -> NDArray[np.int64]:
     """Return how many taps of each window fall inside the input: ``[output], int64``."""
     counts = np.zeros(window.output, np.int64)
-    for tap in range(window.kernel):
+    for tap in window.taps:
         counts[slice(*window.valid_outputs(tap))] += 1
     return counts
 
@@ -189,7 +189,7 @@ class _Reduction:
     def _reduce(self, x: NDArray[Any], y: NDArray[Any], window: Window) -> None:
         """Reduce along the first axis; taps in the border around the image count nothing."""
         y.fill(self._identity)
-        for tap in range(window.kernel):
+        for tap in window.taps:
             first, end = window.valid_outputs(tap)
             if first < end:
                 start = first * window.stride + tap * window.dilation - window.before

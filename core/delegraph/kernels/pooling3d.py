@@ -97,7 +97,7 @@ def _taps(
     windows: list[Window],
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
     """Yield for each tap of the boxes the outputs that have it inside, and its inputs."""
-    for taps in product(*map(_used_taps, windows)):
+    for taps in product(*(w.taps for w in windows)):
         targets, sources = [slice(None)], [slice(None)]
         for w, tap in zip(windows, taps, strict=True):
             first, end = w.valid_outputs(tap)
@@ -108,19 +108,12 @@ def _taps(
         yield tuple(targets), tuple(sources)
 
 
-def _used_taps(w: Window) -> range:
-    """Return the taps that are inside for some output: of a huge box, few."""
-    if not w.output:
-        return range(0)
-    return range(max(w.before - (w.output - 1) * w.stride, 0), min(w.kernel, w.before + w.input))
-
-
 def _counts(windows: list[Window]) -> NDArray[np.int32]:
     """Return how many inputs each box has: ``[D, H, W, 1], int32``."""
     lengths = []
     for w in windows:
         length = np.zeros(w.output, np.int32)
-        for tap in _used_taps(w):
+        for tap in w.taps:
             length[slice(*w.valid_outputs(tap))] += 1
         lengths.append(length)
     d, h, w_ = np.ix_(*lengths)
