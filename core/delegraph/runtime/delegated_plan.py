@@ -22,7 +22,7 @@ from delegraph.delegation.partitioner import (
     NodeSubset,
     partition_graph_into_independent_node_subsets,
 )
-from delegraph.errors import ArgumentError, DelegateError, DelegraphError, UnresolvedOpError
+from delegraph.errors import ArgumentError, DelegateError, DelegraphError
 from delegraph.kernels.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
@@ -337,6 +337,6 @@ def _name(delegate: Delegate) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, UnresolvedOpError | DelegraphError):
+    if isinstance(error, DelegraphError):
         return str(error)
     return f"{type(error).__name__}: {error}"

@@ -116,11 +116,13 @@ class Subgraph:
     def _prepare_behind(self, position: int) -> None:
         """Prepare on while invoking, now that the shapes before *position* are known."""
         self._invoking = False
+        known_stops = len(self._stops)
         try:
             self._prepare_from(position)
             self._allocate_range(position, len(self._steps) - 1)
         except BaseException:
             del self._steps[position:]
+            del self._stops[known_stops:]
             raise
         finally:
             self._invoking = True
@@ -146,8 +148,7 @@ class Subgraph:
 
         def step_on_readable_inputs() -> None:
             for tensor in foreign:
-                if tensor.data_is_stale:
-                    self.make_readable(tensor)
+                self.make_readable(tensor)
             step()
 
         return step_on_readable_inputs
