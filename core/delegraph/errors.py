@@ -6,12 +6,14 @@ DelegraphError
     - UnsupportedModelError   (ValueError) a sound file with an operator version we do not know
     - NodeError               (RuntimeError) one node failed to prepare or to run
       - UnresolvedOpError     a custom operator that neither a kernel nor a delegate provides
+      - DelegateNodeError     a delegate's node failed; a DelegateError as well
   + OperatorError             (RuntimeError) raised by a kernel; the runtime makes a NodeError of it
   + StateError                (RuntimeError) a call at the wrong time, e.g. invoke before allocate
   + ResizeError               (RuntimeError) a tensor that cannot have the shape asked for
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
   + PartitionError            (ValueError) a graph that cannot be partitioned
-  + DelegateError             (RuntimeError) a delegate could not be applied; the graph is as before
+  + DelegateError             (RuntimeError) a delegate failed; the message names it and the phase
+    - PlacementError          nodes are not where the rules or ``require`` want them
   + PluginError               an installed plugin is at fault, or the one asked for is missing
     - PluginLoadError         (RuntimeError) it is installed and cannot be used
     - UnknownDelegateError    (ValueError) no installed plugin provides that name
@@ -22,6 +24,8 @@ The built-in bases are the types the official interpreter raises at the same mis
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 
 class DelegraphError(Exception):
@@ -78,8 +82,53 @@ class PartitionError(DelegraphError, ValueError):
     """A graph that cannot be partitioned: bad node id, bad control edge, or a cycle."""
 
 
+DelegatePhase = Literal["initialize", "claim", "init", "prepare", "eval", "copy", "free"]
+"""What a delegate was doing; ``claim`` is everything while it chooses and replaces nodes."""
+
+
 class DelegateError(DelegraphError, RuntimeError):
-    """A delegate could not be applied; the graph is as it was before that delegate."""
+    """A delegate failed. While it was being applied: the graph is as it was before that delegate.
+
+    Attributes:
+        delegate: name of the delegate; empty when it is not known.
+        phase: what it was doing; None when it was not the delegate's own code.
+        node_index: the node concerned: the one asked about, or the delegate's own node; or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        delegate: str = "",
+        phase: DelegatePhase | None = None,
+        node_index: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.delegate = delegate
+        self.phase = phase
+        self.node_index = node_index
+
+
+class DelegateNodeError(NodeError, DelegateError):
+    """A delegate's node failed to prepare, to invoke, or to copy its buffer.
+
+    Delegates stay applied; ``Interpreter.remove_all_delegates`` takes them off, and
+    ``on_failure="fallback"`` computes the nodes by Delegraph's kernels instead.
+    """
+
+    node_index: int
+
+    def __init__(
+        self, message: str, *, node_index: int, op: str, delegate: str, phase: DelegatePhase
+    ) -> None:
+        DelegateError.__init__(
+            self, message, delegate=delegate, phase=phase, node_index=node_index
+        )
+        self.op = op
+
+
+class PlacementError(DelegateError):
+    """Nodes are not where placement rules or ``require="full"`` want them; the message lists them."""
 
 
 class PluginError(DelegraphError):

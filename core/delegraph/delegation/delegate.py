@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from delegraph.kernels.registration import Node, OpContext, Registration
 from delegraph.schema.enums import TensorType
@@ -19,11 +19,27 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from delegraph.delegation.capabilities import Capabilities
     from delegraph.kernels.tensor import Tensor
+
+PartitionPolicy = Literal["largest", "measured"]
+"""How partitions are chosen: by their number of nodes, or also by the time they save."""
 
 
 class DelegateFlags(IntFlag):
-    """Abilities of a delegate. Source: TfLiteDelegateFlags, tflite/core/c/common.h."""
+    """Abilities of a delegate. Source: TfLiteDelegateFlags, tflite/core/c/common.h.
+
+    Attributes:
+        ALLOW_DYNAMIC_TENSORS: its kernels take any shapes, also some known only while invoking.
+            Without it the delegate is refused on graphs that have such, and a resize takes it off
+            and applies it again.
+        REQUIRE_PROPAGATED_SHAPES: with ALLOW_DYNAMIC_TENSORS: when shapes change, the tensors
+            inside a partition have their new shapes before the kernel's ``prepare``.
+        PER_OPERATOR_PROFILING: the kernel records profile events of its own nodes, so its node as
+            a whole is left out of the profile.
+        HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE: it takes every node, or applying it fails; nothing
+            of the graph needs to be prepared beforehand.
+    """
 
     NONE = 0
     ALLOW_DYNAMIC_TENSORS = 1
@@ -89,10 +105,13 @@ class DelegateOptions:
     Attributes:
         max_delegated_partitions: take at most this many partitions, largest first; 0 is no limit.
         min_nodes_per_partition: leave partitions with fewer nodes; 0 is no limit.
+        partition_policy: ``"measured"`` keeps only partitions that save time, measured while the
+            delegate is applied. Users can ask for it, too.
     """
 
     max_delegated_partitions: int = 0
     min_nodes_per_partition: int = 0
+    partition_policy: PartitionPolicy = "largest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +209,48 @@ class DelegateContext(OpContext, Protocol):
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
         """Give a tensor that was added by a delegate its type."""
 
+    def acquire_subgraph_context(self, index: int) -> DelegateContext:
+        """Return the context of another subgraph, for a delegate that takes its caller.
+
+        Valid while a delegate is being applied, and in the delegate's kernels.
+
+        Raises:
+            ArgumentError: the model has no such subgraph.
+        """
+
+    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
+        """Declare that a kernel of this delegate computes another subgraph itself.
+
+        No delegate is applied to that subgraph, until this delegate is taken off. Only while a
+        delegate is being applied.
+
+        Raises:
+            ArgumentError: the model has no such subgraph, or it is the first.
+            DelegateError: no delegate is being applied.
+        """
+
+    def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
+        """Say that *delegate* keeps the values of *tensor* in a buffer of its own.
+
+        An earlier handle of the tensor is released by ``delegate.free_buffer_handle``; the last one
+        when the delegate is taken off. A kernel that has written the buffer, and not
+        ``tensor.data``, sets ``tensor.data_is_stale``; whoever reads the tensor next has it copied
+        by ``copy_from_buffer_handle``.
+
+        Raises:
+            DelegateError: the tensor belongs to another delegate.
+        """
+
+    def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
+        """Add an operator of this delegate's to the profile, if one is being taken.
+
+        Args:
+            name: of the operator.
+            node_index: the model's node it computes.
+            start: ``time.perf_counter_ns()`` when it began.
+            duration: nanoseconds it took.
+        """
+
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
         """Return a metadata entry of the model, ``[bytes], uint8``.
 
@@ -208,6 +269,17 @@ class Delegate(ABC):
     def flags(self) -> DelegateFlags:
         """Abilities; none by default: such a delegate is static and refuses dynamic graphs."""
         return DelegateFlags.NONE
+
+    @property
+    def partition_policy(self) -> PartitionPolicy:
+        """How the runtime chooses among the partitions that ``prepare`` asks for."""
+        return "largest"
+
+    def capabilities(self) -> Capabilities:
+        """Return what the delegate claims to compute, and how exactly; nothing by default."""
+        from delegraph.delegation.capabilities import Capabilities
+
+        return Capabilities()
 
     @abstractmethod
     def name(self) -> str:

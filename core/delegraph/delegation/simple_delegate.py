@@ -10,6 +10,7 @@ import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import (
     NO_REASON,
     Delegate,
@@ -17,6 +18,7 @@ from delegraph.delegation.delegate import (
     DelegateFlags,
     DelegateOptions,
     DelegateParams,
+    PartitionPolicy,
     Rejection,
 )
 from delegraph.errors import DelegateError
@@ -87,6 +89,10 @@ class SimpleDelegateInterface(ABC):
         """Return the delegate's abilities; none by default."""
         return DelegateFlags.NONE
 
+    def capabilities(self) -> Capabilities:
+        """Return what the delegate claims to compute, and how exactly; nothing by default."""
+        return Capabilities()
+
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
         """See :meth:`Delegate.copy_from_buffer_handle`."""
         Delegate.copy_from_buffer_handle(self, context, tensor)  # type: ignore[arg-type]  # name() only
@@ -118,6 +124,15 @@ class SimpleDelegate(Delegate):
     def name(self) -> str:
         """Return the wrapped object's name."""
         return self.simple.name()
+
+    @property
+    def partition_policy(self) -> PartitionPolicy:
+        """That of ``delegate_options()``."""
+        return self.simple.delegate_options().partition_policy
+
+    def capabilities(self) -> Capabilities:
+        """Return what the wrapped object claims."""
+        return self.simple.capabilities()
 
     def rejections(self) -> dict[int, Rejection]:
         """Return why nodes were left, by node index, for the subgraph prepared last."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from delegraph.delegation.delegate import DelegateParams
+from delegraph.delegation.delegate import Delegate, DelegateParams
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.kernels.registration import CallableSubgraph, Node, Numerics, Registration, Scratch
@@ -120,6 +120,33 @@ class SubgraphContext:
         if tensor.index < len(self._subgraph.spec.tensors):
             raise ArgumentError(f"{tensor!r} belongs to the model and keeps its type")
         tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None
+
+    def acquire_subgraph_context(self, index: int) -> SubgraphContext:
+        """Return the context of another subgraph; see ``DelegateContext``."""
+        return self._other_subgraph(index).context
+
+    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
+        """Declare that a delegate kernel computes another subgraph; see ``DelegateContext``."""
+        other = self._other_subgraph(index)
+        if index == 0:
+            raise ArgumentError("subgraph 0 is the model's entry and cannot be skipped")
+        self._subgraph.plan.absorb(other)
+
+    def _other_subgraph(self, index: int) -> Subgraph:
+        subgraphs = self._subgraph.session.subgraphs
+        if not 0 <= index < len(subgraphs):
+            raise ArgumentError(f"no subgraph {index}; the model has {len(subgraphs)}")
+        return subgraphs[index]
+
+    def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
+        """Say that a delegate keeps a tensor's values in its own buffer; see ``DelegateContext``."""
+        self._subgraph.buffers.set_handle(tensor, handle, delegate)
+
+    def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
+        """Add an operator to the profile being taken; see ``DelegateContext``."""
+        profile = self._subgraph.session.profile
+        if profile is not None:
+            profile.add(name, self.subgraph_index, node_index, start, duration)
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
         """Return a metadata entry of the model; see ``DelegateContext``."""

@@ -1,0 +1,162 @@
+"""What a delegate says it can compute, declared once: operators, types, features, tolerances.
+
+The conformance kit tries everything that is claimed here, the shadow policy compares within the
+tolerances, and ``Capabilities.check`` turns the claims into an answer with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from delegraph.delegation.delegate import DelegateContext, Rejection
+from delegraph.errors import ArgumentError
+from delegraph.kernels.registration import Node, Registration
+from delegraph.schema.enums import BuiltinOperator, TensorType
+
+FEATURES = {
+    "activation": "a fused activation function other than NONE",
+    "broadcast": "inputs of different shapes",
+    "computed-weights": "weights or other parameters that are not constant",
+    "dynamic-shapes": "shapes known only while invoking",
+    "empty": "tensors without elements",
+    "many-dims": "more than four dimensions",
+    "scalar": "tensors without dimensions",
+    "subgraph": "operators that call other subgraphs",
+}
+"""Features a claim may name, and what each means; a case of the kit needs those it shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a result may be from that of Delegraph's kernels: |a - b| <= absolute + relative |b|.
+
+    Attributes:
+        relative: share of the right value; >= 0.
+        absolute: in units of the tensor's stored values (quantised units for integers); >= 0.
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.relative >= 0 and self.absolute >= 0):
+            raise ArgumentError(f"{self} has a negative part")
+
+
+_DEFAULT_TOLERANCES = {
+    TensorType.FLOAT16: Tolerance(1e-2, 1e-3),
+    TensorType.BFLOAT16: Tolerance(5e-2, 1e-2),
+    TensorType.FLOAT32: Tolerance(1e-4, 1e-5),
+    TensorType.FLOAT64: Tolerance(1e-9, 1e-12),
+    TensorType.COMPLEX64: Tolerance(1e-4, 1e-5),
+    TensorType.COMPLEX128: Tolerance(1e-9, 1e-12),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Operators that a delegate takes, and in which form.
+
+    Attributes:
+        operators: names, ``"ADD"``, custom ones by their custom code.
+        types: names of the TensorTypes that their inputs and outputs may have, biases and indices
+            included.
+        features: what else may occur, names of :data:`FEATURES`.
+
+    Raises:
+        ArgumentError: a name that does not exist.
+    """
+
+    operators: tuple[str, ...]
+    types: tuple[str, ...]
+    features: frozenset[str] = frozenset()
+
+    def __init__(
+        self, operators: Iterable[str] | str, types: Iterable[str] | str, *features: str
+    ) -> None:
+        for name, value in (("operators", operators), ("types", types)):
+            names = (value,) if isinstance(value, str) else tuple(value)
+            object.__setattr__(self, name, names)
+        object.__setattr__(self, "features", frozenset(features))
+        self._check()
+
+    def _check(self) -> None:
+        for name in self.types:
+            if name not in TensorType.__members__:
+                raise ArgumentError(f"claim of {self.operators}: no TensorType {name!r}")
+        unknown = sorted(self.features - FEATURES.keys())
+        if unknown:
+            raise ArgumentError(
+                f"claim of {self.operators}: no feature {unknown[0]!r}; there are: "
+                + ", ".join(FEATURES)
+            )
+        if not self.operators or not self.types:
+            raise ArgumentError("a claim names at least one operator and one type")
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """All that a delegate claims; empty when it declares nothing.
+
+    >>> Capabilities(
+    ...     [Claim(["ADD", "SUB"], "FLOAT32", "broadcast")],
+    ...     tolerance={"FLOAT32": Tolerance(relative=1e-6)},
+    ... ).tolerance_of(TensorType.FLOAT32)
+    Tolerance(relative=1e-06, absolute=0.0)
+
+    Attributes:
+        claims: what it takes.
+        tolerance: TensorType name to tolerance. Not named: exact for integers, strings and BOOL,
+            the usual rounding of a few operations for floats.
+    """
+
+    claims: tuple[Claim, ...] = ()
+    tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+
+    def __init__(
+        self, claims: Iterable[Claim] = (), tolerance: Mapping[str, Tolerance] | None = None
+    ) -> None:
+        object.__setattr__(self, "claims", tuple(claims))
+        object.__setattr__(self, "tolerance", dict(tolerance or {}))
+        for name in self.tolerance:
+            if name not in TensorType.__members__:
+                raise ArgumentError(f"tolerance: no TensorType {name!r}")
+
+    def tolerance_of(self, type: TensorType) -> Tolerance:
+        """Return how far results of a type may be off."""
+        given = self.tolerance.get(type.name)
+        return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
+
+    def check(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        """Return True when a claim covers the node's operator and types, else a reason.
+
+        Features are not looked at: a delegate that lacks one checks that itself.
+        """
+        name = registration.name
+        if registration.builtin_code == BuiltinOperator.DELEGATE:
+            return Rejection("op", actual=f"delegate node of {name}", expected=self._operators())
+        rejection = Rejection("op", actual=name, expected=self._operators())
+        for claim in self.claims:
+            if name in claim.operators:
+                found = _other_type(claim, node, context)
+                if found is None:
+                    return True
+                rejection = found
+        return rejection
+
+    def _operators(self) -> str:
+        return " or ".join(dict.fromkeys(op for claim in self.claims for op in claim.operators))
+
+
+def _other_type(claim: Claim, node: Node, context: DelegateContext) -> Rejection | None:
+    """Return a rejection for the first tensor of a type that *claim* does not name."""
+    for index in (*node.inputs, *node.outputs):
+        if index >= 0:
+            type = context.tensors[index].type.name
+            if type not in claim.types:
+                expected = " or ".join(claim.types)
+                return Rejection("dtype", actual=type, expected=expected, tensor=index)
+    return None

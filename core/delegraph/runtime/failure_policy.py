@@ -1,0 +1,103 @@
+"""What happens when a delegate fails while invoking, and the record of it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from delegraph.errors import DelegatePhase
+
+logger = logging.getLogger(__name__)
+
+OnFailure = Literal["raise", "fallback", "shadow"]
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePolicy:
+    """What an interpreter does about delegates that fail.
+
+    Attributes:
+        on_failure: ``"raise"`` lets the error out. ``"fallback"`` computes the partition's original
+            nodes by Delegraph's kernels and records an incident. ``"shadow"`` does that, and
+            recomputes a share of all invokes besides: a delegate that differs by more than its
+            tolerance is quarantined: its nodes stay with Delegraph's kernels from then on.
+        validate: check the results of delegates for NaN, wrong shapes and integers out of range.
+        shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
+            invoke is always among them.
+    """
+
+    on_failure: OnFailure = "raise"
+    validate: bool = False
+    shadow_share: float = 0.1
+
+    @property
+    def needs_guard(self) -> bool:
+        """Whether delegate nodes cannot simply be run."""
+        return self.validate or self.on_failure != "raise"
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something a delegate did wrong while Delegraph went on.
+
+    Attributes:
+        delegate: its name.
+        subgraph: index of the subgraph.
+        node_index: the delegate's node.
+        nodes: the model's nodes that it computes.
+        phase: what it was doing.
+        error: the error in words.
+        count: how often it happened.
+        is_quarantined: whether the delegate is not asked any more.
+    """
+
+    delegate: str
+    subgraph: int
+    node_index: int
+    nodes: tuple[int, ...]
+    phase: DelegatePhase
+    error: str
+    count: int = 1
+    is_quarantined: bool = False
+
+    def __str__(self) -> str:
+        times = "" if self.count == 1 else f" ({self.count} times)"
+        state = "; quarantined" if self.is_quarantined else ""
+        return (
+            f"delegate {self.delegate!r}, node {self.node_index} of subgraph {self.subgraph}, "
+            f"{self.phase}: {self.error}{times}{state}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the incident as a JSON-ready dictionary."""
+        return {
+            "delegate": self.delegate,
+            "subgraph": self.subgraph,
+            "node_index": self.node_index,
+            "nodes": list(self.nodes),
+            "phase": self.phase,
+            "error": self.error,
+            "count": self.count,
+            "is_quarantined": self.is_quarantined,
+        }
+
+
+class Incidents:
+    """The incidents of one interpreter; equal ones are counted, and logged the first time."""
+
+    def __init__(self) -> None:
+        self._found: dict[Incident, Incident] = {}
+
+    def record(self, incident: Incident) -> None:
+        """Add an incident with a count of 1."""
+        known = self._found.get(incident)
+        if known is None:
+            logger.warning("%s; Delegraph's kernels take over", incident)
+            self._found[incident] = incident
+        else:
+            self._found[incident] = replace(known, count=known.count + 1)
+
+    def all(self) -> tuple[Incident, ...]:
+        """Return them in the order of their first occurrence."""
+        return tuple(self._found.values())
