@@ -149,3 +149,12 @@ class AmbiguousDelegateError(PluginError, ValueError):
 
 class PluginOptionError(PluginError, ValueError):
     """An option that the delegate does not have, or a value it cannot take."""
+
+
+def in_words(error: BaseException) -> str:
+    """Return what *error* says; with its type in front unless it is one of these.
+
+    >>> in_words(KeyError("x"))
+    "KeyError: 'x'"
+    """
+    return str(error) if isinstance(error, DelegraphError) else f"{type(error).__name__}: {error}"

@@ -257,7 +257,7 @@ class FailingKernel(ByNameKernel):
     [
         ("initialize", "RuntimeError: no device"),
         ("claim", r"node 2 \(MUL\): KeyError: 'boom'"),
-        ("init", r"nodes \[1, 4\] failed to init: ValueError: bad weights"),
+        ("init", r"init failed: .*nodes \[1, 4\]: ValueError: bad weights"),
         ("prepare", r"Node number \d+ \(fails_in_prepare\) failed to prepare: .*too large"),
     ],
 )

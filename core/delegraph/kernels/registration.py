@@ -144,6 +144,9 @@ class CallableSubgraph(Protocol):
     def invoke(self) -> None:
         """Run it: read its inputs' ``data``, write its outputs' ``data``."""
 
+    def readable(self, tensor_index: int) -> Tensor:
+        """Return a tensor with ``data`` up to date; a delegate may have kept it to itself."""
+
 
 class OpContext(Protocol):
     """What a kernel may ask of its host. Every host of delegates and custom operators has one."""

@@ -84,7 +84,7 @@ class Callee:
     def invoke(self) -> list[Value]:
         """Run it and return what its outputs hold."""
         self._enter(self._subgraph.invoke)
-        return [Value.of(tensor) for tensor in self.outputs]
+        return [Value.of(self._subgraph.readable(tensor.index)) for tensor in self.outputs]
 
     def _enter(self, work: Callable[[], None]) -> None:
         """Do *work* in the subgraph, unless some work is being done in it already."""

@@ -139,14 +139,15 @@ class SubgraphContext:
         return subgraphs[index]
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Say that a delegate keeps a tensor's values in its own buffer; see ``DelegateContext``."""
+        """Say that a delegate keeps a tensor's values itself; see ``DelegateContext``."""
         self._subgraph.buffers.set_handle(tensor, handle, delegate)
 
     def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
         """Add an operator to the profile being taken; see ``DelegateContext``."""
         profile = self._subgraph.session.profile
         if profile is not None:
-            profile.add(name, self.subgraph_index, node_index, start, duration)
+            delegate = self._subgraph.plan.delegate_of(node_index)
+            profile.add(name, self.subgraph_index, node_index, start, duration, delegate)
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
         """Return a metadata entry of the model; see ``DelegateContext``."""

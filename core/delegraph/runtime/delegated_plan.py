@@ -6,38 +6,54 @@ a plan can be put back to what it was at any time.
 Source:
     Subgraph::ModifyGraphWithDelegate, ReplaceNodeSubsetsWithDelegateKernels, UndoAllDelegates and
     RedoAllDelegates, tflite/core/subgraph.cc. Unlike there, a delegate that fails leaves the
-    earlier ones in place, and control edges follow their nodes when a plan has become shorter.
+    earlier ones in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams, Rejection
-from delegraph.delegation.partitioner import (
-    GraphInfo,
-    NodeInfo,
-    NodeSubset,
-    partition_graph_into_independent_node_subsets,
+from delegraph.delegation.delegate import (
+    NO_REASON,
+    Delegate,
+    DelegateFlags,
+    DelegateParams,
+    Rejection,
 )
-from delegraph.errors import ArgumentError, DelegateError, DelegraphError
+from delegraph.delegation.partitioner import NodeSubset
+from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.kernels.registration import Node, Registration
-from delegraph.schema.enums import BuiltinOperator, TensorType
+from delegraph.runtime.buffer_handles import BufferState
+from delegraph.runtime.plan_partitions import partition_plan
+from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from delegraph.runtime.subgraph import Subgraph
 
-_CALLS_SUBGRAPHS = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL_ONCE)
+logger = logging.getLogger(__name__)
+
+
+Barred = Mapping[int, Rejection]
+"""Model nodes that a delegate may not have, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedDelegate:
-    """A delegate in force, and why it left the nodes it left."""
+    """A delegate in force.
+
+    Attributes:
+        delegate: the delegate.
+        rejections: why it left the nodes it left, by node index.
+        lost: nodes that it had and lost by measurement; part of ``rejections``.
+    """
 
     delegate: Delegate
-    rejections: dict[int, Rejection]
+    rejections: Barred
+    lost: Barred
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +64,12 @@ class Snapshot:
     num_tensors: int
     execution_plan: list[int]
     applied: list[AppliedDelegate]
-    undone: list[Delegate]
-    tensor_delegates: list[tuple[object | None, int, bool]]
+    undone: list[AppliedDelegate]
+    node_inputs: list[tuple[int, ...]]
+    buffers: list[BufferState]
     tensor_shapes: list[tuple[int, ...]]
     owner: dict[int, int]
+    absorbed: frozenset[int]
 
 
 class DelegatedPlan:
@@ -62,6 +80,7 @@ class DelegatedPlan:
         execution_plan: indices into ``nodes``, in execution order.
         applied: delegates in force, in order.
         owner: for each node that a delegate node replaced, that delegate node.
+        absorbed: other subgraphs that delegate nodes of this one compute.
     """
 
     def __init__(self, subgraph: Subgraph) -> None:
@@ -86,9 +105,10 @@ class DelegatedPlan:
         self.execution_plan = list(range(len(self.nodes)))
         self.applied: list[AppliedDelegate] = []
         self.owner: dict[int, int] = {}
-        self._num_model_nodes = len(self.nodes)
-        self._undone: list[Delegate] = []  # to be applied again before the next allocation
+        self.absorbed: frozenset[int] = frozenset()
+        self._undone: list[AppliedDelegate] = []  # to be applied again before the next allocation
         self._applying: Delegate | None = None
+        self._barred: dict[int, Rejection] = {}  # from the delegate being applied
         self._base: Snapshot | None = None
 
     def node(self, index: int) -> tuple[Node, Registration]:
@@ -101,8 +121,12 @@ class DelegatedPlan:
 
     # -- applying ------------------------------------------------------------------------------
 
-    def apply(self, delegate: Delegate) -> None:
+    def apply(self, delegate: Delegate, lost: Barred = MappingProxyType({})) -> None:
         """Let a delegate claim nodes; on any failure the plan is as before, and the error tells.
+
+        Args:
+            delegate: the delegate.
+            lost: nodes that it may not have because a measurement spoke against it.
 
         Raises:
             DelegateError: the delegate failed, or it is static and the graph is not.
@@ -113,33 +137,64 @@ class DelegatedPlan:
             self._base = before
         try:
             self._refuse_open_shapes(delegate)
-            self._let_claim(delegate)
+            self._let_claim(delegate, lost)
         except Exception as error:
             self.restore(before)
-            where = f"subgraph {self._subgraph.spec.index}"
-            raise DelegateError(
-                f"delegate {_name(delegate)!r} could not be applied to {where}: "
-                f"{_reason(error)}; the graph is as it was before this delegate"
-            ) from error
+            raise self._not_applied(delegate, error) from error
         except BaseException:
             self.restore(before)
             raise
 
-    def _let_claim(self, delegate: Delegate) -> None:
-        self._applying = delegate
+    def _not_applied(self, delegate: Delegate, error: Exception) -> DelegateError:
+        name = delegate_name(delegate)
+        phase: DelegatePhase = "claim"
+        node_index = None
+        if isinstance(error, DelegateError):
+            phase, node_index = error.phase or phase, error.node_index
+        return DelegateError(
+            f"delegate {name!r} could not be applied to subgraph {self._subgraph.spec.index}: "
+            f"{phase} failed: {in_words(error)}; the graph is as it was before this delegate",
+            delegate=name,
+            phase=phase,
+            node_index=node_index,
+        )
+
+    def _let_claim(self, delegate: Delegate, lost: Barred) -> None:
+        rules = self._subgraph.session.barred(self._subgraph.spec.index, delegate_name(delegate))
+        self._applying, self._barred = delegate, {**lost, **rules}
+        for node in list(self._barred):  # a delegate's node that computes a barred one
+            self._barred.setdefault(self.current(node), self._barred[node])
         try:
             delegate.prepare(self._subgraph.context)
+            rejections = {**delegate.rejections(), **lost, **rules}
         finally:
-            self._applying = None
-        self.applied.append(AppliedDelegate(delegate, delegate.rejections()))
+            self._applying, self._barred = None, {}
+        self.applied.append(AppliedDelegate(delegate, rejections, lost))
         self._subgraph.is_allocated = False
-        if not delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS and not self._unresolved():
+        flags = delegate.flags
+        if flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
+            self._require_every_node(delegate, rejections)
+        elif not flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS and not self._unresolved():
             self._subgraph.allocate()  # shows now, not later, when a kernel cannot be prepared
+
+    def _require_every_node(self, delegate: Delegate, rejections: Barred) -> None:
+        left = [node.index for node, _ in self.steps() if node.delegate is not delegate]
+        if left:
+            first = rejections.get(left[0], NO_REASON)
+            raise DelegateError(
+                "it hints that it takes every node (HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE), and "
+                f"left {len(left)}, the first of them node {left[0]}: {first}",
+                phase="claim",
+                node_index=left[0],
+            )
 
     def _refuse_open_shapes(self, delegate: Delegate) -> None:
         """Raise when a static delegate meets a graph with shapes known only while invoking."""
-        flags = delegate.flags
-        if flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS or self._unresolved():
+        needs_no_shapes = (
+            DelegateFlags.ALLOW_DYNAMIC_TENSORS
+            | DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE
+        )
+        if delegate.flags & needs_no_shapes or self._unresolved():
             return
         subgraph = self._subgraph
         if not subgraph.is_allocated:
@@ -155,8 +210,18 @@ class DelegatedPlan:
     def _unresolved(self) -> bool:
         return any(registration.is_unresolved for _, registration in self.steps())
 
+    def absorb(self, other: Subgraph) -> None:
+        """See ``DelegateContext.mark_subgraph_as_delegation_skippable``."""
+        self._require_applying("a subgraph can be absorbed")
+        self.absorbed |= {other.spec.index}
+
+    def _require_applying(self, what: str) -> None:
+        if self._applying is None:
+            raise DelegateError(f"{what} only while a delegate is being applied")
+
     def close(self) -> None:
-        """Free every node that wants it, and forget all of them."""
+        """Free every node and buffer that wants it, and forget all of them."""
+        self._subgraph.buffers.release(self._subgraph.tensors)
         self._free(0)
         self.execution_plan.clear()
         self.applied.clear()
@@ -174,23 +239,29 @@ class DelegatedPlan:
             list(self.execution_plan),
             list(self.applied),
             list(self._undone),
-            [(t.delegate, t.buffer_handle, t.data_is_stale) for t in tensors],
+            [node.inputs for node, _ in self.nodes],
+            self._subgraph.buffers.states(),
             [t.shape for t in tensors],
             dict(self.owner),
+            self.absorbed,
         )
 
     def restore(self, snapshot: Snapshot, *, shapes: bool = True) -> None:
         """Bring a plan back, freeing delegate nodes made since; memory must be allocated again."""
+        tensors, buffers = self._subgraph.tensors, self._subgraph.buffers
+        buffers.release(tensors[snapshot.num_tensors :])
+        del tensors[snapshot.num_tensors :]
+        buffers.restore(snapshot.buffers)
         self._free(snapshot.num_nodes)
-        del self._subgraph.tensors[snapshot.num_tensors :]
         self.execution_plan = list(snapshot.execution_plan)
         self.applied = list(snapshot.applied)
         self._undone = list(snapshot.undone)
         self.owner = dict(snapshot.owner)
-        for tensor, state in zip(self._subgraph.tensors, snapshot.tensor_delegates, strict=True):
-            tensor.delegate, tensor.buffer_handle, tensor.data_is_stale = state
+        self.absorbed = snapshot.absorbed
+        for (node, _), inputs in zip(self.nodes, snapshot.node_inputs, strict=True):
+            node.inputs = inputs  # a delegate may have let nodes read other tensors
         if shapes:
-            for tensor, shape in zip(self._subgraph.tensors, snapshot.tensor_shapes, strict=True):
+            for tensor, shape in zip(tensors, snapshot.tensor_shapes, strict=True):
                 tensor.shape = shape
         self._subgraph.is_allocated = False
 
@@ -198,16 +269,19 @@ class DelegatedPlan:
         """Let go of the nodes from index *first* on."""
         for node, registration in self.nodes[first:]:
             if registration.free is not None:
-                registration.free(node.user_data)
+                try:
+                    registration.free(node.user_data)
+                except Exception as error:  # noqa: BLE001 - a plugin's, and the rest must be freed
+                    logger.warning("%s failed to free: %s", registration.name, in_words(error))
         del self.nodes[first:]
 
     def undo_static(self) -> None:
         """Take all delegates off when one of them is static; :meth:`redo` applies them again."""
         dynamic = DelegateFlags.ALLOW_DYNAMIC_TENSORS
         if self._base is not None and any(not a.delegate.flags & dynamic for a in self.applied):
-            delegates = [applied.delegate for applied in self.applied]
+            applied = self.applied
             self.restore(self._base, shapes=False)
-            self._undone = delegates
+            self._undone = applied
 
     def redo(self) -> None:
         """Apply again the delegates that a resize has taken off.
@@ -216,26 +290,37 @@ class DelegatedPlan:
             DelegateError: one of them fails for the new shapes; it and those behind it stay off.
         """
         undone, self._undone = self._undone, []
-        for delegate in undone:
-            self.apply(delegate)
+        for applied in undone:
+            self.apply(applied.delegate, applied.lost)
+
+    def remove_all(self) -> None:
+        """Take all delegates off for good, those that a resize has taken off too."""
+        if self.applied and self._base is not None:
+            self.restore(self._base, shapes=False)
+        self.applied, self._undone, self._base = [], [], None
 
     # -- partitions ----------------------------------------------------------------------------
 
     def preview(self, nodes: Sequence[int]) -> list[DelegateParams]:
         """See ``DelegateContext.preview_delegate_partitioning``."""
+        nodes = [index for index in nodes if index not in self._barred]
         if not nodes:
             return []
-        return [self._params(s, None) for s in self._partition(nodes) if s.type == "kTfPartition"]
+        return [
+            self._params(s, None)
+            for s in partition_plan(self._subgraph, nodes)
+            if s.type == "kTfPartition"
+        ]
 
     def replace(self, registration: Registration, nodes: Sequence[int], delegate: object) -> None:
         """See ``DelegateContext.replace_node_subsets_with_delegate_kernels``."""
-        if self._applying is None:
-            raise DelegateError("nodes can be replaced only while a delegate is being applied")
+        self._require_applying("nodes can be replaced")
+        nodes = [index for index in nodes if index not in self._barred]
         if not nodes:
             return
         registration = replace(registration, builtin_code=BuiltinOperator.DELEGATE)
         plan: list[int] = []
-        for subset in self._partition(nodes):
+        for subset in partition_plan(self._subgraph, nodes):
             if subset.type == "kTfPartition":
                 plan.append(self._add_delegate_node(registration, subset, delegate))
             else:
@@ -260,8 +345,9 @@ class DelegatedPlan:
                 node.user_data = registration.init(self._subgraph.context, node)
             except Exception as error:
                 raise DelegateError(
-                    f"its kernel for nodes {list(params.nodes_to_replace)} failed to init: "
-                    f"{_reason(error)}"
+                    f"its kernel for nodes {list(params.nodes_to_replace)}: {in_words(error)}",
+                    phase="init",
+                    node_index=index,
                 ) from error
         return index
 
@@ -274,69 +360,25 @@ class DelegatedPlan:
             self._subgraph.context,
         )
 
-    def _partition(self, nodes: Sequence[int]) -> list[NodeSubset]:
-        subgraph, options = self._subgraph, self._subgraph.session.options
-        graph = GraphInfo(
-            nodes=[
-                NodeInfo(
-                    node.inputs, node.outputs, self._might_have_side_effect(node, registration)
-                )
-                for node, registration in self.steps()
-            ],
-            execution_plan=self.execution_plan,
-            num_total_nodes=len(self.nodes),
-            inputs=subgraph.inputs,
-            outputs=subgraph.outputs,
-            variables=subgraph.variables,
-        )
-        return partition_graph_into_independent_node_subsets(
-            graph,
-            list(nodes),
-            greedily=not options.disable_delegate_clustering,
-            control_edges=self._control_edges(),
-            disable_node_fusion=options.preserve_all_tensors
-            or options.disable_delegate_node_fusion,
-        )
-
-    def _might_have_side_effect(self, node: Node, registration: Registration) -> bool:
-        if registration.builtin_code in _CALLS_SUBGRAPHS:
-            return True
-        tensors = self._subgraph.tensors
-        return any(
-            tensors[i].type == TensorType.RESOURCE for i in (*node.inputs, *node.outputs) if i >= 0
-        )
-
-    def _control_edges(self) -> list[tuple[int, int]] | None:
-        """Return the model's control edges as positions in the present plan."""
-        edges = self._subgraph.session.control_edges
-        if edges is None:
-            return None
-        position = {node: i for i, node in enumerate(self.execution_plan)}
-        moved = []
-        for before, after in edges[self._subgraph.spec.index]:
-            for index in (before, after):
-                if not 0 <= index < self._num_model_nodes:
-                    raise ArgumentError(f"control edge of the model names node {index}")
-            pair = position[self.current(before)], position[self.current(after)]
-            if pair[0] != pair[1]:
-                moved.append(pair)
-        return moved
-
     def current(self, index: int) -> int:
         """Return the node of the present plan that computes model node *index*."""
         while index in self.owner:
             index = self.owner[index]
         return index
 
+    def delegate_of(self, index: int) -> str | None:
+        """Return the name of the delegate that computes model node *index*; None for none."""
+        delegate: Any = self.nodes[self.current(index)][0].delegate
+        return None if delegate is None else delegate_name(delegate)
 
-def _name(delegate: Delegate) -> str:
+    def producer(self, tensor: int) -> int:
+        """Return the node of the present plan that makes a tensor; -1 when none does."""
+        return next((node.index for node, _ in self.steps() if tensor in node.outputs), -1)
+
+
+def delegate_name(delegate: Delegate) -> str:
+    """Return a delegate's name, or its type's when even that fails."""
     try:
-        return delegate.name()
+        return str(delegate.name())
     except Exception:  # noqa: BLE001 - a plugin's method, and the error at hand matters more
         return type(delegate).__name__
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, DelegraphError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from delegraph.errors import DelegatePhase
+from delegraph.errors import ArgumentError, DelegatePhase
 
 logger = logging.getLogger(__name__)
 
@@ -25,16 +25,30 @@ class FailurePolicy:
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
             invoke is always among them.
+
+    Raises:
+        ArgumentError: an unknown ``on_failure``, or a share out of range.
     """
 
     on_failure: OnFailure = "raise"
     validate: bool = False
     shadow_share: float = 0.1
 
+    def __post_init__(self) -> None:
+        if self.on_failure not in get_args(OnFailure):
+            known = ", ".join(map(repr, get_args(OnFailure)))
+            raise ArgumentError(f"on_failure is {self.on_failure!r}, expected one of {known}")
+        if not 0 < self.shadow_share <= 1:
+            raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
+
     @property
     def needs_guard(self) -> bool:
         """Whether delegate nodes cannot simply be run."""
         return self.validate or self.on_failure != "raise"
+
+
+RAISE = FailurePolicy()
+"""Let the error out, check nothing."""
 
 
 @dataclass(frozen=True, slots=True)

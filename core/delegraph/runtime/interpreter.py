@@ -9,40 +9,34 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.delegate import Delegate, PartitionPolicy
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.kernels.registration import Numerics, Registration
 from delegraph.kernels.tensor import Tensor
+from delegraph.runtime.arguments import check_choice, check_num_threads
 from delegraph.runtime.delegate_choice import AnyDelegate, as_delegate
+from delegraph.runtime.details import node_details, signature_details, tensor_details
+from delegraph.runtime.failure_policy import FailurePolicy, Incident, OnFailure
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.placing import placement_of
+from delegraph.runtime.profile import Profile
 from delegraph.runtime.session import Options, Session
 from delegraph.runtime.signature_runner import SignatureRunner
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.runtime.tensor_access import (
-    read_tensor,
-    require_resizable,
-    tensor_details,
-    write_tensor,
-)
+from delegraph.runtime.tensor_access import read_tensor, require_resizable, write_tensor
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
-
-_LIVE_VIEW = (
-    "There is at least 1 reference to internal data in the interpreter in the form of a numpy "
-    "array or slice. Be sure to only hold the function returned from tensor() if you are using "
-    "raw data access."
-)
 
 
 class Interpreter:
@@ -65,12 +59,20 @@ class Interpreter:
         experimental_default_delegate_latest_features: accepted; there is no default delegate.
         experimental_compress_quantization_zero_points: accepted; results are the same.
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
-        experimental_force_delegate_node_profiling: accepted; results are the same.
+        experimental_force_delegate_node_profiling: profile delegate nodes as a whole, even of
+            delegates that profile their own operators.
         delegates: as ``experimental_delegates``, names included: ``["numba_cpu", "sin:x=1"]``.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round like the official ``"builtin"`` kernels or like the ``"reference"`` ones,
             where the two differ; default by ``experimental_op_resolver_type``.
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
+        partition_policy: ``"measured"`` leaves a delegate only those partitions that save time;
+            ``"largest"`` follows the delegate's own options.
+        on_failure: when a delegate fails while invoking: ``"raise"`` the error; ``"fallback"`` to
+            Delegraph's kernels for its nodes, and record an incident; ``"shadow"`` does that and
+            recomputes a share of the invokes, to catch a delegate whose results are wrong.
+        validate: check the results of delegates for NaN, wrong shapes and integers out of range.
+        shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
@@ -98,8 +100,15 @@ class Interpreter:
         custom_ops: Mapping[str, Registration] | None = None,
         numerics: Numerics | None = None,
         memory_limit: int | None = None,
+        partition_policy: PartitionPolicy = "largest",
+        on_failure: OnFailure = "raise",
+        validate: bool = False,
+        shadow_share: float = 0.1,
     ) -> None:
-        _check_arguments(num_threads, experimental_op_resolver_type, numerics)
+        check_num_threads(num_threads)
+        check_choice("op resolver type", experimental_op_resolver_type, list(OpResolverType))
+        check_choice("numerics", numerics, [None, *get_args(Numerics)])
+        check_choice("partition_policy", partition_policy, get_args(PartitionPolicy))
         if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
             raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
         options = Options(
@@ -109,6 +118,9 @@ class Interpreter:
             disable_delegate_clustering=experimental_disable_delegate_clustering,
             disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
             memory_limit=memory_limit,
+            force_delegate_node_profiling=experimental_force_delegate_node_profiling,
+            policy=FailurePolicy(on_failure, validate, shadow_share),
+            partition_policy=partition_policy,
         )
         self._delegates: list[Delegate] = []
         self._views = LiveViews()
@@ -135,7 +147,7 @@ class Interpreter:
             NodeError: a node cannot work: the error names it.
             UnresolvedOpError: custom operators that nobody provides.
         """
-        self._ensure_no_views()
+        self._views.require_none()
         self.session.allocate()
 
     def invoke(self) -> None:
@@ -145,8 +157,7 @@ class Interpreter:
             StateError: not allocated, or a view from ``tensor()`` is alive.
             NodeError: a node failed.
         """
-        if self._views:
-            raise StateError(_LIVE_VIEW)
+        self._views.require_none()
         self._primary.invoke()
 
     def resize_tensor_input(
@@ -164,7 +175,7 @@ class Interpreter:
             StateError: a view from ``tensor()`` is alive.
             ResizeError: (RuntimeError) no such tensor, or a shape that it cannot have.
         """
-        self._ensure_no_views()
+        self._views.require_none()
         shape = np.array(tensor_size, dtype=np.int32)
         if shape.ndim != 1:
             raise ArgumentError(f"Shape should be 1D instead of {shape.ndim}.")
@@ -190,7 +201,9 @@ class Interpreter:
         Raises:
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
         """
-        write_tensor(self._tensor(tensor_index), value)
+        tensor = self._tensor(tensor_index)
+        write_tensor(tensor, value)
+        self._primary.buffers.write_through(tensor)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
@@ -216,6 +229,7 @@ class Interpreter:
         tensor = self._tensor(tensor_index)
 
         def view() -> NDArray[Any]:
+            self._primary.buffers.make_readable(tensor)
             if tensor.data is None:
                 raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
             if tensor.data.dtype.hasobject:
@@ -251,13 +265,7 @@ class Interpreter:
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return names and tensor indices of each signature."""
-        return {
-            signature.key: {
-                "inputs": dict(sorted(signature.inputs.items())),
-                "outputs": dict(sorted(signature.outputs.items())),
-            }
-            for signature in sorted(self.session.model.signatures, key=lambda s: s.key)
-        }
+        return signature_details(self.session.model.signatures)
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """Return a callable for a signature; the key may be left out when there is only one.
@@ -280,16 +288,7 @@ class Interpreter:
         nodes = self._primary.plan.nodes
         if not 0 <= op_index < len(nodes):
             raise ArgumentError("Invalid node index")
-        node, registration = nodes[op_index]
-        name = "DELEGATE" if node.delegate is not None else registration.name
-        return {
-            "index": op_index,
-            "op_name": name,
-            "inputs": np.array(node.inputs, np.int32),
-            "outputs": np.array(node.outputs, np.int32),
-            "operand_types": [self._details(i)["dtype"] for i in node.inputs if i >= 0],
-            "result_types": [self._details(i)["dtype"] for i in node.outputs if i >= 0],
-        }
+        return node_details(self._primary, *nodes[op_index])
 
     def _get_ops_details(self) -> list[dict[str, Any]]:
         """Return the details of every node."""
@@ -300,18 +299,28 @@ class Interpreter:
     def modify_graph_with_delegate(self, delegate: AnyDelegate) -> None:
         """Let a delegate take over nodes of every subgraph, on top of those applied before.
 
-        Subgraphs whose name starts with ``VALIDATION:`` are left alone. Tensors may have to be
-        allocated again: call ``allocate_tensors`` before the next ``invoke``.
+        Subgraphs whose name starts with ``VALIDATION:`` are left alone. It can be called at any
+        time: tensors that were allocated are so afterwards, inputs and variables keep their data.
 
         Raises:
             PluginError: a delegate asked for by name is missing or broken.
             DelegateError: the delegate failed; every subgraph is as it was before the call.
             StateError: a view from ``tensor()`` is alive.
         """
-        self._ensure_no_views()
+        self._views.require_none()
         applied = as_delegate(delegate)
         self.session.apply(applied)
         self._delegates.append(applied)
+
+    def remove_all_delegates(self) -> None:
+        """Give all nodes back to Delegraph's kernels, at any time; data stays as it is.
+
+        Raises:
+            StateError: a view from ``tensor()`` is alive.
+        """
+        self._views.require_none()
+        self.session.remove_all_delegates()
+        self._delegates.clear()
 
     @property
     def numerics(self) -> Numerics:
@@ -322,6 +331,15 @@ class Interpreter:
     def placement(self) -> Placement:
         """Which delegate and partition has each node of the model, or why each refused it."""
         return placement_of(self.session.subgraphs, self._delegates)
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """What delegates did wrong while ``on_failure`` let the interpreter go on."""
+        return self.session.incidents.all()
+
+    def profile(self) -> AbstractContextManager[Profile]:
+        """Return a context that records how long each node takes while it lasts."""
+        return self.session.profiling()
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -359,10 +377,6 @@ class Interpreter:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _ensure_no_views(self) -> None:
-        if self._views:
-            raise StateError(_LIVE_VIEW)
-
     def _subgraph(self, index: int) -> Subgraph:
         subgraphs = self.session.subgraphs
         if not 0 <= index < len(subgraphs):
@@ -386,15 +400,3 @@ class Interpreter:
 
     def _details(self, index: int) -> dict[str, Any]:
         return tensor_details(self._tensor(index))
-
-
-def _check_arguments(num_threads: object, resolver: object, numerics: object) -> None:
-    if resolver not in list(OpResolverType):
-        raise ArgumentError(f"Unrecognized passed in op resolver type: {resolver}")
-    if numerics not in (None, *get_args(Numerics)):
-        raise ArgumentError(f"numerics is one of {get_args(Numerics)} or None, not {numerics!r}")
-    if num_threads is not None:
-        if not isinstance(num_threads, int):
-            raise ArgumentError("type of num_threads should be int")
-        if num_threads < 1:
-            raise ArgumentError("num_threads should >= 1")

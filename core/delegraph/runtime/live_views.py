@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.errors import StateError
+
 
 class _Exporter:
     """The base of a view: NumPy keeps it alive as long as the view or a slice of it lives."""
@@ -40,6 +42,19 @@ class LiveViews:
         exporter = _Exporter(data)
         self._exporters.add(exporter)
         return np.asarray(exporter)
+
+    def require_none(self) -> None:
+        """Let pass when no view is alive.
+
+        Raises:
+            StateError: one is.
+        """
+        if self._exporters:
+            raise StateError(
+                "There is at least 1 reference to internal data in the interpreter in the form of "
+                "a numpy array or slice. Be sure to only hold the function returned from tensor() "
+                "if you are using raw data access."
+            )
 
     def __bool__(self) -> bool:
         return len(self._exporters) > 0

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from delegraph.delegation.control_edges import parse_control_edges
-from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.delegate import Delegate, PartitionPolicy
 from delegraph.graph.model import Model
 from delegraph.kernels.registration import Numerics, Registration
-from delegraph.runtime.delegated_plan import Snapshot
+from delegraph.runtime.delegated_plan import Barred, Snapshot
+from delegraph.runtime.failure_policy import RAISE, FailurePolicy, Incidents
+from delegraph.runtime.kept_data import KeptData
 from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.op_resolver import OpResolver
+from delegraph.runtime.profile import Profile
 from delegraph.runtime.subgraph import Subgraph
 
 _VALIDATION = "VALIDATION:"  # subgraphs with this prefix hold test data of the model's maker
@@ -28,6 +32,9 @@ class Options:
         preserve_all_tensors: keep every intermediate tensor; delegates then get one node at a time.
         disable_delegate_clustering: partition in plan order instead of pulling nodes together.
         disable_delegate_node_fusion: one node in each partition.
+        force_delegate_node_profiling: profile delegate nodes even if they profile their own nodes.
+        policy: what to do about delegates that fail.
+        partition_policy: how the partitions of every delegate are chosen.
         memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
     """
 
@@ -37,10 +44,25 @@ class Options:
     disable_delegate_clustering: bool
     disable_delegate_node_fusion: bool
     memory_limit: int | None
+    force_delegate_node_profiling: bool = False
+    policy: FailurePolicy = RAISE
+    partition_policy: PartitionPolicy = "largest"
 
 
 class Session:
-    """A loaded model with its options, resources and running subgraphs."""
+    """A loaded model with its options, resources and running subgraphs.
+
+    Attributes:
+        model: what the file declares.
+        options: how it is run.
+        resolver: where its operators' implementations come from.
+        memory_limit: bytes that each subgraph may take.
+        resources: variables and tables, shared by the subgraphs.
+        control_edges: the model's own, by subgraph; None when it has none.
+        incidents: what delegates did wrong while Delegraph went on.
+        profile: where the nodes that run are recorded; None while nobody asks.
+        subgraphs: in the model's order.
+    """
 
     def __init__(
         self, model: Model, options: Options, custom_ops: Mapping[str, Registration] | None
@@ -51,6 +73,8 @@ class Session:
         self.memory_limit = MemoryLimit.of(options.memory_limit, len(model.content))
         self.resources: dict[Any, Any] = {}
         self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
+        self.incidents = Incidents()
+        self.profile: Profile | None = None
         self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
 
     def allocate(self) -> None:
@@ -67,17 +91,65 @@ class Session:
     def apply(self, delegate: Delegate) -> None:
         """Apply a delegate to every subgraph that may be delegated, or to none.
 
+        A subgraph that is allocated stays so, with the data of its inputs and variables.
+
         Raises:
             DelegateError: it failed on one of them; all are as they were before.
         """
-        targets = [s for s in self.subgraphs if not s.spec.name.startswith(_VALIDATION)]
-        done: list[tuple[Subgraph, Snapshot]] = []
+        kept = [s.keep_data() for s in self.subgraphs if s.is_allocated]
+        before = [(subgraph, subgraph.plan.snapshot()) for subgraph in self.subgraphs]
         try:
-            for subgraph in targets:
-                before = subgraph.plan.snapshot()
-                subgraph.plan.apply(delegate)
-                done.append((subgraph, before))
+            self._apply(delegate, {})
+            if "measured" in (self.options.partition_policy, delegate.partition_policy):
+                from delegraph.runtime.measured_partitions import losing_nodes
+
+                losing = losing_nodes(self, delegate)
+                if any(losing.values()):
+                    _restore(before)
+                    self._apply(delegate, losing)
+            _allocate_again(kept)
         except BaseException:
-            for subgraph, before in done:
-                subgraph.plan.restore(before)
+            _restore(before)
+            _allocate_again(kept)
             raise
+
+    def _apply(self, delegate: Delegate, barred: Mapping[int, Barred]) -> None:
+        for subgraph in self.subgraphs:
+            if not subgraph.spec.name.startswith(_VALIDATION) and not self._is_absorbed(subgraph):
+                subgraph.plan.apply(delegate, barred.get(subgraph.spec.index, {}))
+
+    def _is_absorbed(self, subgraph: Subgraph) -> bool:
+        """Whether a delegate node of another subgraph computes this one."""
+        return any(subgraph.spec.index in other.plan.absorbed for other in self.subgraphs)
+
+    def remove_all_delegates(self) -> None:
+        """Take every delegate off; what is allocated stays so, as in :meth:`apply`."""
+        kept = [s.keep_data() for s in self.subgraphs if s.is_allocated]
+        for subgraph in self.subgraphs:
+            subgraph.plan.remove_all()
+        _allocate_again(kept)
+
+    @contextmanager
+    def profiling(self) -> Iterator[Profile]:
+        """Record the nodes that run while the context lasts."""
+        before, profile = self.profile, Profile()
+        self.profile = profile
+        try:
+            yield profile
+        finally:
+            self.profile = before
+
+    def barred(self, subgraph: int, delegate: str) -> Barred:
+        """Return the nodes of a subgraph that the user's rules keep from a delegate."""
+        return {}
+
+
+def _restore(before: Iterable[tuple[Subgraph, Snapshot]]) -> None:
+    for subgraph, snapshot in before:
+        subgraph.plan.restore(snapshot)
+
+
+def _allocate_again(kept: Iterable[KeptData]) -> None:
+    for data in kept:
+        data.subgraph.allocate()
+        data.put_back()

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from delegraph.errors import ArgumentError
-from delegraph.runtime.tensor_access import read_tensor, tensor_details, write_tensor
+from delegraph.runtime.details import tensor_details
+from delegraph.runtime.tensor_access import read_tensor, write_tensor
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter

@@ -6,21 +6,23 @@ Source:
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.errors import ModelError, NodeError, OperatorError, StateError, UnresolvedOpError
+from delegraph.errors import NodeError, OperatorError, StateError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings
 from delegraph.kernels.registration import Eval, Node, Registration
 from delegraph.kernels.tensor import Tensor
-from delegraph.plugins.known_packages import package_for
+from delegraph.runtime.buffer_handles import BufferHandles
 from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegated_plan import DelegatedPlan
+from delegraph.runtime.kept_data import KeptData
+from delegraph.runtime.node_errors import node_error, unresolved_op_error
+from delegraph.runtime.profile import Profile
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.runtime.threads import BlasThreads
 from delegraph.schema.collector import collector_paused
@@ -38,6 +40,7 @@ class Subgraph:
         tensors: its tensors, by index; delegates may append some.
         plan: nodes, registrations and their execution order, delegates applied.
         memory: arenas and scratch memory.
+        buffers: the delegates' own buffers behind tensors.
         context: what kernels and delegates see of this subgraph.
     """
 
@@ -53,6 +56,7 @@ class Subgraph:
             limit=session.memory_limit,
         )
         self.context = SubgraphContext(self)
+        self.buffers = BufferHandles(self)
         self.plan = DelegatedPlan(self)
         self.is_allocated = False
         self.has_dynamic_tensors = False
@@ -129,41 +133,21 @@ class Subgraph:
 
     def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         if registration.is_unresolved:
-            raise self._unresolved(node)
+            raise unresolved_op_error(self.plan, node)
         try:
             step = registration.prepare(self.context, node)
         except Exception as error:
-            raise _node_error(node, registration, "prepare", error) from error
-        return self._reading_buffers(step, node)
-
-    def _reading_buffers(self, step: Eval, node: Node) -> Eval:
-        """Return *step* preceded by copies of inputs that only another delegate has up to date."""
-        foreign = [
-            self.tensors[i]
-            for i in node.inputs
-            if i >= 0 and self.tensors[i].delegate not in (None, node.delegate)
-        ]
-        if not foreign:
-            return step
-
-        def step_on_readable_inputs() -> None:
-            for tensor in foreign:
-                self.make_readable(tensor)
-            step()
-
-        return step_on_readable_inputs
-
-    def make_readable(self, tensor: Tensor) -> None:
-        """Copy a tensor's data from its delegate when only the delegate has it."""
-        if tensor.data_is_stale:
-            tensor.data_is_stale = False
-            delegate: Any = tensor.delegate
-            delegate.copy_from_buffer_handle(self.context, tensor)
+            raise node_error(node, registration, "prepare", error) from error
+        return self.buffers.reading(step, node)
 
     def readable(self, index: int) -> Tensor:
-        """Return a tensor whose ``data`` is up to date."""
+        """Return a tensor whose ``data`` is up to date, copied from its delegate if need be.
+
+        Raises:
+            DelegateNodeError: the delegate cannot copy it.
+        """
         tensor = self.tensors[index]
-        self.make_readable(tensor)
+        self.buffers.make_readable(tensor)
         return tensor
 
     def _allocate_range(self, first: int, last: int) -> None:
@@ -173,7 +157,11 @@ class Subgraph:
             self.memory.allocate(first, last)
         except OperatorError as error:
             node, registration = self.plan.node(self.plan.execution_plan[last])
-            raise _node_error(node, registration, "allocate", error) from error
+            raise node_error(node, registration, "allocate", error) from error
+
+    def keep_data(self) -> KeptData:
+        """Return copies of inputs and variables, to be put back after another allocation."""
+        return KeptData(self)
 
     def close(self) -> None:
         """Free delegate nodes, steps and memory, which refer to this subgraph in circles."""
@@ -247,20 +235,34 @@ class Subgraph:
 
     def _run_steps(self, first: int, end: int) -> None:
         position = first
+        steps = self._steps if end - first == len(self._steps) else self._steps[first:end]
+        if self.session.profile is not None:
+            steps = self._timed(steps, first, self.session.profile)
         try:
-            for position, step in enumerate(  # noqa: B007 - the except clause reads position
-                self._steps if end - first == len(self._steps) else self._steps[first:end], first
-            ):
+            for position, step in enumerate(steps, first):  # noqa: B007 - read by except
                 step()
         except Exception as error:
             node, registration = self.plan.node(self.plan.execution_plan[position])
             raise self._invoke_error(node, registration, error) from error
 
+    def _timed(self, steps: Sequence[Eval], first: int, profile: Profile) -> list[Eval]:
+        """Return *steps*, from plan position *first* on, each recording how long it takes."""
+        plan, options = self.plan, self.session.options
+        return [
+            profile.timed(
+                step,
+                *plan.node(plan.execution_plan[position]),
+                self.spec.index,
+                is_forced=options.force_delegate_node_profiling,
+            )
+            for position, step in enumerate(steps, first)
+        ]
+
     def _invoke_error(self, node: Node, registration: Registration, error: Exception) -> Exception:
         for index in node.inputs:
             if index >= 0 and self.tensors[index].data is None:
                 error = OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
-        return _node_error(node, registration, "invoke", error)
+        return node_error(node, registration, "invoke", error)
 
     def first_open_shape(self) -> tuple[Node, Registration, int]:
         """Return the first node whose output shapes stay open, and the first such output."""
@@ -326,30 +328,6 @@ class Subgraph:
                     node_index=operator.index,
                     op=operator.name,
                 )
-
-    def _unresolved(self, node: Node) -> UnresolvedOpError:
-        missing = Counter(
-            registration.name for _, registration in self.plan.steps() if registration.is_unresolved
-        )
-        first = self.plan.node(node.index)[1].name
-        lines = [f"Encountered unresolved custom op: {first}."]
-        for name, count in sorted(missing.items()):
-            package = package_for(name)
-            hint = (
-                f"pip install {package}"
-                if package
-                else "register_custom_op(), or a delegate that claims it"
-            )
-            lines.append(f"  {name} ({count} node{'s' * (count > 1)}): {hint}")
-        return UnresolvedOpError("\n".join(lines), node_index=node.index, op=first)
-
-
-def _node_error(node: Node, registration: Registration, verb: str, error: Exception) -> ModelError:
-    if isinstance(error, UnresolvedOpError):
-        return error
-    reason = str(error) if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
-    message = f"Node number {node.index} ({registration.name}) failed to {verb}: {reason}"
-    return NodeError(message, node_index=node.index, op=registration.name)
 
 
 def _constant(spec: TensorSpec) -> Any:

@@ -1,4 +1,4 @@
-"""Reading, writing and describing tensors as the official Python interpreter does.
+"""Reading and writing tensors as the official Python interpreter does.
 
 Source:
     tflite/python/interpreter_wrapper/interpreter_wrapper.cc and numpy.cc.
@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from delegraph.errors import ArgumentError, ResizeError
 from delegraph.graph.dtypes import OBJECT_TYPES, pack, unpack
-from delegraph.graph.model import Sparsity
 from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
 
@@ -115,54 +114,3 @@ def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
             f"Attempting to resize tensor {tensor.index} to {list(shape)}: with strict=True only "
             f"the dimensions that are -1 in {list(signature)} may change"
         )
-
-
-def tensor_details(tensor: Tensor) -> dict[str, Any]:
-    """Return the detail dictionary of one tensor, keys and types as the official one has them."""
-    quantization = tensor.quantization
-    if quantization is None:
-        scales, zero_points = np.array([], np.float32), np.array([], np.int32)
-        parameters: dict[str, Any] = {"quantized_dimension": 0, "block_size": 0}
-    else:
-        scales, zero_points = quantization.scales, quantization.zero_points
-        parameters = {
-            "quantized_dimension": quantization.quantized_dimension,
-            "block_size": quantization.block_size,
-        }
-    per_tensor = len(scales) == 1 and len(zero_points) == 1
-    legacy = (float(scales[0]), int(zero_points[0])) if per_tensor else (0.0, 0)
-    return {
-        "name": tensor.name,
-        "index": tensor.index,
-        "shape": np.array(tensor.shape, np.int32),
-        "shape_signature": np.array(tensor.shape_signature, np.int32),
-        "dtype": np.bytes_ if tensor.type == TensorType.STRING else tensor.dtype.type,
-        "quantization": legacy,
-        "quantization_parameters": {
-            "scales": scales.copy(),
-            "zero_points": zero_points.copy(),
-            **parameters,
-        },
-        "sparsity_parameters": {} if tensor.sparsity is None else _sparsity(tensor.sparsity),
-    }
-
-
-def _sparsity(sparsity: Sparsity) -> dict[str, Any]:
-    details: dict[str, Any] = {
-        "traversal_order": np.array(sparsity.traversal_order, np.int32),
-        "dim_metadata": [],
-    }
-    if sparsity.block_map:
-        details["block_map"] = np.array(sparsity.block_map, np.int32)
-    for dim in sparsity.dim_metadata:
-        if dim.array_segments is None:
-            details["dim_metadata"].append({"format": 0, "dense_size": dim.dense_size})
-        else:
-            details["dim_metadata"].append(
-                {
-                    "format": 1,
-                    "array_segments": dim.array_segments,
-                    "array_indices": dim.array_indices,
-                }
-            )
-    return details

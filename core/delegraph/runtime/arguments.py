@@ -1,0 +1,32 @@
+"""Checks of an interpreter's arguments, with the official texts where there are such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delegraph.errors import ArgumentError
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Let pass one of *choices*.
+
+    Raises:
+        ArgumentError: another value.
+    """
+    if value not in choices:
+        known = ", ".join(map(repr, choices))
+        raise ArgumentError(f"Unrecognized passed in {name}: {value!r}; it is one of {known}")
+
+
+def check_num_threads(num_threads: object) -> None:
+    """Let pass None or an int of at least 1.
+
+    Raises:
+        ArgumentError: another value.
+    """
+    if num_threads is None:
+        return
+    if not isinstance(num_threads, int):
+        raise ArgumentError("type of num_threads should be int")
+    if num_threads < 1:
+        raise ArgumentError("num_threads should >= 1")

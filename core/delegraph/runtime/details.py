@@ -1,0 +1,96 @@
+"""The dictionaries that describe tensors, nodes and signatures, as the official interpreter's.
+
+Source:
+    tflite/python/interpreter.py and interpreter_wrapper/interpreter_wrapper.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from delegraph.graph.model import Signature, Sparsity
+from delegraph.kernels.registration import Node, Registration
+from delegraph.kernels.tensor import Tensor
+from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema.enums import TensorType
+
+
+def tensor_details(tensor: Tensor) -> dict[str, Any]:
+    """Return the detail dictionary of one tensor, keys and types as the official one has them."""
+    quantization = tensor.quantization
+    if quantization is None:
+        scales, zero_points = np.array([], np.float32), np.array([], np.int32)
+        parameters: dict[str, Any] = {"quantized_dimension": 0, "block_size": 0}
+    else:
+        scales, zero_points = quantization.scales, quantization.zero_points
+        parameters = {
+            "quantized_dimension": quantization.quantized_dimension,
+            "block_size": quantization.block_size,
+        }
+    per_tensor = len(scales) == 1 and len(zero_points) == 1
+    legacy = (float(scales[0]), int(zero_points[0])) if per_tensor else (0.0, 0)
+    return {
+        "name": tensor.name,
+        "index": tensor.index,
+        "shape": np.array(tensor.shape, np.int32),
+        "shape_signature": np.array(tensor.shape_signature, np.int32),
+        "dtype": np.bytes_ if tensor.type == TensorType.STRING else tensor.dtype.type,
+        "quantization": legacy,
+        "quantization_parameters": {
+            "scales": scales.copy(),
+            "zero_points": zero_points.copy(),
+            **parameters,
+        },
+        "sparsity_parameters": {} if tensor.sparsity is None else _sparsity(tensor.sparsity),
+    }
+
+
+def _sparsity(sparsity: Sparsity) -> dict[str, Any]:
+    details: dict[str, Any] = {
+        "traversal_order": np.array(sparsity.traversal_order, np.int32),
+        "dim_metadata": [],
+    }
+    if sparsity.block_map:
+        details["block_map"] = np.array(sparsity.block_map, np.int32)
+    for dim in sparsity.dim_metadata:
+        if dim.array_segments is None:
+            details["dim_metadata"].append({"format": 0, "dense_size": dim.dense_size})
+        else:
+            details["dim_metadata"].append(
+                {
+                    "format": 1,
+                    "array_segments": dim.array_segments,
+                    "array_indices": dim.array_indices,
+                }
+            )
+    return details
+
+
+def node_details(subgraph: Subgraph, node: Node, registration: Registration) -> dict[str, Any]:
+    """Return index, op_name, inputs, outputs and dtypes of a node, a delegate's included."""
+
+    def dtypes(indices: Iterable[int]) -> list[Any]:
+        return [tensor_details(subgraph.tensors[i])["dtype"] for i in indices if i >= 0]
+
+    return {
+        "index": node.index,
+        "op_name": "DELEGATE" if node.delegate is not None else registration.name,
+        "inputs": np.array(node.inputs, np.int32),
+        "outputs": np.array(node.outputs, np.int32),
+        "operand_types": dtypes(node.inputs),
+        "result_types": dtypes(node.outputs),
+    }
+
+
+def signature_details(signatures: Iterable[Signature]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return names and tensor indices of each signature, sorted."""
+    return {
+        signature.key: {
+            "inputs": dict(sorted(signature.inputs.items())),
+            "outputs": dict(sorted(signature.outputs.items())),
+        }
+        for signature in sorted(signatures, key=lambda s: s.key)
+    }

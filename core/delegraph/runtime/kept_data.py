@@ -1,0 +1,31 @@
+"""Data of a subgraph that outlasts a new allocation: what the user set, and variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from delegraph.runtime.subgraph import Subgraph
+
+
+class KeptData:
+    """Copies of the inputs and variables of an allocated subgraph."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph = subgraph
+        self._values: dict[int, Any] = {}
+        for index in (*subgraph.inputs, *subgraph.variables):
+            tensor = subgraph.tensors[index]
+            if tensor.data is not None and not tensor.is_constant:
+                self._values[index] = tensor.data.copy()
+
+    def put_back(self) -> None:
+        """Give the tensors their values again, those of unchanged shape."""
+        for index, value in self._values.items():
+            tensor = self.subgraph.tensors[index]
+            if tensor.data is None or tensor.data.dtype.hasobject:
+                tensor.data = value
+            elif tensor.data.shape == value.shape:
+                np.copyto(tensor.data, value)

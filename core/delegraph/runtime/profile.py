@@ -1,0 +1,82 @@
+"""What ran when: the profile of one or several invokes.
+
+Source:
+    OPERATOR_INVOKE_EVENT, tflite/core/api/profiler.h.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from delegraph.delegation.delegate import DelegateFlags
+from delegraph.kernels.registration import Eval, Node, Registration
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEvent:
+    """One run of one node.
+
+    Attributes:
+        name: operator name, or the delegate's for a delegate node.
+        subgraph: index of the subgraph.
+        node_index: the node; a delegate node's own index, or a model node's that a delegate with
+            ``PER_OPERATOR_PROFILING`` tells about.
+        start: nanoseconds, by ``time.perf_counter_ns``.
+        duration: nanoseconds.
+        delegate: the delegate that ran it; None for Delegraph's kernels.
+    """
+
+    name: str
+    subgraph: int
+    node_index: int
+    start: int
+    duration: int
+    delegate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Events in the order in which they ended. ``Interpreter.profile`` fills one."""
+
+    events: list[ProfileEvent] = field(default_factory=list)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the events as dictionaries, as a data frame takes them."""
+        return [asdict(event) for event in self.events]
+
+    def add(
+        self,
+        name: str,
+        subgraph: int,
+        node_index: int,
+        start: int,
+        duration: int,
+        delegate: str | None = None,
+    ) -> None:
+        """Append an event; see :class:`ProfileEvent`."""
+        self.events.append(ProfileEvent(name, subgraph, node_index, start, duration, delegate))
+
+    def timed(
+        self, step: Eval, node: Node, registration: Registration, subgraph: int, *, is_forced: bool
+    ) -> Eval:
+        """Return *step*, adding an event each time it runs.
+
+        A delegate with ``PER_OPERATOR_PROFILING`` adds its own events instead, unless *is_forced*.
+        """
+        delegate: Any = node.delegate
+        name = None if delegate is None else delegate.name()
+        own_events = delegate is not None and bool(
+            delegate.flags & DelegateFlags.PER_OPERATOR_PROFILING
+        )
+        if own_events and not is_forced:
+            return step
+
+        def timed_step() -> None:
+            start = time.perf_counter_ns()
+            step()
+            duration = time.perf_counter_ns() - start
+            self.add(registration.name, subgraph, node.index, start, duration, name)
+
+        return timed_step
