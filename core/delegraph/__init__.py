@@ -10,13 +10,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from delegraph.delegation.capabilities import Capabilities as Capabilities
+    from delegraph.delegation.capabilities import Claim as Claim
+    from delegraph.delegation.capabilities import Tolerance as Tolerance
     from delegraph.delegation.delegate import Delegate as Delegate
     from delegraph.delegation.delegate import DelegateContext as DelegateContext
     from delegraph.delegation.delegate import DelegateFlags as DelegateFlags
     from delegraph.delegation.delegate import DelegateOptions as DelegateOptions
     from delegraph.delegation.delegate import DelegateParams as DelegateParams
     from delegraph.delegation.delegate import Rejection as Rejection
+    from delegraph.delegation.graph_partition_helper import (
+        FP16GraphPartitionHelper as FP16GraphPartitionHelper,
+    )
+    from delegraph.delegation.graph_partition_helper import (
+        GraphPartitionHelper as GraphPartitionHelper,
+    )
     from delegraph.delegation.placement import Placement as Placement
+    from delegraph.delegation.rules import PlacementRule as PlacementRule
     from delegraph.delegation.simple_delegate import (
         SimpleDelegateInterface as SimpleDelegateInterface,
     )
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
     from delegraph.kernels.registration import Registration as Registration
     from delegraph.kernels.tensor import AllocationType as AllocationType
     from delegraph.kernels.tensor import Tensor as Tensor
+    from delegraph.plugins.delegate_file import delegate_from_file as delegate_from_file
     from delegraph.plugins.hookspecs import hookimpl as hookimpl
     from delegraph.plugins.specs import CustomOpSpec as CustomOpSpec
     from delegraph.plugins.specs import DelegateSpec as DelegateSpec
@@ -47,6 +58,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
+    "delegation.capabilities": ("Capabilities", "Claim", "Tolerance"),
     "delegation.delegate": (
         "Delegate",
         "DelegateContext",
@@ -55,11 +67,14 @@ _MODULES = {
         "DelegateParams",
         "Rejection",
     ),
+    "delegation.graph_partition_helper": ("FP16GraphPartitionHelper", "GraphPartitionHelper"),
     "delegation.placement": ("Placement",),
+    "delegation.rules": ("PlacementRule",),
     "delegation.simple_delegate": ("SimpleDelegateInterface", "SimpleDelegateKernelInterface"),
     "errors": ("DelegraphError", "ModelError"),
     "kernels.registration": ("Eval", "InPlace", "Node", "OpContext", "Registration"),
     "kernels.tensor": ("AllocationType", "Tensor"),
+    "plugins.delegate_file": ("delegate_from_file",),
     "plugins.hookspecs": ("hookimpl",),
     "plugins.specs": ("CustomOpSpec", "DelegateSpec"),
     "runtime.delegate_choice": ("load_delegate",),

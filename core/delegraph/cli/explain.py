@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from delegraph.cli.options import delegate_option, json_option, model_argument, traceback_option
+from delegraph.cli.options import (
+    delegate_option,
+    json_option,
+    model_argument,
+    requested_delegates,
+    traceback_option,
+)
 from delegraph.cli.printing import console, heading, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -23,19 +29,23 @@ OWN = "Delegraph"  # runs what no delegate takes
 @delegate_option
 @json_option
 @traceback_option
-def command(model: str, delegates: Sequence[str], as_json: bool) -> None:
+def command(
+    model: str, delegates: Sequence[str], delegate_files: Sequence[str], as_json: bool
+) -> None:
     """Show which nodes delegates take, and why not others.
 
     Nothing is computed: the delegates are only applied.
     """
-    if not delegates:
+    if not delegates and not delegate_files:
         raise click.UsageError("give at least one --delegate", click.get_current_context())
     from delegraph import Interpreter
     from delegraph.tools.explanation import explain
 
     with (
-        progress(f"applying {', '.join(delegates)}"),
-        Interpreter(model_path=model, delegates=delegates) as interpreter,
+        progress(f"applying {', '.join((*delegates, *delegate_files))}"),
+        Interpreter(
+            model_path=model, delegates=requested_delegates(delegates, delegate_files)
+        ) as interpreter,
     ):
         explanation, numerics = explain(interpreter), interpreter.numerics
     if as_json:
@@ -54,7 +64,8 @@ def _print(out: Console, model: str, explanation: Explanation) -> None:
 
 def print_stages(out: Console, explanation: Explanation) -> None:
     """Print who runs what, in execution order."""
-    from delegraph.tools.explanation import index_ranges, operator_counts
+    from delegraph.delegation.placement import index_ranges
+    from delegraph.tools.explanation import operator_counts
 
     several = len({stage.subgraph for stage in explanation.stages}) > 1
     heading(out, "In execution order")
@@ -80,7 +91,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
 
 def print_refusals(out: Console, explanation: Explanation) -> None:
     """Print why delegates left nodes."""
-    from delegraph.tools.explanation import index_ranges
+    from delegraph.delegation.placement import index_ranges
 
     several = len({node.subgraph for node in explanation.placement.nodes}) > 1
     heading(out, "Left by a delegate")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from delegraph.runtime.delegate_choice import AnyDelegate
 
 TRACEBACK = "--traceback"
 
@@ -19,15 +23,85 @@ def model_argument(command: Command) -> Command:
 
 
 def delegate_option(command: Command) -> Command:
-    """Add ``--delegate``, which may be repeated."""
+    """Add ``--delegate`` and ``--delegate-file``, which may be repeated.
+
+    The command gets ``delegates`` and ``delegate_files``, as typed; :func:`requested_delegates`
+    makes one list of them.
+    """
+    command = click.option(
+        "--delegate-file",
+        "delegate_files",
+        multiple=True,
+        metavar="FILE.py[:KEY=VALUE,...]",
+        help="Apply the delegate of a Python file that is no package yet, after those of "
+        "--delegate.",
+    )(command)
     return click.option(
         "-d",
         "--delegate",
         "delegates",
         multiple=True,
+        is_eager=True,  # help is given without a model
+        callback=_print_delegate_help,
         metavar="NAME[:KEY=VALUE,...]",
-        help="Apply an installed delegate; repeat for several, applied in order. "
-        "'delegraph plugins list' shows them.",
+        help="Apply an installed delegate; repeat for several, applied in order. 'all' applies "
+        "every one by its rank. 'help' shows all of them with their options, NAME:help one.",
+    )(command)
+
+
+def requested_delegates(
+    delegates: Sequence[str], delegate_files: Sequence[str]
+) -> list[AnyDelegate]:
+    """Return what ``--delegate`` and ``--delegate-file`` ask for, in the order of application.
+
+    Raises:
+        ArgumentError: a file that is not there, or is no delegate.
+        PluginError: a file whose options do not fit, or whose own code failed.
+    """
+    from delegraph.plugins import installed
+    from delegraph.plugins.delegate_file import delegate_from_file
+
+    requested: list[AnyDelegate] = []
+    for name in delegates:
+        requested += [offer.address for offer in installed().by_rank()] if name == "all" else [name]
+    return requested + [delegate_from_file(*_split_path(text)) for text in delegate_files]
+
+
+def placement_options(command: Command) -> Command:
+    """Add ``--rules``, ``--require`` and ``--partition-policy``: ``Interpreter`` has the same."""
+    command = click.option(
+        "--partition-policy",
+        type=click.Choice(["largest", "measured"]),
+        help="Keep the largest partitions of each delegate, or those that save time, measured. "
+        "Default: what the delegate says.",
+    )(command)
+    command = click.option(
+        "--require",
+        type=click.Choice(["full"]),
+        help="Fail when a node stays with Delegraph's kernels.",
+    )(command)
+    return click.option(
+        "--rules",
+        type=click.Path(exists=True, dir_okay=False, readable=True),
+        metavar="FILE.toml",
+        help="Pin nodes to delegates or keep delegates off them.",
+    )(command)
+
+
+def failure_options(command: Command) -> Command:
+    """Add ``--on-failure`` and ``--validate``: ``Interpreter`` has the same arguments."""
+    command = click.option(
+        "--validate",
+        is_flag=True,
+        help="Check what delegates write: no NaN, right shapes, integers in range.",
+    )(command)
+    return click.option(
+        "--on-failure",
+        type=click.Choice(["raise", "fallback", "shadow"]),
+        default="raise",
+        show_default=True,
+        help="What to do when a delegate fails: stop; compute its nodes by Delegraph's kernels; or "
+        "that, and recompute a share of all invokes and drop a delegate that differs.",
     )(command)
 
 
@@ -50,3 +124,26 @@ def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) 
 
         click.echo(f"delegraph {version('delegraph')}")
         ctx.exit()
+
+
+def _print_delegate_help(
+    ctx: click.Context, parameter: click.Parameter, delegates: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Print the options of installed delegates and exit, when a name is ``help``."""
+    wanted = [name for name in delegates if name == "help" or name.endswith(":help")]
+    if wanted and not ctx.resilient_parsing:
+        from delegraph.cli.delegate_help import print_delegate_help
+
+        print_delegate_help(wanted)
+        ctx.exit()
+    return delegates
+
+
+def _split_path(text: str) -> tuple[str, str]:
+    """Split ``FILE[:KEY=VALUE,...]``; a colon counts only where an option follows it.
+
+    >>> _split_path("my.py:threads=2"), _split_path("C:/my.py")
+    (('my.py', 'threads=2'), ('C:/my.py', ''))
+    """
+    match = re.fullmatch(r"(.+?):(\w+=.*)", text, re.DOTALL)
+    return (match[1], match[2]) if match else (text, "")

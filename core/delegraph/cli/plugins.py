@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.delegate_help import print_delegate
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE, USAGE
 from delegraph.cli.options import json_option, traceback_option
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
@@ -107,7 +108,7 @@ def info(name: str, as_json: bool) -> int:
             out.print(f"  remedy  {plugin.remedy}")
         for offer in offers:
             if offer.plugin is plugin:
-                _print_delegate(out, offer)
+                print_delegate(out, offer)
         for spec in plugin.custom_ops:
             heading(out, f"Custom operator {spec.name}")
             out.print(f"  {spec.summary}")
@@ -128,26 +129,6 @@ def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
         offer = plugins.find(name)  # the error says what there is
         return [offer], [offer.plugin]
     return [offer for offer in plugins.offers() if offer.plugin in named], named
-
-
-def _print_delegate(out: Console, offer: Offer) -> None:
-    from delegraph.plugins.options import describe_options
-
-    heading(out, f"Delegate {offer.spec.name}")
-    out.print(f"  {offer.spec.summary}")
-    options = describe_options(offer.spec)
-    if not options:
-        out.print("  no options")
-        return
-    out.print()
-    rows = [
-        (o.name, o.type, "required" if o.default is None else o.default, o.help) for o in options
-    ]
-    print_table(out, ("option", "type", "default", "meaning"), rows)
-    first = options[0]
-    example = f"{offer.spec.name}:{first.name}={first.default or '...'}"
-    out.print()
-    out.print(f"  For example: --delegate {example}")
 
 
 @command.command("doctor")
@@ -222,6 +203,7 @@ def _delegate_json(spec: Any) -> dict[str, Any]:
     return {
         "name": spec.name,
         "summary": spec.summary,
+        "rank": spec.rank,
         "options": [
             {"name": o.name, "type": o.type, "default": o.default, "help": o.help} for o in options
         ],

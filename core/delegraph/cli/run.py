@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.options import delegate_option, json_option, model_argument, traceback_option
+from delegraph.cli.options import (
+    delegate_option,
+    json_option,
+    model_argument,
+    requested_delegates,
+    traceback_option,
+)
 from delegraph.cli.printing import console, heading, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -28,6 +34,7 @@ class Request:
     model: str
     inputs: tuple[str, ...]
     delegates: tuple[str, ...]
+    delegate_files: tuple[str, ...]
     labels: tuple[str, ...]
     top: int
     seed: int
@@ -116,7 +123,7 @@ def _run(request: Request) -> Answer:
 
     with Interpreter(
         model_path=request.model,
-        delegates=request.delegates,
+        delegates=requested_delegates(request.delegates, request.delegate_files),
         num_threads=request.threads,
         numerics=request.numerics,
     ) as interpreter:
@@ -233,7 +240,7 @@ def _save(path: str, details: Sequence[Mapping[str, Any]], arrays: Sequence[Any]
 
 def _print(out: Console, request: Request, answer: Answer) -> None:
     out.print(request.model, style="bold")
-    if request.delegates:
+    if request.delegates or request.delegate_files:
         out.print(f"  {answer.placement}")
     if request.numerics != "builtin":
         out.print(f"  numerics: {request.numerics}")

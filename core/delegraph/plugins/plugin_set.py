@@ -21,17 +21,17 @@ from delegraph.errors import (
 )
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.choice import PluginChoice
+from delegraph.plugins.creation import load_custom_op, make_delegate
 from delegraph.plugins.discovery import discover
 from delegraph.plugins.known_packages import package_for_delegate
-from delegraph.plugins.options import Given, make_options
-from delegraph.plugins.plugin import Plugin, PluginState, one_line
+from delegraph.plugins.options import Given
+from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
 
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from delegraph.delegation.delegate import Delegate
-    from delegraph.kernels.registration import Registration
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +80,13 @@ class PluginSet:
         found = [Offer(plugin, spec) for plugin in self.plugins for spec in plugin.delegates]
         return tuple(sorted(found, key=lambda o: (o.spec.name, o.plugin.distribution)))
 
+    def by_rank(self) -> tuple[Offer, ...]:
+        """Return the same as :meth:`offers` in the order in which they apply by default.
+
+        Ascending rank, ties by name and distribution.
+        """
+        return tuple(sorted(self.offers(), key=lambda offer: offer.spec.rank))
+
     def find(self, address: DelegateAddress | str) -> Offer:
         """Return the delegate that *address* means.
 
@@ -118,8 +125,7 @@ class PluginSet:
         parsed = DelegateAddress.parse(address)
         offer = self.find(parsed)
         merged = _only_one(parsed, options)
-        made = _make(offer, make_options(offer.spec, merged))
-        return _as_delegate(offer, made)
+        return make_delegate(offer.spec, merged, offer.plugin)
 
     def custom_ops(self) -> dict[str, CustomOpSpec]:
         """Return the custom operators of all usable plugins, by name.
@@ -135,7 +141,7 @@ class PluginSet:
                 others = ", ".join(map(str, plugins[1:]))
                 logger.warning("custom operator %r: %s is used, not %s", name, plugin, others)
             spec = next(spec for spec in plugin.custom_ops if spec.name == name)
-            found[name] = replace(spec, load=functools.partial(_load_custom_op, plugin, spec))
+            found[name] = replace(spec, load=functools.partial(load_custom_op, spec, plugin))
         return found
 
     def custom_op_providers(self) -> dict[str, list[Plugin]]:
@@ -248,49 +254,3 @@ def _only_one(address: DelegateAddress, options: Given) -> Given:
             f"name, and {options!r}"
         )
     return options
-
-
-def _make(offer: Offer, options: object) -> object:
-    """Run the plugin's own code: import it and make the delegate."""
-    try:
-        factory = offer.spec.load()
-        return factory() if offer.spec.options is None else factory(options)
-    except (KeyboardInterrupt, PluginError):
-        raise
-    except BaseException as error:  # a plugin may raise anything, SystemExit too
-        raise PluginLoadError(
-            f"delegate {offer.spec.name!r} could not be made by {offer.plugin}: {one_line(error)}"
-        ) from error
-
-
-def _as_delegate(offer: Offer, made: object) -> Delegate:
-    from delegraph.delegation.delegate import Delegate
-    from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
-
-    if isinstance(made, SimpleDelegateInterface):
-        return SimpleDelegate(made)
-    if isinstance(made, Delegate):
-        return made
-    raise PluginLoadError(
-        f"delegate {offer.spec.name!r}: load() of {offer.plugin} made a {type(made).__name__}, "
-        "expected a SimpleDelegateInterface or a Delegate"
-    )
-
-
-def _load_custom_op(plugin: Plugin, spec: CustomOpSpec) -> Registration:
-    from delegraph.kernels.registration import Registration
-
-    try:
-        registration = spec.load()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a plugin may raise anything, SystemExit too
-        raise PluginLoadError(
-            f"custom operator {spec.name!r} could not be loaded from {plugin}: {one_line(error)}"
-        ) from error
-    if not isinstance(registration, Registration):
-        raise PluginLoadError(
-            f"custom operator {spec.name!r}: load() of {plugin} returned a "
-            f"{type(registration).__name__}, expected a Registration"
-        )
-    return registration

@@ -13,12 +13,16 @@ from delegraph.errors import ArgumentError
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.simple_delegate import SimpleDelegateInterface
+    from delegraph.kernels.custom_op import CustomOp
     from delegraph.kernels.registration import Registration
 
     DelegateFactory = Callable[..., SimpleDelegateInterface | Delegate]
 
 DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """No ``:``, ``=`` or ``,``: ``dist:name:key=value,key=value`` stays unambiguous."""
+
+RESERVED_NAMES = frozenset({"all", "help"})
+"""What ``--delegate`` understands besides the names of delegates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,9 @@ class DelegateSpec:
         options: a dataclass whose fields are the options; None for a delegate without any. Fields
             may be bool, int, float, str, an enum, a ``Literal``, ``tuple[T, ...]`` of these, or
             one of them ``| None``. ``field(metadata={"help": "..."})`` documents a field.
+        rank: where it stands when several delegates are asked for in no order of their own (a set,
+            a mapping, ``--delegate all``): ascending, ties by name. A delegate for a few operators
+            that it does best comes before (below 0) one that takes whatever is left (above 0).
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -43,6 +50,7 @@ class DelegateSpec:
     summary: str
     load: Callable[[], DelegateFactory]
     options: type | None = None
+    rank: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
@@ -50,10 +58,16 @@ class DelegateSpec:
                 f"DelegateSpec name is {self.name!r}, expected a letter followed by letters, "
                 "digits, '_', '-' or '.'"
             )
+        if self.name in RESERVED_NAMES:
+            raise ArgumentError(f"DelegateSpec name {self.name!r} means something else to users")
         _check_summary_and_load(self)
         if self.options is not None and not _is_dataclass_type(self.options):
             raise ArgumentError(
                 f"DelegateSpec {self.name!r}: options is {self.options!r}, expected a dataclass"
+            )
+        if not isinstance(self.rank, int) or isinstance(self.rank, bool):
+            raise ArgumentError(
+                f"DelegateSpec {self.name!r}: rank is {self.rank!r}, expected an int"
             )
 
 
@@ -64,7 +78,8 @@ class CustomOpSpec:
     Attributes:
         name: the custom code in the model file.
         summary: one line for ``delegraph plugins info``.
-        load: imports and returns the operator's registration.
+        load: imports and returns the operator: what ``custom_op`` made of a function, or a
+            registration.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -72,7 +87,7 @@ class CustomOpSpec:
 
     name: str
     summary: str
-    load: Callable[[], Registration]
+    load: Callable[[], CustomOp | Registration]
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

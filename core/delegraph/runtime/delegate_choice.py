@@ -1,8 +1,8 @@
-"""From what users write to a delegate that can be applied."""
+"""From what users write to delegates that can be applied."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from delegraph.delegation.delegate import Delegate
@@ -12,6 +12,9 @@ from delegraph.plugins.plugin_set import installed
 
 AnyDelegate = str | Delegate | SimpleDelegateInterface
 """A delegate, or the name of an installed one: ``name``, ``name:key=value`` or ``dist:name``."""
+
+ManyDelegates = Iterable[AnyDelegate] | Mapping[str, Any]
+"""Several delegates: in order, or in no order (a set, or a mapping of names to options)."""
 
 
 def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
@@ -27,6 +30,27 @@ def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Del
         PluginOptionError: an unknown option or a bad value.
     """
     return installed().create_delegate(library, options)
+
+
+def as_delegates(delegates: ManyDelegates) -> list[Delegate]:
+    """Return delegates in the order in which they are applied.
+
+    A list keeps its order. A set, and a mapping of names to options (None for the defaults), have
+    none: there the ``rank`` that each installed delegate declares decides, ascending, ties by name.
+    What is no name has rank 0.
+
+    Raises:
+        ArgumentError: a single delegate instead of a list, or an item that is none.
+        PluginError: no installed delegate of a name can be used, or its options do not fit.
+    """
+    if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
+        raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
+    if isinstance(delegates, Mapping):
+        names = sorted(delegates, key=_rank)
+        return [load_delegate(name, delegates[name]) for name in names]
+    if isinstance(delegates, Set):
+        delegates = sorted(delegates, key=_rank)
+    return [as_delegate(delegate) for delegate in delegates]
 
 
 def as_delegate(delegate: AnyDelegate) -> Delegate:
@@ -46,3 +70,10 @@ def as_delegate(delegate: AnyDelegate) -> Delegate:
         f"a delegate is a name, a SimpleDelegateInterface or a Delegate, not "
         f"{type(delegate).__name__}"
     )
+
+
+def _rank(delegate: AnyDelegate) -> tuple[int, str]:
+    """Return the sort key of a delegate among several without order."""
+    if isinstance(delegate, str):
+        return installed().find(delegate).spec.rank, delegate
+    return 0, as_delegate(delegate).name()

@@ -1,0 +1,57 @@
+"""What ``--delegate help`` and ``--delegate NAME:help`` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from delegraph.cli.printing import console, heading, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.plugins.plugin_set import Offer
+
+
+def print_delegate_help(wanted: Sequence[str]) -> None:
+    """Print the options of delegates; nothing heavy is imported.
+
+    Args:
+        wanted: ``help`` for all that are installed, ``NAME:help`` or ``dist:NAME:help`` for one.
+
+    Raises:
+        PluginError: no usable plugin offers the one asked for.
+    """
+    from delegraph.plugins import installed
+
+    plugins, out = installed(), console()
+    if "help" in wanted:
+        offers = plugins.by_rank()
+        if not offers:
+            out.print("no delegates are installed; 'delegraph plugins list' says what there is")
+    else:
+        offers = tuple(plugins.find(name.removesuffix(":help")) for name in wanted)
+    for offer in offers:
+        print_delegate(out, offer)
+
+
+def print_delegate(out: Console, offer: Offer) -> None:
+    """Print what a delegate is for, where it stands among others, and its options."""
+    from delegraph.plugins.options import describe_options
+
+    heading(out, f"Delegate {offer.spec.name}")
+    out.print(f"  {offer.spec.summary}")
+    if offer.spec.rank:
+        out.print(f"  rank {offer.spec.rank}")
+    options = describe_options(offer.spec)
+    if not options:
+        out.print("  no options")
+        return
+    out.print()
+    rows = [
+        (o.name, o.type, "required" if o.default is None else o.default, o.help) for o in options
+    ]
+    print_table(out, ("option", "type", "default", "meaning"), rows)
+    first = options[0]
+    out.print()
+    out.print(f"  For example: --delegate {offer.spec.name}:{first.name}={first.default or '...'}")

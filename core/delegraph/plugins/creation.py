@@ -1,0 +1,79 @@
+"""Running a provider's own code: making delegates, loading custom operators; errors name it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from delegraph.errors import PluginError, PluginLoadError
+from delegraph.plugins.options import Given, make_options
+from delegraph.plugins.plugin import one_line
+from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.kernels.registration import Registration
+
+
+def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegate:
+    """Return a new delegate.
+
+    Args:
+        spec: what to make.
+        given: its options, see :func:`~delegraph.plugins.options.make_options`.
+        provider: the plugin or file that offers it, as errors name it.
+
+    Raises:
+        PluginOptionError: the options do not fit.
+        PluginLoadError: the provider's own code failed; the cause is chained.
+    """
+    made = _make(spec, make_options(spec, given), provider)
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
+
+    if isinstance(made, SimpleDelegateInterface):
+        return SimpleDelegate(made)
+    if isinstance(made, Delegate):
+        return made
+    raise PluginLoadError(
+        f"delegate {spec.name!r}: load() of {provider} made a {type(made).__name__}, "
+        "expected a SimpleDelegateInterface or a Delegate"
+    )
+
+
+def _make(spec: DelegateSpec, options: object, provider: object) -> object:
+    try:
+        factory = spec.load()
+        return factory() if spec.options is None else factory(options)
+    except (KeyboardInterrupt, PluginError):
+        raise
+    except BaseException as error:  # a plugin may raise anything, SystemExit too
+        raise PluginLoadError(
+            f"delegate {spec.name!r} could not be made by {provider}: {one_line(error)}"
+        ) from error
+
+
+def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
+    """Return the implementation of a custom operator.
+
+    Raises:
+        PluginLoadError: the provider's own code failed, or returned something else.
+    """
+    from delegraph.kernels.custom_op import CustomOp
+    from delegraph.kernels.registration import Registration
+
+    try:
+        loaded = spec.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plugin may raise anything, SystemExit too
+        raise PluginLoadError(
+            f"custom operator {spec.name!r} could not be loaded from {provider}: {one_line(error)}"
+        ) from error
+    if isinstance(loaded, CustomOp):
+        return loaded.registration
+    if not isinstance(loaded, Registration):
+        raise PluginLoadError(
+            f"custom operator {spec.name!r}: load() of {provider} returned a "
+            f"{type(loaded).__name__}, expected a Registration or a function made one by custom_op"
+        )
+    return loaded

@@ -1,0 +1,177 @@
+"""A delegate in a single Python file, without a package around it."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import is_dataclass
+from inspect import Parameter
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from delegraph.errors import ArgumentError, PluginLoadError
+from delegraph.plugins.creation import make_delegate
+from delegraph.plugins.options import Given
+from delegraph.plugins.plugin import one_line
+from delegraph.plugins.specs import DELEGATE_NAME, DelegateSpec
+
+if TYPE_CHECKING:
+    from delegraph.delegation.delegate import Delegate
+
+HOOK = "delegraph_delegates"
+VARIABLE = "delegate"
+EXPECTED = (
+    "expected one class that is a SimpleDelegateInterface or a Delegate, a function or object "
+    f"named {VARIABLE!r}, or the hook {HOOK!r} with one delegate"
+)
+
+Found = TypeVar("Found")
+
+
+def delegate_from_file(path: str | os.PathLike[str], options: Given = None) -> Delegate:
+    """Return the delegate that a Python file defines; the file is run anew at each call.
+
+    Looked for, in this order: the hook ``delegraph_delegates``, as a plugin has it, with one
+    delegate; a function, class or object named ``delegate``; the only class of the file that is a
+    ``SimpleDelegateInterface`` or a ``Delegate``. A function or class takes nothing, or one
+    argument that is annotated with a dataclass, whose fields are the options. While the file runs
+    it may import the modules beside it.
+
+    Args:
+        path: the file.
+        options: the delegate's options as text, a mapping, or an instance of its dataclass.
+
+    Raises:
+        ArgumentError: there is no such file.
+        PluginLoadError: it cannot be run, or defines no delegate, or several.
+        PluginOptionError: the options do not fit.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ArgumentError(f"no delegate file {str(file)!r}")
+    provider = f"file {str(file)!r}"
+    spec = _spec(_run(file, provider), file.stem, provider)
+    return make_delegate(spec, options or None, provider)
+
+
+def _run(file: Path, provider: str) -> ModuleType:
+    """Run the file as a module of its own; nothing is cached, it may have just been edited."""
+    module = ModuleType(f"delegate_file:{file.resolve()}")
+    module.__file__ = str(file)
+    sys.modules[module.__name__] = module  # dataclasses look their module up there
+    try:
+        with _importable(file.resolve().parent):
+            exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), vars(module))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a file may raise anything, SystemExit too
+        raise PluginLoadError(f"{provider}{_line(file, error)}: {one_line(error)}") from error
+    return module
+
+
+@contextlib.contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Let the modules of *folder* be imported, as those beside a script are."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # the file itself may have taken it out
+            sys.path.remove(str(folder))
+
+
+def _line(file: Path, error: BaseException) -> str:
+    """Return which line of the file is to blame, as text; empty when it is not known."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return f", line {error.lineno}"
+    lines = [
+        frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)
+    ]
+    return f", line {lines[-1]}" if lines else ""
+
+
+def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
+    """Return what the module offers, as a plugin would have said it."""
+    hook = getattr(module, HOOK, None)
+    if hook is not None:
+        return _hooked(hook, provider)
+    made = getattr(module, VARIABLE, None)
+    if made is None:
+        made = _only_class(module, provider)
+    name = name if DELEGATE_NAME.fullmatch(name) else VARIABLE
+    if not callable(made):
+        return DelegateSpec(name, "", lambda: lambda: made)
+    return DelegateSpec(name, "", lambda: made, _options_class(made, provider))
+
+
+def _hooked(hook: Callable[[], object], provider: str) -> DelegateSpec:
+    specs = hook()
+    if not isinstance(specs, list | tuple):
+        raise PluginLoadError(f"{HOOK} of {provider} returned {specs!r}, expected a list")
+    for spec in specs:
+        if not isinstance(spec, DelegateSpec):
+            raise PluginLoadError(
+                f"{HOOK} of {provider} returned a list with {spec!r}, expected DelegateSpec"
+            )
+    return _only(specs, [spec.name for spec in specs], provider)
+
+
+def _only_class(module: ModuleType, provider: str) -> type:
+    from delegraph.delegation.delegate import Delegate
+    from delegraph.delegation.simple_delegate import SimpleDelegateInterface
+
+    own = [
+        value
+        for value in dict.fromkeys(v for v in vars(module).values() if isinstance(v, type))
+        if issubclass(value, Delegate | SimpleDelegateInterface)
+        and value.__module__ == module.__name__
+    ]
+    complete = [value for value in own if not inspect.isabstract(value)]
+    if own and not complete:
+        lacks = ", ".join(sorted(own[0].__abstractmethods__))
+        raise PluginLoadError(f"class {own[0].__name__} of {provider} lacks methods: {lacks}")
+    return _only(complete, [value.__name__ for value in complete], provider)
+
+
+def _only(found: Sequence[Found], names: Sequence[str], provider: str) -> Found:
+    if len(found) == 1:
+        return found[0]
+    count = f"{len(names)} delegates ({', '.join(names)})" if names else "no delegate"
+    raise PluginLoadError(f"{provider} defines {count}; {EXPECTED}")
+
+
+def _options_class(make: Callable[..., Any], provider: str) -> type | None:
+    """Return the dataclass that *make* takes; None when it takes nothing.
+
+    Raises:
+        PluginLoadError: it needs something else.
+    """
+    variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    parameters = [p for p in inspect.signature(make).parameters.values() if p.kind not in variadic]
+    options = None
+    if parameters and parameters[0].kind is not Parameter.KEYWORD_ONLY:
+        annotation = _annotations(make).get(parameters[0].name)
+        if isinstance(annotation, type) and is_dataclass(annotation):
+            options = annotation
+    others = parameters if options is None else parameters[1:]
+    needed = [p.name for p in others if p.default is Parameter.empty]
+    if needed:
+        name = getattr(make, "__qualname__", VARIABLE)
+        raise PluginLoadError(
+            f"{name} of {provider} needs arguments: {', '.join(needed)}; it may take none, or one "
+            "that is annotated with a dataclass of options"
+        )
+    return options
+
+
+def _annotations(make: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(make.__init__ if isinstance(make, type) else make)
+    except Exception:  # noqa: BLE001 - names that only a type checker knows; then there are none
+        return {}
