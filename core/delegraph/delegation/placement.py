@@ -1,4 +1,4 @@
-"""Which delegate has each node of the original graph, and why others left it.
+"""Which delegate has each node of the original graph, why others left it, and what crosses over.
 
 An ``Interpreter`` builds one after every change of its plan; tools and the command line print it.
 """
@@ -6,11 +6,14 @@ An ``Interpreter`` builds one after every change of its plan; tools and the comm
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import Any
 
-from delegraph.delegation.delegate import Rejection
+from delegraph.delegation.delegate import NO_REASON, Rejection
+
+_VALIDATION = "VALIDATION:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class NodePlacement:
         delegate: name of the delegate that runs it; None for Delegraph's own kernel.
         partition: position in ``Placement.partitions``; None without a delegate.
         rejections: delegate name to the reason why that delegate left the node.
+        name: name of its first output tensor; may be empty.
     """
 
     subgraph: int
@@ -32,6 +36,23 @@ class NodePlacement:
     delegate: str | None = None
     partition: int | None = None
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
+    name: str = ""
+
+    def __str__(self) -> str:
+        where = f" of subgraph {self.subgraph}" if self.subgraph else ""
+        return f"node {self.index} ({self.op}){where}"
+
+    def refusals(self, delegates: Iterable[str]) -> Iterator[tuple[str, Rejection]]:
+        """Yield those of *delegates* that left the node, each with its reason.
+
+        A node that nobody took was left by all of them: those that said nothing gave no reason.
+        """
+        for delegate in dict.fromkeys(delegates):
+            rejection = self.rejections.get(delegate)
+            if rejection is not None:
+                yield delegate, rejection
+            elif self.delegate is None:
+                yield delegate, NO_REASON
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,9 @@ class PartitionPlacement:
         nodes: original nodes it computes, in execution order.
         inputs: tensor indices read from outside, constants among them.
         outputs: tensor indices that others read.
+        input_bytes: of all inputs but constants; None when the size of one is not known.
+        output_bytes: of all outputs; None when the size of one is not known.
+        constant_bytes: of the constants among the inputs, as the file stores them.
     """
 
     subgraph: int
@@ -55,6 +79,33 @@ class PartitionPlacement:
     nodes: tuple[int, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    input_bytes: int | None = 0
+    output_bytes: int | None = 0
+    constant_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A tensor that goes from one party to another: the boundary of a partition.
+
+    Attributes:
+        subgraph: index of the subgraph.
+        tensor: tensor index.
+        name: name of the tensor; may be empty.
+        bytes: of its present shape; None when that is known only while invoking.
+        source: partition that computes it; None for Delegraph's kernels, a graph input or variable.
+        target: partition that reads it; None for Delegraph's kernels or a graph output.
+        is_copied: whether a delegate keeps it in a buffer of its own, so that its data is copied
+            here; known after ``invoke``, False before.
+    """
+
+    subgraph: int
+    tensor: int
+    name: str
+    bytes: int | None
+    source: int | None
+    target: int | None
+    is_copied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +116,16 @@ class Placement:
         nodes: every node of every subgraph, in the model's order.
         partitions: every delegate node, by subgraph and execution order.
         delegates: names of the delegates applied, in order, those that took nothing included.
+        crossings: every tensor that enters or leaves a partition, constants excepted, by subgraph
+            and execution order of its readers; once for each pair of parties.
+        subgraph_names: as the model has them; may be empty.
     """
 
     nodes: tuple[NodePlacement, ...]
     partitions: tuple[PartitionPlacement, ...]
     delegates: tuple[str, ...] = ()
+    crossings: tuple[Crossing, ...] = ()
+    subgraph_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         total = len(self.nodes)
@@ -83,32 +139,139 @@ class Placement:
         phrases.append(f"{rest} stay{'s' * (rest == 1)} with Delegraph's kernels")
         return f"{total} node{'s' * (total != 1)}: " + ", ".join(phrases)
 
+    def nodes_to_delegate(self) -> Iterator[NodePlacement]:
+        """Yield the nodes that delegates may get: all but those of ``VALIDATION:`` subgraphs."""
+        barred = {i for i, name in enumerate(self.subgraph_names) if is_never_delegated(name)}
+        return (node for node in self.nodes if node.subgraph not in barred)
+
+    @property
+    def crossing_bytes(self) -> int | None:
+        """Bytes of all crossings together; None when the size of one is not known."""
+        return total_bytes(crossing.bytes for crossing in self.crossings)
+
+    def rows(self) -> list[dict[str, str | int | bool | None]]:
+        """Return one flat dictionary a node, in the model's order: ``pandas.DataFrame(rows)``.
+
+        Columns:
+            subgraph, node: indices.
+            operator: its name.
+            name: name of its first output tensor.
+            is_delegated: whether a delegate runs it.
+            delegate, partition: which; None for Delegraph's kernels.
+            refused_by: delegates that left it, joined by ``; ``; empty when none did.
+            constraints: their constraint ids, in the same order.
+            reasons: the same in words, each behind its delegate.
+        """
+        return [self._row(node) for node in self.nodes]
+
+    def _row(self, node: NodePlacement) -> dict[str, str | int | bool | None]:
+        refusals = list(node.refusals(self.delegates))
+        return {
+            "subgraph": node.subgraph,
+            "node": node.index,
+            "operator": node.op,
+            "name": node.name,
+            "is_delegated": node.delegate is not None,
+            "delegate": node.delegate,
+            "partition": node.partition,
+            "refused_by": "; ".join(delegate for delegate, _ in refusals),
+            "constraints": "; ".join(reason.constraint for _, reason in refusals),
+            "reasons": "; ".join(f"{delegate}: {reason}" for delegate, reason in refusals),
+        }
+
     def to_json(self) -> dict[str, Any]:
         """Return the placement as JSON-ready dictionaries and lists."""
         return {
             "summary": str(self),
             "delegates": list(self.delegates),
-            "partitions": [
-                {
-                    "subgraph": p.subgraph,
-                    "delegate": p.delegate,
-                    "index": p.index,
-                    "node_index": p.node_index,
-                    "nodes": list(p.nodes),
-                    "inputs": list(p.inputs),
-                    "outputs": list(p.outputs),
-                }
-                for p in self.partitions
-            ],
-            "nodes": [
-                {
-                    "subgraph": n.subgraph,
-                    "index": n.index,
-                    "op": n.op,
-                    "delegate": n.delegate,
-                    "partition": n.partition,
-                    "rejections": {name: r.to_json() for name, r in n.rejections.items()},
-                }
-                for n in self.nodes
-            ],
+            "totals": {
+                "nodes": len(self.nodes),
+                "delegated": sum(node.delegate is not None for node in self.nodes),
+                "partitions": len(self.partitions),
+                "crossings": len(self.crossings),
+                "crossing_bytes": self.crossing_bytes,
+                "copies": sum(crossing.is_copied for crossing in self.crossings),
+            },
+            "subgraphs": list(self.subgraph_names),
+            "partitions": [_partition_json(partition) for partition in self.partitions],
+            "crossings": [asdict(crossing) for crossing in self.crossings],
+            "nodes": [_node_json(node) for node in self.nodes],
         }
+
+
+def _partition_json(partition: PartitionPlacement) -> dict[str, Any]:
+    return {
+        "subgraph": partition.subgraph,
+        "delegate": partition.delegate,
+        "index": partition.index,
+        "node_index": partition.node_index,
+        "nodes": list(partition.nodes),
+        "inputs": list(partition.inputs),
+        "outputs": list(partition.outputs),
+        "input_bytes": partition.input_bytes,
+        "output_bytes": partition.output_bytes,
+        "constant_bytes": partition.constant_bytes,
+    }
+
+
+def _node_json(node: NodePlacement) -> dict[str, Any]:
+    return {
+        "subgraph": node.subgraph,
+        "index": node.index,
+        "op": node.op,
+        "name": node.name,
+        "delegate": node.delegate,
+        "partition": node.partition,
+        "rejections": {name: r.to_json() for name, r in node.rejections.items()},
+    }
+
+
+def is_never_delegated(subgraph_name: str) -> bool:
+    """Return whether no delegate gets a subgraph of that name: it only validates others."""
+    return subgraph_name.startswith(_VALIDATION)
+
+
+def total_bytes(sizes: Iterable[int | None]) -> int | None:
+    """Return the sum; None when one of the sizes is not known.
+
+    >>> total_bytes([4, 8]), total_bytes([4, None])
+    (12, None)
+    """
+    total = 0
+    for size in sizes:
+        if size is None:
+            return None
+        total += size
+    return total
+
+
+def reason_in_words(node: NodePlacement, delegate: str) -> str:
+    """Return why *delegate* does not run a node.
+
+    >>> node = NodePlacement(0, 1, "ADD", rejections={"sin": Rejection("op", actual="ADD")})
+    >>> reason_in_words(node, "sin")
+    'op: is ADD'
+    """
+    if delegate not in node.rejections and node.delegate not in (None, delegate):
+        return f"{node.delegate} has it"
+    return str(node.rejections.get(delegate, NO_REASON))
+
+
+def refusals_in_words(node: NodePlacement, delegates: Sequence[str]) -> str:
+    """Return why each of *delegates* left a node, on one line."""
+    reasons = [f"{delegate} says {reason}" for delegate, reason in node.refusals(delegates)]
+    return ", ".join(reasons) or "no delegate is applied"
+
+
+def index_ranges(indices: Iterable[int]) -> str:
+    """Return indices in brief, in ascending order.
+
+    >>> index_ranges([5, 0, 1, 2])
+    '0-2, 5'
+    """
+    parts = []
+    ordered = sorted(indices)
+    for _, run in groupby(enumerate(ordered), key=lambda item: item[1] - item[0]):
+        found = [index for _, index in run]
+        parts.append(str(found[0]) if len(found) == 1 else f"{found[0]}-{found[-1]}")
+    return ", ".join(parts)

@@ -2,56 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
-from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.placement import NodePlacement, PartitionPlacement, Placement
+from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.placement import (
+    Crossing,
+    NodePlacement,
+    PartitionPlacement,
+    Placement,
+    total_bytes,
+)
+from delegraph.kernels.registration import Node
+from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema.enums import TensorType
 
 
 def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Placement:
-    """Return where every node of *subgraphs* runs, *delegates* being those applied."""
+    """Return where every node of *subgraphs* runs, *delegates* being those applied.
+
+    Linear in the number of nodes and of their tensors.
+    """
     partitions: list[PartitionPlacement] = []
     nodes: list[NodePlacement] = []
+    crossings: list[Crossing] = []
     for subgraph in subgraphs:
         subgraph.plan.redo()
         first = len(partitions)
         partitions += _partitions(subgraph, first)
-        nodes += _nodes(subgraph, {p.node_index: p for p in partitions[first:]})
-    names = tuple(delegate.name() for delegate in delegates)
-    return Placement(tuple(nodes), tuple(partitions), names)
+        by_node = {partition.node_index: partition for partition in partitions[first:]}
+        nodes += _nodes(subgraph, by_node)
+        crossings += _crossings(subgraph, {i: p.index for i, p in by_node.items()})
+    return Placement(
+        tuple(nodes),
+        tuple(partitions),
+        tuple(delegate.name() for delegate in delegates),
+        tuple(crossings),
+        tuple(subgraph.spec.name for subgraph in subgraphs),
+    )
 
 
 def _partitions(subgraph: Subgraph, first: int) -> list[PartitionPlacement]:
-    plan = subgraph.plan
-    members: dict[int, list[int]] = {}
-    for operator in subgraph.spec.operators:
-        members.setdefault(plan.current(operator.index), []).append(operator.index)
-    found = [node for node, _ in plan.steps() if node.delegate is not None]
-    return [
-        PartitionPlacement(
-            subgraph.spec.index,
-            cast("Delegate", node.delegate).name(),
-            first + i,
-            node.index,
-            tuple(members[node.index]),
-            node.inputs,
-            node.outputs,
-        )
-        for i, node in enumerate(found)
-    ]
+    found = [node for node, _ in subgraph.plan.steps() if node.delegate is not None]
+    return [_partition(subgraph, node, first + i) for i, node in enumerate(found)]
+
+
+def _partition(subgraph: Subgraph, node: Node, index: int) -> PartitionPlacement:
+    tensors = subgraph.tensors
+    inputs = [tensors[i] for i in node.inputs if i >= 0]
+    return PartitionPlacement(
+        subgraph.spec.index,
+        cast("Delegate", node.delegate).name(),
+        index,
+        node.index,
+        tuple(_members(subgraph, node)),
+        node.inputs,
+        node.outputs,
+        total_bytes(_size(subgraph, tensor) for tensor in inputs if not tensor.is_constant),
+        total_bytes(_size(subgraph, tensors[i]) for i in node.outputs),
+        sum(_stored_size(subgraph, tensor) for tensor in inputs if tensor.is_constant),
+    )
+
+
+def _members(subgraph: Subgraph, node: Node) -> Iterator[int]:
+    """Yield the model's nodes that a delegate node computes, through nodes it took of others."""
+    waiting = [node.index]
+    while waiting:
+        inner, _ = subgraph.plan.node(waiting.pop())
+        if inner.delegate is None:
+            yield inner.index
+        else:
+            waiting += reversed(cast("DelegateParams", inner.options).nodes_to_replace)
 
 
 def _nodes(subgraph: Subgraph, partitions: dict[int, PartitionPlacement]) -> list[NodePlacement]:
     found = []
+    names = [(a.delegate.name(), a.rejections) for a in subgraph.plan.applied]
     for operator in subgraph.spec.operators:
         partition = partitions.get(subgraph.plan.current(operator.index))
-        rejections = {
-            applied.delegate.name(): applied.rejections[operator.index]
-            for applied in subgraph.plan.applied
-            if operator.index in applied.rejections
-        }
         found.append(
             NodePlacement(
                 subgraph.spec.index,
@@ -59,7 +88,68 @@ def _nodes(subgraph: Subgraph, partitions: dict[int, PartitionPlacement]) -> lis
                 operator.name,
                 None if partition is None else partition.delegate,
                 None if partition is None else partition.index,
-                rejections,
+                {
+                    name: answers[operator.index]
+                    for name, answers in names
+                    if operator.index in answers
+                },
+                subgraph.tensors[operator.outputs[0]].name if operator.outputs else "",
             )
         )
     return found
+
+
+def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Crossing]:
+    """Yield what goes from one party to another; *partitions* by the index of their node."""
+    if not partitions:
+        return
+    plan = subgraph.plan
+    writers: dict[int, Node] = {}  # the last one so far, for tensors that are written again
+    seen: set[tuple[int, int | None, int | None]] = set()
+
+    def crossing(index: int, reader: Node | None) -> Iterator[Crossing]:
+        tensor, writer = subgraph.tensors[index], writers.get(index)
+        source = None if writer is None else partitions.get(writer.index)
+        target = None if reader is None else partitions.get(reader.index)
+        key = (index, source, target)
+        if source != target and not tensor.is_constant and key not in seen:
+            seen.add(key)
+            size, is_copied = _size(subgraph, tensor), _is_copied(tensor, writer, reader)
+            yield Crossing(subgraph.spec.index, index, tensor.name, size, source, target, is_copied)
+
+    for node, _ in plan.steps():
+        for index in node.inputs:
+            if index >= 0:
+                yield from crossing(index, node)
+        writers.update(dict.fromkeys(node.outputs, node))
+    for index in subgraph.outputs:
+        yield from crossing(index, None)
+
+
+def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
+    """Return whether one side works on a delegate's buffer of the tensor and the other does not."""
+    if tensor.buffer_handle == -1:
+        return False
+    sides = (None if node is None else node.delegate for node in (writer, reader))
+    return any(side is not tensor.delegate for side in sides)
+
+
+def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
+    """Return the bytes of a tensor's values; None when they are known only while invoking.
+
+    Resources are handles: nothing of theirs crosses over.
+    """
+    if tensor.type in (TensorType.STRING, TensorType.VARIANT):
+        return None
+    if tensor.is_dynamic and tensor.data is None and tensor.type != TensorType.RESOURCE:
+        return None
+    if not subgraph.is_allocated and -1 in tensor.shape_signature:
+        return None
+    return tensor.bytes
+
+
+def _stored_size(subgraph: Subgraph, tensor: Tensor) -> int:
+    """Return the bytes of a constant as the file stores it."""
+    declared = subgraph.spec.tensors
+    data = declared[tensor.index].data if tensor.index < len(declared) else tensor.data
+    return 0 if data is None else int(data.nbytes)

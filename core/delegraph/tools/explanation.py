@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.delegate import NO_REASON, Rejection
-from delegraph.delegation.placement import NodePlacement, Placement
+from delegraph.delegation.placement import Placement
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -112,7 +111,7 @@ def _refusals(placement: Placement) -> list[Refusal]:
     """Return the refusals, grouped; a delegate that left a node silently gave no reason."""
     groups: dict[tuple[str, str, str, str, int, str | None], list[int]] = {}
     for node in placement.nodes:
-        for delegate, rejection in _answers(node, placement.delegates):
+        for delegate, rejection in node.refusals(placement.delegates):
             reason = str(replace(rejection, tensor=None))
             key = (delegate, node.op, rejection.constraint, reason, node.subgraph, node.delegate)
             groups.setdefault(key, []).append(node.index)
@@ -126,15 +125,6 @@ def _refusals(placement: Placement) -> list[Refusal]:
     )
 
 
-def _answers(node: NodePlacement, delegates: Iterable[str]) -> Iterator[tuple[str, Rejection]]:
-    for delegate in dict.fromkeys(delegates):
-        rejection = node.rejections.get(delegate)
-        if rejection is not None:
-            yield delegate, rejection
-        elif node.delegate is None:
-            yield delegate, NO_REASON
-
-
 def operator_counts(ops: Iterable[str]) -> str:
     """Return operator names with their numbers, most frequent first.
 
@@ -143,17 +133,3 @@ def operator_counts(ops: Iterable[str]) -> str:
     """
     counts = sorted(Counter(ops).items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(op if count == 1 else f"{op} x{count}" for op, count in counts)
-
-
-def index_ranges(indices: Iterable[int]) -> str:
-    """Return indices in brief, in ascending order.
-
-    >>> index_ranges([5, 0, 1, 2])
-    '0-2, 5'
-    """
-    parts = []
-    ordered = sorted(indices)
-    for _, run in groupby(enumerate(ordered), key=lambda item: item[1] - item[0]):
-        found = [index for _, index in run]
-        parts.append(str(found[0]) if len(found) == 1 else f"{found[0]}-{found[-1]}")
-    return ", ".join(parts)

@@ -1,0 +1,242 @@
+"""What users ask of a placement, whatever the delegate: rules for nodes, and ``require="full"``.
+
+A rule keeps nodes off delegates, or pins them to one. Rules are written in code or in a TOML file;
+:meth:`PlacementRules.bind` finds their nodes in a model.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from delegraph.delegation.placement import Placement, index_ranges, refusals_in_words
+from delegraph.errors import ArgumentError, PlacementError
+
+if TYPE_CHECKING:
+    from delegraph.delegation.bound_rules import BoundRules
+    from delegraph.graph.model import Model
+
+RuleAction = Literal["exclude", "pin"]
+
+_RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRule:
+    """Nodes that delegates may not take, or that one delegate must take.
+
+    All conditions given must hold for a node; each of the lists is met by any of its entries.
+
+    >>> print(PlacementRule("exclude", operators=["SOFTMAX", "Flex*"]))
+    exclude operators SOFTMAX, Flex* from every delegate
+    >>> print(PlacementRule("pin", delegate="numba_cpu", nodes=[3, "10-12"], subgraph=0))
+    pin nodes 3, 10-12 in subgraph 0 to numba_cpu
+
+    Attributes:
+        action: ``"exclude"`` keeps the nodes off ``delegate``. ``"pin"`` keeps them off all others,
+            and when ``delegate`` is among those applied it must take them.
+        delegate: what its ``name()`` returns; None, for ``"exclude"`` only, means every delegate.
+        nodes: node indices, counted in each subgraph; ranges include both ends.
+        operators: names as ``delegraph inspect`` shows them; ``*`` and ``?`` are wildcards.
+        tensors: patterns for the name of any input or output of the node, constants among them.
+        subgraph: index or name.
+        signature: key; the signature's subgraph and those that it calls.
+
+    Raises:
+        ArgumentError: a value of the wrong kind, no condition at all, or a pin without delegate.
+    """
+
+    action: RuleAction
+    delegate: str | None
+    nodes: tuple[range, ...]
+    operators: tuple[str, ...]
+    tensors: tuple[str, ...]
+    subgraph: int | str | None
+    signature: str | None
+
+    def __init__(
+        self,
+        action: RuleAction,
+        delegate: str | None = None,
+        *,
+        nodes: int | str | Iterable[int | str] | None = None,
+        operators: str | Iterable[str] | None = None,
+        tensors: str | Iterable[str] | None = None,
+        subgraph: int | str | None = None,
+        signature: str | None = None,
+    ) -> None:
+        values = {
+            "action": action,
+            "delegate": delegate,
+            "nodes": tuple(_range(value) for value in _listed("nodes", nodes)),
+            "operators": tuple(
+                _text("operators", value) for value in _listed("operators", operators)
+            ),
+            "tensors": tuple(_text("tensors", value) for value in _listed("tensors", tensors)),
+            "subgraph": subgraph,
+            "signature": signature,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        if self.action not in get_args(RuleAction):
+            raise ArgumentError(f"action is 'exclude' or 'pin', not {self.action!r}")
+        for name, value in (("delegate", self.delegate), ("signature", self.signature)):
+            if value is not None:
+                _text(name, value)
+        if self.subgraph is not None and type(self.subgraph) not in (int, str):
+            raise ArgumentError(f"subgraph is an index or a name, not {self.subgraph!r}")
+        if self.action == "pin" and self.delegate is None:
+            raise ArgumentError("a rule that pins names the delegate")
+        if not any((self.nodes, self.operators, self.tensors)) and (
+            self.subgraph is None and self.signature is None
+        ):
+            raise ArgumentError(
+                "a rule needs at least one of: nodes, operators, tensors, subgraph, signature; "
+                "operators='*' means every node"
+            )
+
+    def __str__(self) -> str:
+        return " ".join((self.action, self._nodes_in_words(), self._delegate_in_words()))
+
+    def _nodes_in_words(self) -> str:
+        nodes = [str(r.start) if len(r) == 1 else f"{r.start}-{r.stop - 1}" for r in self.nodes]
+        lists = (("nodes", nodes), ("operators", self.operators), ("tensors", self.tensors))
+        words = " with ".join(f"{kind} {', '.join(entries)}" for kind, entries in lists if entries)
+        where = [] if self.subgraph is None else [f"subgraph {self.subgraph}"]
+        where += [] if self.signature is None else [f"signature {self.signature}"]
+        return " in ".join([words or "every node", *where])
+
+    def _delegate_in_words(self) -> str:
+        preposition = "from" if self.action == "exclude" else "to"
+        return f"{preposition} {'every delegate' if self.delegate is None else self.delegate}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRules:
+    """Rules in their order, and the file they come from, if any."""
+
+    rules: tuple[PlacementRule, ...] = ()
+    file: str = ""
+
+    @classmethod
+    def of(
+        cls, rules: str | os.PathLike[str] | Iterable[PlacementRule] | PlacementRules | None
+    ) -> PlacementRules:
+        """Return the rules that are given: a TOML file's by its path, or rules made in code.
+
+        Raises:
+            ArgumentError: the file cannot be read or has a mistake, or something is not a rule.
+        """
+        if rules is None:
+            return cls()
+        if isinstance(rules, PlacementRules):
+            return rules
+        if isinstance(rules, str | os.PathLike):
+            from delegraph.delegation.rules_file import read_rules
+
+            return read_rules(os.fspath(rules))
+        if isinstance(rules, PlacementRule) or not isinstance(rules, Iterable):
+            raise ArgumentError(f"rules is a list of PlacementRule or a file, not {rules!r}")
+        found = tuple(rules)
+        for rule in found:
+            if not isinstance(rule, PlacementRule):
+                raise ArgumentError(f"rules is a list of PlacementRule, and one is {rule!r}")
+        return cls(found)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[PlacementRule]:
+        return iter(self.rules)
+
+    def label(self, position: int) -> str:
+        """Return how messages call the rule at *position*: ``rule 2``, ``rule 2 of npu.toml``."""
+        where = f" of {os.path.basename(self.file)}" if self.file else ""
+        return f"rule {position + 1}{where}"
+
+    def quote(self, position: int) -> str:
+        """Return the label with the rule itself."""
+        return f"{self.label(position)} ({self.rules[position]})"
+
+    def bind(self, model: Model) -> BoundRules:
+        """Return the rules with the nodes of *model* that each of them means.
+
+        Raises:
+            ArgumentError: a rule without a node, or two rules that contradict each other.
+        """
+        from delegraph.delegation.bound_rules import BoundRules
+
+        return BoundRules(self, model)
+
+
+def require_full(placement: Placement) -> None:
+    """Return when every node has a delegate.
+
+    Raises:
+        PlacementError: some have none; they are listed by operator and reason.
+    """
+    behind = [node for node in placement.nodes_to_delegate() if node.delegate is None]
+    if not behind:
+        return
+    groups: dict[tuple[str, int, str], list[int]] = {}
+    for node in behind:
+        reason = refusals_in_words(node, placement.delegates)
+        groups.setdefault((node.op, node.subgraph, reason), []).append(node.index)
+    several = len({node.subgraph for node in placement.nodes}) > 1
+    lines = [
+        f"{op} ({_where(nodes, subgraph if several else None)}: {reason})"
+        for (op, subgraph, reason), nodes in groups.items()
+    ]
+    count = len(behind)
+    raise PlacementError(
+        f"require='full': {count} node{'s' * (count != 1)} stay{'s' * (count == 1)} behind: "
+        + shortened(lines)
+    )
+
+
+def shortened(phrases: list[str], limit: int = 8) -> str:
+    """Return phrases joined by ``;``, those behind the first *limit* only counted."""
+    shown = phrases[:limit]
+    if len(phrases) > limit:
+        shown.append(f"and {len(phrases) - limit} more")
+    return "; ".join(shown)
+
+
+def _where(nodes: list[int], subgraph: int | None) -> str:
+    where = "" if subgraph is None else f" of subgraph {subgraph}"
+    return f"node{'s' * (len(nodes) != 1)} {index_ranges(nodes)}{where}"
+
+
+def _listed(name: str, value: object) -> tuple[object, ...]:
+    """Return one value or several as a tuple; empty only when nothing is given."""
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return (value,)
+    values = tuple(value)
+    if not values:
+        raise ArgumentError(f"{name} is empty; leave it out to set no such condition")
+    return values
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ArgumentError(f"{name} takes names, not {value!r}")
+    return value
+
+
+def _range(value: object) -> range:
+    """Return the indices that ``3``, ``"3"`` or ``"10-12"`` means."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ArgumentError(f"nodes takes indices or ranges such as '10-12', not {value!r}")
+    match = _RANGE.fullmatch(str(value))
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+    if first > last:
+        raise ArgumentError(f"nodes takes indices or ranges such as '10-12', not {value!r}")
+    return range(first, last + 1)
