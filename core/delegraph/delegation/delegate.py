@@ -97,14 +97,17 @@ NO_REASON = Rejection("no-reason", "no reason given")
 
 @dataclass(frozen=True, slots=True)
 class DelegateOptions:
-    """How much a simple delegate takes.
+    """How much a delegate takes. The limits mean the same wherever they occur.
+
+    Both look at the partitions that the supported nodes make. Those with the most nodes come first,
+    equally large ones in the order of the plan. A limit of 0 or less is no limit.
 
     Source:
         SimpleDelegateInterface::Options, tflite/delegates/utils/simple_delegate.h.
 
     Attributes:
-        max_delegated_partitions: take at most this many partitions, largest first; 0 is no limit.
-        min_nodes_per_partition: leave partitions with fewer nodes; 0 is no limit.
+        max_delegated_partitions: take at most this many partitions.
+        min_nodes_per_partition: leave partitions with fewer nodes.
         partition_policy: ``"measured"`` keeps only partitions that save time, measured while the
             delegate is applied. Users can ask for it, too.
     """

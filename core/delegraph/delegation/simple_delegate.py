@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import (
-    NO_REASON,
     Delegate,
     DelegateContext,
     DelegateFlags,
@@ -21,7 +20,8 @@ from delegraph.delegation.delegate import (
     PartitionPolicy,
     Rejection,
 )
-from delegraph.errors import DelegateError
+from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
+from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.kernels.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
@@ -128,7 +128,7 @@ class SimpleDelegate(Delegate):
     @property
     def partition_policy(self) -> PartitionPolicy:
         """That of ``delegate_options()``."""
-        return self.simple.delegate_options().partition_policy
+        return self._options().partition_policy
 
     def capabilities(self) -> Capabilities:
         """Return what the wrapped object claims."""
@@ -140,12 +140,21 @@ class SimpleDelegate(Delegate):
 
     def prepare(self, context: DelegateContext) -> None:
         """Ask about every node of the plan and replace the chosen partitions."""
-        options = self.simple.delegate_options()
-        self.simple.initialize(context)
-        supported = self._supported_nodes(context)
-        nodes = self._largest_partitions(context, supported, options)
-        plan = context.get_execution_plan()
-        logger.info("%s delegate: %d of %d nodes delegated", self.name(), len(nodes), len(plan))
+        options = self._options()
+        self._initialize(context)
+        helper = GraphPartitionHelper(
+            context, self.simple.is_node_supported_by_delegate, delegate=self.name()
+        )
+        helper.partition()
+        nodes = helper.get_nodes_within(options)
+        self._rejections = helper.rejections
+        logger.info(
+            "%s delegate: %d of %d nodes delegated, of %d partitions",
+            self.name(),
+            len(nodes),
+            helper.num_total_nodes,
+            helper.num_partitions,
+        )
         context.replace_node_subsets_with_delegate_kernels(self._registration(), nodes, self)
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
@@ -160,59 +169,52 @@ class SimpleDelegate(Delegate):
         """Ask the wrapped object."""
         self.simple.free_buffer_handle(context, handle)
 
-    def _supported_nodes(self, context: DelegateContext) -> list[int]:
-        self._rejections = {}
-        supported = []
-        for index in context.get_execution_plan():
-            node, registration = context.get_node_and_registration(index)
-            try:
-                answer = self.simple.is_node_supported_by_delegate(registration, node, context)
-            except Exception as error:
-                raise DelegateError(
-                    f"asked about node {index} ({registration.name}): "
-                    f"{type(error).__name__}: {error}"
-                ) from error
-            if answer:
-                supported.append(index)
-            else:
-                self._rejections[index] = answer if isinstance(answer, Rejection) else NO_REASON
-        return supported
+    def _options(self) -> DelegateOptions:
+        try:
+            options: object = self.simple.delegate_options()
+        except Exception as error:
+            raise self._error("initialize", f"delegate_options(): {in_words(error)}") from error
+        if not isinstance(options, DelegateOptions):
+            raise self._error(
+                "initialize", f"delegate_options() returned {options!r}, not DelegateOptions"
+            )
+        return options
 
-    def _largest_partitions(
-        self, context: DelegateContext, supported: list[int], options: DelegateOptions
-    ) -> list[int]:
-        """Return the nodes of the partitions that ``options`` let through, largest first.
+    def _initialize(self, context: DelegateContext) -> None:
+        try:
+            self.simple.initialize(context)
+        except Exception as error:
+            raise self._error("initialize", in_words(error)) from error
 
-        Source:
-            GraphPartitionHelper::GetNodesOfFirstNLargestPartitions, tflite/delegates/utils.cc.
-        """
-        limit, minimum = options.max_delegated_partitions, options.min_nodes_per_partition
-        if not supported or (limit <= 0 and minimum <= 1):
-            return supported
-        partitions = context.preview_delegate_partitioning(supported)
-        partitions.sort(key=lambda params: -len(params.nodes_to_replace))
-        chosen: list[int] = []
-        for rank, params in enumerate(partitions):
-            size = len(params.nodes_to_replace)
-            if limit > 0 and rank >= limit:
-                reason = Rejection("max-delegated-partitions", actual=rank + 1, expected=limit)
-            elif size < minimum:
-                reason = Rejection("min-nodes-per-partition", actual=size, expected=minimum)
-            else:
-                chosen += params.nodes_to_replace
-                continue
-            self._rejections.update(dict.fromkeys(params.nodes_to_replace, reason))
-        return chosen
+    def _create_kernel(self, context: Any, node: Node) -> SimpleDelegateKernelInterface:
+        try:
+            kernel: object = self.simple.create_delegate_kernel_interface()
+        except Exception as error:
+            message = f"create_delegate_kernel_interface(): {in_words(error)}"
+            raise self._error("init", message, node.index) from error
+        if not isinstance(kernel, SimpleDelegateKernelInterface):
+            message = (
+                f"create_delegate_kernel_interface() returned {kernel!r}, not a "
+                "SimpleDelegateKernelInterface"
+            )
+            raise self._error("init", message, node.index)
+        try:
+            kernel.init(context, node.options)
+        except Exception as error:
+            raise self._error("init", in_words(error), node.index) from error
+        return kernel
+
+    def _error(
+        self, phase: DelegatePhase, message: str, node_index: int | None = None
+    ) -> DelegateError:
+        return DelegateError(message, delegate=self.name(), phase=phase, node_index=node_index)
 
     def _registration(self) -> Registration:
-        def init(context: Any, node: Node) -> SimpleDelegateKernelInterface:
-            kernel = self.simple.create_delegate_kernel_interface()
-            kernel.init(context, node.options)
-            return kernel
-
         def prepare(context: Any, node: Node) -> Eval:
             kernel: SimpleDelegateKernelInterface = node.user_data
             kernel.prepare(context, node)
             return lambda: kernel.eval(context, node)
 
-        return Registration(self.name(), prepare, BuiltinOperator.DELEGATE, init=init)
+        return Registration(
+            self.name(), prepare, BuiltinOperator.DELEGATE, init=self._create_kernel
+        )

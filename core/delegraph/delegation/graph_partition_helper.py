@@ -1,0 +1,268 @@
+"""Which partitions a delegate gets: ask about every node, then choose the largest.
+
+Source:
+    GraphPartitionHelper, FP16GraphPartitionHelper; tflite/delegates/utils.{h,cc}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import numpy as np
+
+from delegraph.delegation.delegate import (
+    NO_REASON,
+    DelegateContext,
+    DelegateOptions,
+    DelegateParams,
+    Rejection,
+)
+from delegraph.errors import DelegateError, in_words
+from delegraph.kernels.registration import Node, Registration
+from delegraph.schema.enums import BuiltinOperator, TensorType
+
+IsNodeSupported: TypeAlias = Callable[[Registration, Node, DelegateContext], bool | Rejection]
+"""Whether a delegate takes a node, or why not; asked once a node, in the order of the plan."""
+
+
+class GraphPartitionHelper:
+    """Finds the partitions of the nodes a delegate supports, and those worth taking.
+
+    For delegates that do their own partitioning; a ``SimpleDelegateInterface`` gets this by its
+    ``delegate_options()``::
+
+        def prepare(self, context):
+            helper = GraphPartitionHelper(context, self.supports)
+            helper.partition()
+            nodes = helper.get_nodes_of_first_n_largest_partitions(n=3)
+            context.replace_node_subsets_with_delegate_kernels(self.registration, nodes, self)
+
+    Partitions of the same size keep the order of the plan; TFLite leaves it open.
+
+    Attributes:
+        num_total_nodes: nodes of the execution plan; with a list of nodes, its length.
+        num_supported_nodes: nodes the delegate supports; 0 with a list of nodes, as nobody is
+            asked.
+    """
+
+    def __init__(
+        self,
+        context: DelegateContext,
+        supported: IsNodeSupported | Iterable[int],
+        *,
+        delegate: str = "",
+    ) -> None:
+        """Keep what :meth:`partition` needs.
+
+        Args:
+            context: of the subgraph that a delegate is being applied to.
+            supported: the question to ask about each node, or the node indices to take.
+            delegate: its name, for errors.
+        """
+        self._context = context
+        self._is_supported = supported if callable(supported) else None
+        self._supported: list[int] = [] if callable(supported) else [int(i) for i in supported]
+        self._delegate = delegate
+        self._partitions: list[DelegateParams] = []
+        self._unsupported: dict[int, Rejection] = {}
+        self._not_chosen: dict[int, Rejection] = {}
+        self.num_total_nodes = 0
+        self.num_supported_nodes = 0
+
+    @property
+    def num_partitions(self) -> int:
+        """How many partitions the supported nodes make, before any is left."""
+        return len(self._partitions)
+
+    @property
+    def rejections(self) -> dict[int, Rejection]:
+        """Why nodes are left, by node index: by the predicate, or by the last choice made."""
+        return self._unsupported | self._not_chosen
+
+    def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
+        """Ask about the nodes and preview the partitions that the supported ones make.
+
+        Args:
+            start_node_index: leave supported nodes with a smaller *node index*.
+            end_node_index: leave those with a larger one; None for no end. The first supported
+                node behind it ends the questions: nobody is asked about the rest of the plan.
+
+        Raises:
+            DelegateError: the predicate raised, or its answer is none; it names the node.
+            PartitionError: the graph cannot be partitioned.
+        """
+        self._not_chosen = {}
+        if self._is_supported is None:
+            self.num_total_nodes = len(self._supported)
+        else:
+            self._ask_about_the_plan(start_node_index, end_node_index)
+        self._partitions = self._context.preview_delegate_partitioning(self._supported)
+
+    def get_first_n_largest_partitions(
+        self, n: int | None = None, min_nodes_per_partition: int = 0
+    ) -> list[DelegateParams]:
+        """Return at most *n* partitions with the most nodes, largest first; None for all of them.
+
+        Those with fewer than *min_nodes_per_partition* nodes are left. Note that *n* is a count:
+        0 is none. :meth:`get_nodes_within` takes limits as ``DelegateOptions`` means them.
+        """
+        self._not_chosen = {}
+        by_size = sorted(self._partitions, key=lambda params: -len(params.nodes_to_replace))
+        chosen = []
+        for rank, params in enumerate(by_size, 1):
+            size = len(params.nodes_to_replace)
+            if n is not None and rank > n:
+                reason = Rejection("max-delegated-partitions", actual=rank, expected=max(n, 0))
+            elif size < min_nodes_per_partition:
+                reason = Rejection(
+                    "min-nodes-per-partition", actual=size, expected=min_nodes_per_partition
+                )
+            else:
+                chosen.append(params)
+                continue
+            self._not_chosen.update(dict.fromkeys(params.nodes_to_replace, reason))
+        return chosen
+
+    def get_nodes_of_first_n_largest_partitions(
+        self, n: int | None = None, min_nodes_per_partition: int = 0
+    ) -> list[int]:
+        """Return the nodes of :meth:`get_first_n_largest_partitions`, partition by partition."""
+        chosen = self.get_first_n_largest_partitions(n, min_nodes_per_partition)
+        return [index for params in chosen for index in params.nodes_to_replace]
+
+    def get_nodes_within(self, options: DelegateOptions) -> list[int]:
+        """Return the nodes of the largest partitions that *options* allow."""
+        limit = options.max_delegated_partitions
+        return self.get_nodes_of_first_n_largest_partitions(
+            limit if limit > 0 else None, options.min_nodes_per_partition
+        )
+
+    def _ask_about_the_plan(self, start: int, end: int | None) -> None:
+        plan = self._context.get_execution_plan()
+        self._supported, self._unsupported = [], {}
+        self.num_total_nodes = len(plan)
+        for position, index in enumerate(plan):
+            answer = self._ask(index)
+            if isinstance(answer, Rejection):
+                self._unsupported[index] = answer
+            elif end is not None and index > end:
+                expected = f"a node index up to {end}"
+                self._unsupported.update(
+                    (i, Rejection("node-range", actual=i, expected=expected))
+                    for i in plan[position:]
+                )
+                break
+            elif index < start:
+                self._unsupported[index] = Rejection(
+                    "node-range", actual=index, expected=f"a node index from {start}"
+                )
+            else:
+                self._supported.append(index)
+        self.num_supported_nodes = len(self._supported)
+
+    def _ask(self, index: int) -> Rejection | None:
+        """Return why the delegate leaves a node, None when it takes it."""
+        node, registration = self._context.get_node_and_registration(index)
+        where = f"asked about node {index} ({registration.name})"
+        try:
+            answer: object = self._answer(registration, node)
+        except Exception as error:
+            raise self._error(f"{where}: {in_words(error)}", index) from error
+        if isinstance(answer, Rejection):
+            return answer
+        if isinstance(answer, bool | np.bool_):
+            return None if answer else NO_REASON
+        raise self._error(f"{where}: its answer is {answer!r}, not a bool or a Rejection", index)
+
+    def _answer(self, registration: Registration, node: Node) -> bool | Rejection:
+        assert self._is_supported is not None
+        return self._is_supported(registration, node, self._context)
+
+    def _error(self, message: str, node_index: int) -> DelegateError:
+        return DelegateError(message, delegate=self._delegate, phase="claim", node_index=node_index)
+
+
+class FP16GraphPartitionHelper(GraphPartitionHelper):
+    """Looks through DEQUANTIZE, for delegates that compute with float16 constants themselves.
+
+    In a float16 model every weight is a float16 constant that a DEQUANTIZE node turns into
+    float32. The predicate is asked as if the nodes read the constants, and the nodes chosen read
+    them from then on, until the delegate is taken off. The DEQUANTIZE nodes themselves stay
+    behind, unless everything else of the subgraph is supported: then the whole plan is chosen,
+    whatever the limits on partitions say, and the kernel finds them among its nodes.
+
+    A predicate that may be asked this way must check types: not everything that computes with
+    float32 weights computes with float16 ones.
+    """
+
+    def __init__(
+        self,
+        context: DelegateContext,
+        supported: IsNodeSupported | Iterable[int],
+        *,
+        delegate: str = "",
+    ) -> None:
+        super().__init__(context, supported, delegate=delegate)
+        self._float16_of: dict[int, int] = {}  # float32 tensor to the constant it is made from
+        self._dequantize: list[int] = []
+
+    def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
+        """Ask as if DEQUANTIZE nodes of float16 constants were not there; see the base class."""
+        self._float16_of, self._dequantize = {}, []
+        super().partition(start_node_index, end_node_index)
+
+    def get_nodes_of_first_n_largest_partitions(
+        self, n: int | None = None, min_nodes_per_partition: int = 0
+    ) -> list[int]:
+        """Return the nodes as the base class does, or all; they read float16 constants now.
+
+        Call it once, and replace the nodes returned.
+        """
+        nodes = self._whole_plan()
+        if nodes is None:
+            nodes = super().get_nodes_of_first_n_largest_partitions(n, min_nodes_per_partition)
+        for index in nodes:
+            node, _ = self._context.get_node_and_registration(index)
+            node.inputs = self._looking_through(node)
+        return nodes
+
+    def _whole_plan(self) -> list[int] | None:
+        """Return the plan when the delegate can have all of it, DEQUANTIZE nodes included."""
+        if not self._supported or (
+            self.num_supported_nodes + len(self._float16_of) != self.num_total_nodes
+        ):
+            return None
+        plan = list(self._context.get_execution_plan())
+        partitions = self._context.preview_delegate_partitioning(plan)
+        if sum(len(params.nodes_to_replace) for params in partitions) != len(plan):
+            return None  # the user keeps nodes from the delegate
+        self._not_chosen = {}
+        for index in self._dequantize:
+            self._unsupported.pop(index, None)
+        return plan
+
+    def _answer(self, registration: Registration, node: Node) -> bool | Rejection:
+        if registration.builtin_code == BuiltinOperator.DEQUANTIZE and self._is_float16(node):
+            self._float16_of[node.outputs[0]] = node.inputs[0]
+            self._dequantize.append(node.index)
+            return _LOOKED_THROUGH
+        inputs, node.inputs = node.inputs, self._looking_through(node)
+        try:
+            return super()._answer(registration, node)
+        finally:
+            node.inputs = inputs
+
+    def _is_float16(self, node: Node) -> bool:
+        if not node.inputs or node.inputs[0] < 0:
+            return False
+        tensor = self._context.tensors[node.inputs[0]]
+        return tensor.type == TensorType.FLOAT16 and tensor.is_constant
+
+    def _looking_through(self, node: Node) -> tuple[int, ...]:
+        return tuple(self._float16_of.get(i, i) for i in node.inputs)
+
+
+_LOOKED_THROUGH = Rejection(
+    "float16-constant", "the delegate reads the float16 constant itself, by way of other nodes"
+)
