@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
 from fnmatch import translate
 
 from delegraph.delegation.delegate import Rejection
 from delegraph.delegation.placement import Placement, is_never_delegated, reason_in_words
 from delegraph.delegation.rules import PlacementRule, PlacementRules, shortened
 from delegraph.errors import ArgumentError, PlacementError
+from delegraph.graph.calls import reachable_subgraphs
 from delegraph.graph.model import Model, Operator, SubgraphSpec
 
 _Nodes = dict[int, list[int]]  # subgraph index to node indices, ascending
@@ -157,25 +157,9 @@ def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def _subgraphs_of(signature: str, model: Model) -> frozenset[int]:
-    """Return the subgraph of a signature and those that its operators call; empty if unknown."""
-    found: set[int] = set()
-    waiting = [s.subgraph_index for s in model.signatures if s.key == signature]
-    while waiting:
-        index = waiting.pop()
-        if index not in found and 0 <= index < len(model.subgraphs):
-            found.add(index)
-            for operator in model.subgraphs[index].operators:
-                waiting += _called(operator)
-    return frozenset(found)
-
-
-def _called(operator: Operator) -> Iterator[int]:
-    """Yield the subgraphs that an operator's options name."""
-    options = operator.options
-    if options is not None:
-        for field in fields(options):
-            if field.name.endswith("subgraph_index"):
-                yield getattr(options, field.name)
+    """Return the subgraph of a signature and those that it calls; empty if there is none."""
+    roots = [s.subgraph_index for s in model.signatures if s.key == signature]
+    return reachable_subgraphs(model, roots)
 
 
 def _why_nothing(rule: PlacementRule, model: Model, subgraphs: list[SubgraphSpec]) -> str:

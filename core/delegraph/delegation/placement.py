@@ -25,7 +25,8 @@ class NodePlacement:
         index: index of the node.
         op: operator name.
         delegate: name of the delegate that runs it; None for Delegraph's own kernel.
-        partition: position in ``Placement.partitions``; None without a delegate.
+        partition: position in ``Placement.partitions``; None without a delegate. It is one of
+            another subgraph when a delegate computes this node's subgraph with its caller.
         rejections: delegate name to the reason why that delegate left the node.
         name: name of its first output tensor; may be empty.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from delegraph.delegation.delegate import Delegate, DelegateParams
@@ -13,6 +13,7 @@ from delegraph.delegation.placement import (
     Placement,
     total_bytes,
 )
+from delegraph.graph.calls import called_subgraphs
 from delegraph.kernels.registration import Node
 from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
@@ -25,17 +26,16 @@ def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
     Linear in the number of nodes and of their tensors.
     """
     partitions: list[PartitionPlacement] = []
-    nodes: list[NodePlacement] = []
     crossings: list[Crossing] = []
     for subgraph in subgraphs:
         subgraph.plan.redo()
-        first = len(partitions)
-        partitions += _partitions(subgraph, first)
-        by_node = {partition.node_index: partition for partition in partitions[first:]}
-        nodes += _nodes(subgraph, by_node)
-        crossings += _crossings(subgraph, {i: p.index for i, p in by_node.items()})
+        found = _partitions(subgraph, len(partitions))
+        crossings += _crossings(subgraph, {p.node_index: p.index for p in found})
+        partitions += found
+    absorbers = _absorbers(subgraphs, partitions)
+    by_node = {(p.subgraph, p.node_index): p for p in partitions}
     return Placement(
-        tuple(nodes),
+        tuple(node for s in subgraphs for node in _nodes(s, by_node, absorbers.get(s.spec.index))),
         tuple(partitions),
         tuple(delegate.name() for delegate in delegates),
         tuple(crossings),
@@ -76,27 +76,43 @@ def _members(subgraph: Subgraph, node: Node) -> Iterator[int]:
             waiting += reversed(cast("DelegateParams", inner.options).nodes_to_replace)
 
 
-def _nodes(subgraph: Subgraph, partitions: dict[int, PartitionPlacement]) -> list[NodePlacement]:
-    found = []
-    names = [(a.delegate.name(), a.rejections) for a in subgraph.plan.applied]
-    for operator in subgraph.spec.operators:
-        partition = partitions.get(subgraph.plan.current(operator.index))
-        found.append(
-            NodePlacement(
-                subgraph.spec.index,
-                operator.index,
-                operator.name,
-                None if partition is None else partition.delegate,
-                None if partition is None else partition.index,
-                {
-                    name: answers[operator.index]
-                    for name, answers in names
-                    if operator.index in answers
-                },
-                subgraph.tensors[operator.outputs[0]].name if operator.outputs else "",
-            )
-        )
+def _absorbers(
+    subgraphs: Sequence[Subgraph], partitions: Iterable[PartitionPlacement]
+) -> dict[int, PartitionPlacement]:
+    """Return for each subgraph that a delegate computes as a whole the partition that calls it."""
+    absorbed = frozenset[int]().union(*(subgraph.plan.absorbed for subgraph in subgraphs))
+    found: dict[int, PartitionPlacement] = {}
+    waiting = [(p, p.subgraph, p.nodes) for p in partitions] if absorbed else []
+    while waiting:
+        partition, caller, nodes = waiting.pop()
+        for node in nodes:
+            for callee in called_subgraphs(subgraphs[caller].spec.operators[node]):
+                if callee in absorbed and callee not in found:
+                    found[callee] = partition
+                    inner = range(len(subgraphs[callee].spec.operators))
+                    waiting.append((partition, callee, tuple(inner)))
     return found
+
+
+def _nodes(
+    subgraph: Subgraph,
+    partitions: dict[tuple[int, int], PartitionPlacement],
+    absorber: PartitionPlacement | None,
+) -> Iterator[NodePlacement]:
+    number, current = subgraph.spec.index, subgraph.plan.current
+    answers = [(a.delegate.name(), a.rejections) for a in subgraph.plan.applied]
+    for operator in subgraph.spec.operators:
+        index = operator.index
+        partition = absorber or partitions.get((number, current(index)))
+        yield NodePlacement(
+            number,
+            index,
+            operator.name,
+            None if partition is None else partition.delegate,
+            None if partition is None else partition.index,
+            {name: rejections[index] for name, rejections in answers if index in rejections},
+            subgraph.tensors[operator.outputs[0]].name if operator.outputs else "",
+        )
 
 
 def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Crossing]:

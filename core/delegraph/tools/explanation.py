@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.placement import Placement
@@ -89,15 +90,21 @@ def explain(interpreter: Interpreter) -> Explanation:
 
 def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:
     partitions = {(p.subgraph, p.node_index): p for p in placement.partitions}
+    absorbed = {
+        (node.subgraph, node.index): placement.partitions[node.partition]
+        for node in placement.nodes
+        if node.partition is not None
+    }
     for subgraph in interpreter.session.subgraphs:
         number, operators = subgraph.spec.index, subgraph.spec.operators
-
-        def owner(node: int, number: int = number) -> int | None:
-            return node if (number, node) in partitions else None
-
-        for delegate_node, run in groupby(subgraph.plan.execution_plan, key=owner):
-            found = None if delegate_node is None else partitions[number, delegate_node]
-            nodes = tuple(run) if found is None else found.nodes
+        steps = [
+            (partitions.get((number, index)) or absorbed.get((number, index)), index)
+            for index in subgraph.plan.execution_plan
+        ]
+        for found, run in groupby(steps, key=itemgetter(0)):
+            nodes = tuple(index for _, index in run)
+            if found is not None and found.subgraph == number:
+                nodes = found.nodes
             yield Stage(
                 number,
                 None if found is None else found.delegate,
