@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from delegraph.delegation.placement import Placement, index_ranges, refusals_in_words
 from delegraph.errors import ArgumentError, PlacementError
@@ -125,9 +125,7 @@ class PlacementRules:
     file: str = ""
 
     @classmethod
-    def of(
-        cls, rules: str | os.PathLike[str] | Iterable[PlacementRule] | PlacementRules | None
-    ) -> PlacementRules:
+    def of(cls, rules: Rules | None) -> PlacementRules:
         """Return the rules that are given: a TOML file's by its path, or rules made in code.
 
         Raises:
@@ -173,6 +171,10 @@ class PlacementRules:
         from delegraph.delegation.bound_rules import BoundRules
 
         return BoundRules(self, model)
+
+
+Rules: TypeAlias = str | os.PathLike[str] | Iterable[PlacementRule] | PlacementRules
+"""What users give: a TOML file by its path, or rules made in code."""
 
 
 def require_full(placement: Placement) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from delegraph.errors import ArgumentError
+from delegraph.kernels.tensor import Tensor
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
@@ -30,3 +32,20 @@ def check_num_threads(num_threads: object) -> None:
         raise ArgumentError("type of num_threads should be int")
     if num_threads < 1:
         raise ArgumentError("num_threads should >= 1")
+
+
+def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
+    """Return a tensor by its index, which any integer type may give.
+
+    Raises:
+        ArgumentError: no integer, or no tensor has it.
+    """
+    try:
+        position = operator.index(index)
+    except TypeError:
+        raise ArgumentError(f"a tensor index is an int, not {index!r}") from None
+    if not 0 <= position < len(tensors):
+        raise ArgumentError(
+            f"Invalid tensor index {position} exceeds max tensor index {len(tensors) - 1}"
+        )
+    return tensors[position]

@@ -6,31 +6,29 @@ Source:
 
 from __future__ import annotations
 
-import operator
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delegraph.delegation.delegate import Delegate, PartitionPolicy
+from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.placement import Placement
-from delegraph.delegation.simple_delegate import SimpleDelegateInterface
+from delegraph.delegation.rules import PlacementRules, Rules
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.kernels.registration import Numerics, Registration
 from delegraph.kernels.tensor import Tensor
-from delegraph.runtime.arguments import check_choice, check_num_threads
-from delegraph.runtime.delegate_choice import AnyDelegate, as_delegate
+from delegraph.runtime.arguments import check_choice, check_num_threads, tensor_at
+from delegraph.runtime.delegate_choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.failure_policy import FailurePolicy, Incident, OnFailure
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
-from delegraph.runtime.placing import placement_of
 from delegraph.runtime.profile import Profile
-from delegraph.runtime.session import Options, Session
+from delegraph.runtime.session import Options, Requirement, Session
 from delegraph.runtime.signature_runner import SignatureRunner
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import read_tensor, require_resizable, write_tensor
@@ -62,10 +60,13 @@ class Interpreter:
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole, even of
             delegates that profile their own operators.
         delegates: as ``experimental_delegates``, names included: ``["numba_cpu", "sin:x=1"]``.
+            A set, or a mapping of names to options, is applied by the delegates' ranks.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round like the official ``"builtin"`` kernels or like the ``"reference"`` ones,
             where the two differ; default by ``experimental_op_resolver_type``.
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
+        rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
+        require: ``"full"`` fails when a node stays behind once all ``delegates`` are applied.
         partition_policy: ``"measured"`` leaves a delegate only those partitions that save time;
             ``"largest"`` follows the delegate's own options.
         on_failure: when a delegate fails while invoking: ``"raise"`` the error; ``"fallback"`` to
@@ -80,6 +81,7 @@ class Interpreter:
         UnsupportedModelError: (ValueError) an operator or version without a kernel.
         PluginError: a delegate asked for by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
+        PlacementError: (RuntimeError) nodes are not where ``rules`` or ``require`` want them.
     """
 
     def __init__(
@@ -96,10 +98,12 @@ class Interpreter:
         experimental_disable_delegate_node_fusion: bool = False,
         experimental_force_delegate_node_profiling: bool = False,
         *,
-        delegates: Iterable[AnyDelegate] = (),
+        delegates: ManyDelegates = (),
         custom_ops: Mapping[str, Registration] | None = None,
         numerics: Numerics | None = None,
         memory_limit: int | None = None,
+        rules: Rules | None = None,
+        require: Requirement | None = None,
         partition_policy: PartitionPolicy = "largest",
         on_failure: OnFailure = "raise",
         validate: bool = False,
@@ -108,9 +112,8 @@ class Interpreter:
         check_num_threads(num_threads)
         check_choice("op resolver type", experimental_op_resolver_type, list(OpResolverType))
         check_choice("numerics", numerics, [None, *get_args(Numerics)])
+        check_choice("require", require, [None, *get_args(Requirement)])
         check_choice("partition_policy", partition_policy, get_args(PartitionPolicy))
-        if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
-            raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
         options = Options(
             num_threads=num_threads or 1,
             numerics=numerics or numerics_of(experimental_op_resolver_type),
@@ -121,8 +124,8 @@ class Interpreter:
             force_delegate_node_profiling=experimental_force_delegate_node_profiling,
             policy=FailurePolicy(on_failure, validate, shadow_share),
             partition_policy=partition_policy,
+            require=require,
         )
-        self._delegates: list[Delegate] = []
         self._views = LiveViews()
         self._session: Session | None = None
         if model_path and not model_content:
@@ -133,9 +136,12 @@ class Interpreter:
             raise ArgumentError("Can't both provide `model_path` and `model_content`")
         else:
             raise ArgumentError("`model_path` or `model_content` must be specified.")
-        self._session = Session(model, options, custom_ops)
-        for delegate in (*(experimental_delegates or ()), *delegates):
-            self.modify_graph_with_delegate(delegate)
+        self._session = Session(model, options, custom_ops, PlacementRules.of(rules))
+        applied = [*as_delegates(experimental_delegates or ()), *as_delegates(delegates)]
+        for delegate in applied:
+            self._session.apply(delegate)
+        if applied:
+            self._session.check_placement()
 
     # -- running -------------------------------------------------------------------------------
 
@@ -146,8 +152,10 @@ class Interpreter:
             StateError: a view from ``tensor()`` is alive.
             NodeError: a node cannot work: the error names it.
             UnresolvedOpError: custom operators that nobody provides.
+            PlacementError: nodes are not where ``rules`` or ``require`` want them.
         """
         self._views.require_none()
+        self.session.check_placement()
         self.session.allocate()
 
     def invoke(self) -> None:
@@ -308,9 +316,7 @@ class Interpreter:
             StateError: a view from ``tensor()`` is alive.
         """
         self._views.require_none()
-        applied = as_delegate(delegate)
-        self.session.apply(applied)
-        self._delegates.append(applied)
+        self.session.apply(as_delegate(delegate))
 
     def remove_all_delegates(self) -> None:
         """Give all nodes back to Delegraph's kernels, at any time; data stays as it is.
@@ -320,7 +326,6 @@ class Interpreter:
         """
         self._views.require_none()
         self.session.remove_all_delegates()
-        self._delegates.clear()
 
     @property
     def numerics(self) -> Numerics:
@@ -330,7 +335,7 @@ class Interpreter:
     @property
     def placement(self) -> Placement:
         """Which delegate and partition has each node of the model, or why each refused it."""
-        return placement_of(self.session.subgraphs, self._delegates)
+        return self.session.placement()
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
@@ -346,7 +351,6 @@ class Interpreter:
     def close(self) -> None:
         """Release the model, its memory and the delegates; every later call raises."""
         session, self._session = self._session, None
-        self._delegates.clear()
         if session is not None:
             session.close()
 
@@ -387,16 +391,7 @@ class Interpreter:
         return subgraphs[index]
 
     def _tensor(self, index: int, subgraph: Subgraph | None = None) -> Tensor:
-        tensors = (subgraph or self._primary).tensors
-        try:
-            position = operator.index(index)
-        except TypeError:
-            raise ArgumentError(f"a tensor index is an int, not {index!r}") from None
-        if not 0 <= position < len(tensors):
-            raise ArgumentError(
-                f"Invalid tensor index {position} exceeds max tensor index {len(tensors) - 1}"
-            )
-        return tensors[position]
+        return tensor_at((subgraph or self._primary).tensors, index)
 
     def _details(self, index: int) -> dict[str, Any]:
         return tensor_details(self._tensor(index))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from delegraph.delegation.control_edges import parse_control_edges
 from delegraph.delegation.delegate import Delegate, PartitionPolicy
+from delegraph.delegation.placement import Placement, is_never_delegated
+from delegraph.delegation.rules import PlacementRules, require_full
 from delegraph.graph.model import Model
 from delegraph.kernels.registration import Numerics, Registration
 from delegraph.runtime.delegated_plan import Barred, Snapshot
@@ -16,10 +18,13 @@ from delegraph.runtime.failure_policy import RAISE, FailurePolicy, Incidents
 from delegraph.runtime.kept_data import KeptData
 from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.op_resolver import OpResolver
+from delegraph.runtime.placing import placement_of
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema.collector import collector_paused
 
-_VALIDATION = "VALIDATION:"  # subgraphs with this prefix hold test data of the model's maker
+Requirement = Literal["full"]
+"""What a placement must be: ``"full"``, no node without a delegate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Options:
         force_delegate_node_profiling: profile delegate nodes even if they profile their own nodes.
         policy: what to do about delegates that fail.
         partition_policy: how the partitions of every delegate are chosen.
+        require: ``"full"`` when no node may stay behind.
         memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
     """
 
@@ -47,6 +53,7 @@ class Options:
     force_delegate_node_profiling: bool = False
     policy: FailurePolicy = RAISE
     partition_policy: PartitionPolicy = "largest"
+    require: Requirement | None = None
 
 
 class Session:
@@ -59,13 +66,19 @@ class Session:
         memory_limit: bytes that each subgraph may take.
         resources: variables and tables, shared by the subgraphs.
         control_edges: the model's own, by subgraph; None when it has none.
+        rules: the nodes that the user's rules keep from delegates, or pin to one.
+        delegates: those applied, in order, as far as none was refused.
         incidents: what delegates did wrong while Delegraph went on.
         profile: where the nodes that run are recorded; None while nobody asks.
         subgraphs: in the model's order.
     """
 
     def __init__(
-        self, model: Model, options: Options, custom_ops: Mapping[str, Registration] | None
+        self,
+        model: Model,
+        options: Options,
+        custom_ops: Mapping[str, Registration] | None = None,
+        rules: PlacementRules | None = None,
     ) -> None:
         self.model = model
         self.options = options
@@ -73,6 +86,8 @@ class Session:
         self.memory_limit = MemoryLimit.of(options.memory_limit, len(model.content))
         self.resources: dict[Any, Any] = {}
         self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
+        self.rules = rules.bind(model) if rules else None
+        self.delegates: list[Delegate] = []
         self.incidents = Incidents()
         self.profile: Profile | None = None
         self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
@@ -86,6 +101,7 @@ class Session:
         for subgraph in self.subgraphs:
             subgraph.close()
         self.subgraphs.clear()
+        self.delegates.clear()
         self.resources.clear()
 
     def apply(self, delegate: Delegate) -> None:
@@ -99,7 +115,8 @@ class Session:
         kept = [s.keep_data() for s in self.subgraphs if s.is_allocated]
         before = [(subgraph, subgraph.plan.snapshot()) for subgraph in self.subgraphs]
         try:
-            self._apply(delegate, {})
+            with collector_paused():
+                self._apply(delegate, {})
             if "measured" in (self.options.partition_policy, delegate.partition_policy):
                 from delegraph.runtime.measured_partitions import losing_nodes
 
@@ -108,6 +125,7 @@ class Session:
                     _restore(before)
                     self._apply(delegate, losing)
             _allocate_again(kept)
+            self.delegates.append(delegate)
         except BaseException:
             _restore(before)
             _allocate_again(kept)
@@ -115,7 +133,7 @@ class Session:
 
     def _apply(self, delegate: Delegate, barred: Mapping[int, Barred]) -> None:
         for subgraph in self.subgraphs:
-            if not subgraph.spec.name.startswith(_VALIDATION) and not self._is_absorbed(subgraph):
+            if not is_never_delegated(subgraph.spec.name) and not self._is_absorbed(subgraph):
                 subgraph.plan.apply(delegate, barred.get(subgraph.spec.index, {}))
 
     def _is_absorbed(self, subgraph: Subgraph) -> bool:
@@ -127,6 +145,7 @@ class Session:
         kept = [s.keep_data() for s in self.subgraphs if s.is_allocated]
         for subgraph in self.subgraphs:
             subgraph.plan.remove_all()
+        self.delegates.clear()
         _allocate_again(kept)
 
     @contextmanager
@@ -141,7 +160,22 @@ class Session:
 
     def barred(self, subgraph: int, delegate: str) -> Barred:
         """Return the nodes of a subgraph that the user's rules keep from a delegate."""
-        return {}
+        return {} if self.rules is None else self.rules.barred(subgraph, delegate)
+
+    def placement(self) -> Placement:
+        """Return which delegate has each node."""
+        return placement_of(self.subgraphs, self.delegates)
+
+    def check_placement(self) -> None:
+        """Let pass a placement that the rules' pins and ``require`` agree with.
+
+        Raises:
+            PlacementError: nodes are elsewhere.
+        """
+        if self.rules is not None:
+            self.rules.check_pins(self.placement())
+        if self.options.require == "full":
+            require_full(self.placement())
 
 
 def _restore(before: Iterable[tuple[Subgraph, Snapshot]]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from delegraph.delegation.delegate import DelegateFlags
 from delegraph.errors import NodeError, OperatorError, StateError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
@@ -22,6 +23,7 @@ from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegated_plan import DelegatedPlan
 from delegraph.runtime.kept_data import KeptData
 from delegraph.runtime.node_errors import node_error, unresolved_op_error
+from delegraph.runtime.original_nodes import OriginalNodes
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.runtime.threads import BlasThreads
@@ -135,6 +137,8 @@ class Subgraph:
         if registration.is_unresolved:
             raise unresolved_op_error(self.plan, node)
         try:
+            if _needs_shapes_inside(node):
+                OriginalNodes(self, node).propagate_shapes()
             step = registration.prepare(self.context, node)
         except Exception as error:
             raise node_error(node, registration, "prepare", error) from error
@@ -328,6 +332,12 @@ class Subgraph:
                     node_index=operator.index,
                     op=operator.name,
                 )
+
+
+def _needs_shapes_inside(node: Node) -> bool:
+    """Whether a node's delegate wants the shapes of the tensors inside its partition."""
+    delegate: Any = node.delegate
+    return delegate is not None and bool(delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES)
 
 
 def _constant(spec: TensorSpec) -> Any:

@@ -1,0 +1,115 @@
+"""Seconds to apply a delegate to a large model, memory included, beside the official interpreter.
+
+    python tests/benchmarks/apply.py [--nodes 20000] [--rounds 3]
+
+ADD and FLOOR_MOD alternate, so every second node is a partition of its own. Ours is a delegate that
+takes the ADDs, static or with dynamic tensors allowed; the official side is XNNPACK. Best of all
+rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
+from framework import chain_model
+
+from delegraph import (
+    DelegateFlags,
+    Interpreter,
+    Rejection,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
+
+
+class AddKernel(SimpleDelegateKernelInterface):
+    """Adds the two inputs of its only node."""
+
+    def init(self, context: Any, params: Any) -> None:
+        """Take the only node."""
+        (index,) = params.nodes_to_replace
+        self._node = context.get_node_and_registration(index)[0]
+
+    def prepare(self, context: Any, node: Any) -> None:
+        """Keep the shape."""
+        a, b = self._node.inputs
+        context.resize_tensor(context.tensors[node.outputs[0]], context.tensors[a].shape)
+
+    def eval(self, context: Any, node: Any) -> None:
+        """Add."""
+        a, b = self._node.inputs
+        tensors = context.tensors
+        np.add(tensors[a].data, tensors[b].data, out=tensors[node.outputs[0]].data)
+
+
+class AddDelegate(SimpleDelegateInterface):
+    """Takes every ADD."""
+
+    def __init__(self, flags: DelegateFlags) -> None:
+        self._flags = flags
+
+    def name(self) -> str:
+        """Return the name."""
+        return "add"
+
+    def flags(self) -> DelegateFlags:
+        """Return the flags given."""
+        return self._flags
+
+    def is_node_supported_by_delegate(self, registration: Any, node: Any, context: Any) -> Any:
+        """Take ADD."""
+        return registration.name == "ADD" or Rejection("op", actual=registration.name)
+
+    def create_delegate_kernel_interface(self) -> AddKernel:
+        """Return a kernel."""
+        return AddKernel()
+
+
+def ours(content: bytes, flags: DelegateFlags) -> dict[str, float]:
+    """Return the seconds of each step."""
+    start = time.perf_counter()
+    interpreter = Interpreter(model_content=content)
+    loaded = time.perf_counter()
+    interpreter.modify_graph_with_delegate(AddDelegate(flags))
+    interpreter.allocate_tensors()
+    done = time.perf_counter()
+    assert len(interpreter.placement.partitions) > 0
+    return {"create": loaded - start, "apply and allocate": done - loaded}
+
+
+def official(content: bytes) -> dict[str, float]:
+    """Return the seconds of the official interpreter with XNNPACK."""
+    start = time.perf_counter()
+    interpreter = OfficialInterpreter(model_content=content)
+    loaded = time.perf_counter()
+    interpreter.allocate_tensors()
+    return {"create": loaded - start, "apply and allocate": time.perf_counter() - loaded}
+
+
+def main() -> None:
+    """Print a row for each side."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    content = chain_model(args.nodes, alternating=True)
+    sides = {
+        "static delegate": lambda: ours(content, DelegateFlags.NONE),
+        "dynamic delegate": lambda: ours(content, DelegateFlags.ALLOW_DYNAMIC_TENSORS),
+        "official, XNNPACK": lambda: official(content),
+    }
+    best: dict[str, dict[str, float]] = {name: {} for name in sides}
+    for _ in range(args.rounds):
+        for name, run in sides.items():
+            for step, seconds in run().items():
+                best[name][step] = min(best[name].get(step, seconds), seconds)
+    for name, steps in best.items():
+        print(f"{name:20}" + "".join(f"{step} {s:7.3f} s   " for step, s in steps.items()))
+
+
+if __name__ == "__main__":
+    main()
