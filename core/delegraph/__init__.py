@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     )
     from delegraph.errors import DelegraphError as DelegraphError
     from delegraph.errors import ModelError as ModelError
+    from delegraph.kernels.custom_op import CustomOp as CustomOp
+    from delegraph.kernels.custom_op import TensorDescription as TensorDescription
+    from delegraph.kernels.custom_op import custom_op as custom_op
+    from delegraph.kernels.custom_op import register_custom_op as register_custom_op
+    from delegraph.kernels.custom_op import unregister_custom_op as unregister_custom_op
+    from delegraph.kernels.custom_options import CustomOptions as CustomOptions
     from delegraph.kernels.registration import Eval as Eval
     from delegraph.kernels.registration import InPlace as InPlace
     from delegraph.kernels.registration import Node as Node
@@ -49,7 +55,6 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegate_choice import load_delegate as load_delegate
     from delegraph.runtime.interpreter import Interpreter as Interpreter
     from delegraph.runtime.op_resolver import OpResolverType as OpResolverType
-    from delegraph.runtime.op_resolver import register_custom_op as register_custom_op
     from delegraph.runtime.signature_runner import SignatureRunner as SignatureRunner
     from delegraph.schema.enums import ActivationFunctionType as ActivationFunctionType
     from delegraph.schema.enums import BuiltinOperator as BuiltinOperator
@@ -72,6 +77,14 @@ _MODULES = {
     "delegation.rules": ("PlacementRule",),
     "delegation.simple_delegate": ("SimpleDelegateInterface", "SimpleDelegateKernelInterface"),
     "errors": ("DelegraphError", "ModelError"),
+    "kernels.custom_op": (
+        "CustomOp",
+        "TensorDescription",
+        "custom_op",
+        "register_custom_op",
+        "unregister_custom_op",
+    ),
+    "kernels.custom_options": ("CustomOptions",),
     "kernels.registration": ("Eval", "InPlace", "Node", "OpContext", "Registration"),
     "kernels.tensor": ("AllocationType", "Tensor"),
     "plugins.delegate_file": ("delegate_from_file",),
@@ -79,7 +92,7 @@ _MODULES = {
     "plugins.specs": ("CustomOpSpec", "DelegateSpec"),
     "runtime.delegate_choice": ("load_delegate",),
     "runtime.interpreter": ("Interpreter",),
-    "runtime.op_resolver": ("OpResolverType", "register_custom_op"),
+    "runtime.op_resolver": ("OpResolverType",),
     "runtime.signature_runner": ("SignatureRunner",),
     "schema.enums": ("ActivationFunctionType", "BuiltinOperator", "TensorType"),
 }

@@ -9,6 +9,18 @@ from flatbuffers import flexbuffers
 from delegraph.errors import OperatorError
 
 
+def flexbuffer_value(data: bytes) -> Any:
+    """Return what a FlexBuffer holds: a dict, a list, a number, text or bytes.
+
+    Raises:
+        OperatorError: it is no FlexBuffer.
+    """
+    try:
+        return flexbuffers.Loads(data)
+    except Exception as error:  # damage shows as struct.error, IndexError and more
+        raise OperatorError(f"custom options are no FlexBuffer: {error}") from error
+
+
 def flexbuffer_options(data: bytes) -> dict[str, Any]:
     """Return the options in *data*; none when there is no data.
 
@@ -17,10 +29,7 @@ def flexbuffer_options(data: bytes) -> dict[str, Any]:
     """
     if not data:
         return {}
-    try:
-        loaded = flexbuffers.Loads(data)
-    except Exception as error:  # damage shows as struct.error, IndexError and more
-        raise OperatorError(f"custom options are no FlexBuffer: {error}") from error
+    loaded = flexbuffer_value(data)
     if not isinstance(loaded, dict):
         raise OperatorError(f"custom options are a {type(loaded).__name__}, expected a map")
     return loaded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph.errors import PluginError, PluginLoadError
+from delegraph.errors import ArgumentError, PluginError, PluginLoadError
 from delegraph.plugins.options import Given, make_options
 from delegraph.plugins.plugin import one_line
 from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
@@ -58,8 +58,7 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
     Raises:
         PluginLoadError: the provider's own code failed, or returned something else.
     """
-    from delegraph.kernels.custom_op import CustomOp
-    from delegraph.kernels.registration import Registration
+    from delegraph.kernels.custom_op import as_registration
 
     try:
         loaded = spec.load()
@@ -69,11 +68,10 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
         raise PluginLoadError(
             f"custom operator {spec.name!r} could not be loaded from {provider}: {one_line(error)}"
         ) from error
-    if isinstance(loaded, CustomOp):
-        return loaded.registration
-    if not isinstance(loaded, Registration):
+    try:
+        return as_registration(loaded)
+    except ArgumentError:
         raise PluginLoadError(
             f"custom operator {spec.name!r}: load() of {provider} returned a "
-            f"{type(loaded).__name__}, expected a Registration or a function made one by custom_op"
-        )
-    return loaded
+            f"{type(loaded).__name__}, expected a Registration or what custom_op makes"
+        ) from None

@@ -111,14 +111,14 @@ def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
 
 
 def _hooked(hook: Callable[[], object], provider: str) -> DelegateSpec:
-    specs = hook()
-    if not isinstance(specs, list | tuple):
-        raise PluginLoadError(f"{HOOK} of {provider} returned {specs!r}, expected a list")
-    for spec in specs:
-        if not isinstance(spec, DelegateSpec):
-            raise PluginLoadError(
-                f"{HOOK} of {provider} returned a list with {spec!r}, expected DelegateSpec"
-            )
+    answer = hook()
+    if not isinstance(answer, list | tuple) or not all(
+        isinstance(spec, DelegateSpec) for spec in answer
+    ):
+        raise PluginLoadError(
+            f"{HOOK} of {provider} returned {answer!r}, expected a list of DelegateSpec"
+        )
+    specs: Sequence[DelegateSpec] = answer
     return _only(specs, [spec.name for spec in specs], provider)
 
 
@@ -172,6 +172,7 @@ def _options_class(make: Callable[..., Any], provider: str) -> type | None:
 
 def _annotations(make: Callable[..., Any]) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(make.__init__ if isinstance(make, type) else make)
+        called: Any = make.__init__ if isinstance(make, type) else make  # type: ignore[misc]  # its own
+        return typing.get_type_hints(called)
     except Exception:  # noqa: BLE001 - names that only a type checker knows; then there are none
         return {}

@@ -7,13 +7,12 @@ from dataclasses import replace
 from enum import IntEnum
 
 import delegraph.kernels.ops  # noqa: F401 - importing the kernels fills the op table
-from delegraph.errors import ArgumentError, OperatorError, UnsupportedModelError
+from delegraph.errors import OperatorError, UnsupportedModelError
 from delegraph.graph.model import Operator
+from delegraph.kernels.custom_op import AnyCustomOp, as_registration, registered_custom_ops
 from delegraph.kernels.op_table import OP_TABLE
 from delegraph.kernels.registration import Eval, Node, Numerics, OpContext, Registration
 from delegraph.plugins.plugin_set import installed
-
-_CUSTOM_OPS: dict[str, Registration] = {}
 
 
 class OpResolverType(IntEnum):
@@ -34,31 +33,17 @@ def numerics_of(resolver: OpResolverType) -> Numerics:
     return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
 
 
-def register_custom_op(name: str, registration: Registration) -> None:
-    """Make a custom operator known to every interpreter created from now on.
-
-    Args:
-        name: the custom code that models carry. A later registration replaces an earlier one.
-        registration: its implementation; its own ``name`` need not be the same.
-
-    Raises:
-        ArgumentError: *name* is empty.
-    """
-    if not name:
-        raise ArgumentError("a custom operator needs a name")
-    _CUSTOM_OPS[name] = registration
-
-
 class OpResolver:
     """Finds registrations: builtin operators by version, custom ones by name.
 
-    A custom operator is looked for in ``custom_ops``, then among those registered with
-    :func:`register_custom_op`, then those TFLite itself ships, then in installed plugins. One that
-    is nowhere gets an unresolved registration: it stays in the graph for a delegate to claim.
+    A custom operator is looked for in ``custom_ops``, then among those registered in this process
+    (``register_custom_op``, ``custom_op``), then those TFLite itself ships, then in installed
+    plugins. One that is nowhere gets an unresolved registration: it stays in the graph for a
+    delegate to claim.
     """
 
-    def __init__(self, custom_ops: Mapping[str, Registration] | None = None) -> None:
-        self._custom_ops = dict(custom_ops or {})
+    def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:
+        self._custom_ops = {name: as_registration(op) for name, op in (custom_ops or {}).items()}
 
     def resolve(self, operator: Operator) -> Registration:
         """Return the implementation of *operator*.
@@ -79,12 +64,12 @@ class OpResolver:
         return found
 
     def _resolve_custom(self, name: str) -> Registration:
-        for source in (self._custom_ops, _CUSTOM_OPS, OP_TABLE):
+        for source in (self._custom_ops, registered_custom_ops(), OP_TABLE):
             if name in source:
                 return replace(source[name], name=name)
         spec = installed().custom_ops().get(name)
         if spec is not None:
-            return replace(spec.load(), name=name)
+            return replace(as_registration(spec.load()), name=name)
         return Registration(name, _prepare_unresolved, is_unresolved=True)
 
 
