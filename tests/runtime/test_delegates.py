@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 from graph_model import graph_model, subgraphs_model
-from one_op import constant, tensor
+from one_op import tensor
 
 from delegraph import (
-    Delegate,
     DelegateContext,
     DelegateFlags,
     DelegateOptions,
@@ -20,110 +19,10 @@ from delegraph import (
     Node,
     Registration,
     Rejection,
-    SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import ArgumentError, DelegateError, UnresolvedOpError
 from delegraph.schema.options import AddOptions, MulOptions
-
-COMPUTE: dict[str, Callable[..., Any]] = {
-    "ADD": np.add,
-    "SUB": np.subtract,
-    "MUL": np.multiply,
-    "SIN": np.sin,
-    "Twice": lambda x: 2 * x,
-}
-
-
-class ByName(SimpleDelegateInterface):
-    """Takes operators by name and computes them with NumPy; counts what the host calls."""
-
-    def __init__(
-        self,
-        *ops: str,
-        flags: DelegateFlags = DelegateFlags.NONE,
-        options: DelegateOptions | None = None,
-        name: str = "by_name",
-    ) -> None:
-        self.ops: Collection[str] = ops
-        self.calls: list[str] = []
-        self.params: list[DelegateParams] = []
-        self._flags, self._name = flags, name
-        self._options = options or DelegateOptions()
-
-    def name(self) -> str:
-        return self._name
-
-    def flags(self) -> DelegateFlags:
-        return self._flags
-
-    def delegate_options(self) -> DelegateOptions:
-        return self._options
-
-    def is_node_supported_by_delegate(
-        self, registration: Registration, node: Node, context: DelegateContext
-    ) -> bool | Rejection:
-        if registration.name in self.ops:
-            return True
-        return Rejection("op", actual=registration.name, expected=" or ".join(self.ops))
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return ByNameKernel(self)
-
-
-class ByNameKernel(SimpleDelegateKernelInterface):
-    def __init__(self, delegate: ByName) -> None:
-        self.delegate = delegate
-
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        self.delegate.calls.append("init")
-        self.delegate.params.append(params)
-        self.params = params
-        self.nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
-
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        self.delegate.calls.append("prepare")
-
-    def eval(self, context: DelegateContext, node: Node) -> None:
-        self.delegate.calls.append("eval")
-        values = {i: context.tensors[i].data for i in self.params.input_tensors}
-        for inner, registration in self.nodes:
-            arguments = [values[i] for i in inner.inputs]
-            values[inner.outputs[0]] = COMPUTE[registration.name](*arguments)
-        for index in self.params.output_tensors:
-            np.copyto(context.tensors[index].data, values[index])
-
-
-def sines() -> bytes:
-    """f(x) = sin(x) + x + sin(2 x)."""
-    return graph_model(
-        [
-            ("SIN", "x", "a"),
-            ("ADD", "a x", "b", AddOptions()),
-            ("MUL", "x two", "c", MulOptions()),
-            ("SIN", "c", "d"),
-            ("ADD", "b d", "y", AddOptions()),
-        ],
-        inputs="x",
-        outputs="y",
-        tensors={"two": constant(np.full(4, 2, np.float32))},
-    )
-
-
-X = np.array([2.0, 0.5, -1.0, 0.0], np.float32)
-Y = np.sin(X) + X + np.sin(2 * X)
-
-
-def run(interpreter: Interpreter, x: np.ndarray[Any, Any] = X) -> np.ndarray[Any, Any]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    y: np.ndarray[Any, Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return y
-
-
-def partitions(interpreter: Interpreter) -> list[tuple[str, tuple[int, ...]]]:
-    return [(p.delegate, p.nodes) for p in interpreter.placement.partitions]
 
 
 def test_sin_delegate_gives_four_subsets_in_topological_order() -> None:
@@ -358,54 +257,6 @@ def test_preserved_tensors_give_one_node_in_each_partition() -> None:
     assert len(partitions(interpreter)) == 5
     run(interpreter)
     np.testing.assert_allclose(interpreter.get_tensor(1), np.sin(X), rtol=1e-6)
-
-
-class Buffered(Delegate):
-    """Keeps its result in a buffer of its own and copies it out when it is asked for."""
-
-    def __init__(self) -> None:
-        self.copies = 0
-
-    def name(self) -> str:
-        return "buffered"
-
-    def prepare(self, context: DelegateContext) -> None:
-        nodes = [
-            i
-            for i in context.get_execution_plan()
-            if context.get_node_and_registration(i)[1].name == "SIN"
-        ]
-
-        def prepare(context: Any, node: Node) -> Callable[[], None]:
-            def compute() -> None:
-                output = context.tensors[node.outputs[0]]
-                self.result = np.sin(context.tensors[node.inputs[0]].data)
-                output.buffer_handle, output.data_is_stale = 7, True
-
-            return compute
-
-        context.replace_node_subsets_with_delegate_kernels(
-            Registration("buffered", prepare), nodes, self
-        )
-
-    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
-        assert tensor.buffer_handle == 7
-        self.copies += 1
-        np.copyto(tensor.data, self.result)
-
-
-def test_data_is_copied_out_of_a_delegates_buffer_when_others_read_it() -> None:
-    delegate = Buffered()
-    model = graph_model(
-        [("SIN", "x", "s"), ("ADD", "s x", "y", AddOptions())], inputs="x", outputs="y s"
-    )
-    interpreter = Interpreter(model_content=model, delegates=[delegate])
-    np.testing.assert_allclose(run(interpreter), np.sin(X) + X, rtol=1e-6)
-    assert delegate.copies == 1
-    alone = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
-    np.testing.assert_allclose(
-        run(Interpreter(model_content=alone, delegates=[Buffered()])), np.sin(X), rtol=1e-6
-    )
 
 
 def test_nodes_can_be_replaced_only_while_applying() -> None:

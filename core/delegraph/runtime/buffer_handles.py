@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.errors import DelegateError, DelegateNodeError, in_words
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NO_HANDLE = -1
-
-
-class BufferState(NamedTuple):
-    """Whose a tensor is and where its values are."""
-
-    delegate: object | None
-    handle: int
-    is_stale: bool
 
 
 class BufferHandles:
@@ -92,20 +84,19 @@ class BufferHandles:
 
         return step_on_readable_inputs
 
-    def states(self) -> list[BufferState]:
-        """Return the state of every tensor."""
-        return [
-            BufferState(t.delegate, t.buffer_handle, t.data_is_stale)
-            for t in self._subgraph.tensors
-        ]
+    def owners(self) -> list[object | None]:
+        """Return the delegate of every tensor."""
+        return [tensor.delegate for tensor in self._subgraph.tensors]
 
-    def restore(self, states: Iterable[BufferState]) -> None:
-        """Bring states back, releasing the handles that came since."""
-        for tensor, state in zip(self._subgraph.tensors, states, strict=True):
-            found = tensor.delegate, tensor.buffer_handle
-            tensor.delegate, tensor.buffer_handle, tensor.data_is_stale = state
-            if found != state[:2]:
-                self._free(*found)
+    def restore(self, owners: Iterable[object | None]) -> None:
+        """Give tensors their owners back, releasing handles of others.
+
+        An owner that stayed has its latest handle: it may have released the ones before.
+        """
+        for tensor, owner in zip(self._subgraph.tensors, owners, strict=True):
+            if tensor.delegate is not owner:
+                self.release([tensor])
+                tensor.delegate = owner
 
     def release(self, tensors: Iterable[Tensor]) -> None:
         """Release the handles of *tensors*, and whose they are."""

@@ -27,7 +27,6 @@ from delegraph.delegation.delegate import (
 from delegraph.delegation.partitioner import NodeSubset
 from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.kernels.registration import Node, Registration
-from delegraph.runtime.buffer_handles import BufferState
 from delegraph.runtime.plan_partitions import partition_plan
 from delegraph.schema.enums import BuiltinOperator
 
@@ -66,7 +65,7 @@ class Snapshot:
     applied: list[AppliedDelegate]
     undone: list[AppliedDelegate]
     node_inputs: list[tuple[int, ...]]
-    buffers: list[BufferState]
+    tensor_owners: list[object | None]
     tensor_shapes: list[tuple[int, ...]]
     owner: dict[int, int]
     absorbed: frozenset[int]
@@ -240,7 +239,7 @@ class DelegatedPlan:
             list(self.applied),
             list(self._undone),
             [node.inputs for node, _ in self.nodes],
-            self._subgraph.buffers.states(),
+            self._subgraph.buffers.owners(),
             [t.shape for t in tensors],
             dict(self.owner),
             self.absorbed,
@@ -251,7 +250,7 @@ class DelegatedPlan:
         tensors, buffers = self._subgraph.tensors, self._subgraph.buffers
         buffers.release(tensors[snapshot.num_tensors :])
         del tensors[snapshot.num_tensors :]
-        buffers.restore(snapshot.buffers)
+        buffers.restore(snapshot.tensor_owners)
         self._free(snapshot.num_nodes)
         self.execution_plan = list(snapshot.execution_plan)
         self.applied = list(snapshot.applied)

@@ -1,0 +1,194 @@
+"""Tensors that a delegate keeps in buffers of its own: copied when needed, released once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from by_name import X, ByName, ByNameKernel, run
+from graph_model import graph_model
+
+from delegraph import (
+    Delegate,
+    DelegateContext,
+    Interpreter,
+    Node,
+    Registration,
+    SimpleDelegateKernelInterface,
+    Tensor,
+)
+from delegraph.errors import DelegateError, DelegateNodeError
+from delegraph.schema.options import AddOptions
+
+SIN_THEN_ADD = graph_model(
+    [("SIN", "x", "s"), ("ADD", "s x", "y", AddOptions())], inputs="x", outputs="y s"
+)
+SIN_ALONE = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+
+
+class Buffered(Delegate):
+    """Takes SIN. Keeps results, and the model's input, in buffers of its own."""
+
+    def __init__(self, *, keeps_input: bool = False, fails: bool = False) -> None:
+        self.buffers: dict[int, Any] = {}
+        self.log: list[str] = []
+        self.keeps_input, self.fails = keeps_input, fails
+
+    def name(self) -> str:
+        return "buffered"
+
+    def prepare(self, context: DelegateContext) -> None:
+        nodes = [
+            i
+            for i in context.get_execution_plan()
+            if context.get_node_and_registration(i)[1].name == "SIN"
+        ]
+        if self.keeps_input:
+            context.set_buffer_handle(context.tensors[context.inputs[0]], self._new(), self)
+        registration = Registration("buffered", self._prepare_kernel)
+        context.replace_node_subsets_with_delegate_kernels(registration, nodes, self)
+
+    def _new(self) -> int:
+        handle = len(self.log) + 100
+        self.log.append(f"new {handle}")
+        self.buffers[handle] = None
+        return handle
+
+    def _prepare_kernel(self, context: Any, node: Node) -> Callable[[], None]:
+        source, target = context.tensors[node.inputs[0]], context.tensors[node.outputs[0]]
+        context.set_buffer_handle(target, self._new(), self)
+
+        def compute() -> None:
+            x = self.buffers[source.buffer_handle] if self.keeps_input else source.data
+            self.buffers[target.buffer_handle] = np.sin(x)
+            target.data_is_stale = True
+
+        return compute
+
+    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        self.log.append(f"out {tensor.buffer_handle}")
+        if self.fails:
+            raise OSError("bus error")
+        np.copyto(tensor.data, self.buffers[tensor.buffer_handle])
+
+    def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        self.log.append(f"in {tensor.buffer_handle}")
+        self.buffers[tensor.buffer_handle] = tensor.data.copy()
+
+    def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
+        self.log.append(f"free {handle}")
+        del self.buffers[handle]
+
+    def count(self, what: str) -> int:
+        return sum(entry.split()[0] == what for entry in self.log)
+
+
+class FailsInPrepare(ByName):
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        class Kernel(ByNameKernel):
+            def prepare(self, context: DelegateContext, node: Node) -> None:
+                raise RuntimeError("no memory")
+
+        return Kernel(self)
+
+
+def test_data_is_copied_out_when_another_node_reads_it_and_once() -> None:
+    delegate = Buffered()
+    interpreter = Interpreter(model_content=SIN_THEN_ADD, delegates=[delegate])
+    np.testing.assert_allclose(run(interpreter), np.sin(X) + X, rtol=1e-6)
+    assert delegate.count("out") == 1
+    np.testing.assert_allclose(interpreter.get_tensor(1), np.sin(X), rtol=1e-6)
+    assert delegate.count("out") == 1
+
+
+def test_a_graph_output_is_copied_out_only_when_it_is_asked_for() -> None:
+    delegate = Buffered()
+    interpreter = Interpreter(model_content=SIN_ALONE, delegates=[delegate])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, X)
+    interpreter.invoke()
+    interpreter.invoke()
+    assert delegate.count("out") == 0
+    np.testing.assert_allclose(interpreter.tensor(1)(), np.sin(X), rtol=1e-6)
+    assert delegate.count("out") == 1
+
+
+def test_a_tensor_that_the_user_sets_is_copied_in() -> None:
+    delegate = Buffered(keeps_input=True)
+    interpreter = Interpreter(model_content=SIN_ALONE, delegates=[delegate])
+    np.testing.assert_allclose(run(interpreter), np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(run(interpreter, 2 * X), np.sin(2 * X), rtol=1e-6)
+    assert delegate.count("in") == 2
+
+
+def test_another_handle_for_the_same_tensor_releases_the_one_before() -> None:
+    delegate = Buffered()
+    interpreter = Interpreter(model_content=SIN_ALONE, delegates=[delegate])
+    run(interpreter)
+    first = delegate.log[0].split()[1]
+    interpreter.resize_tensor_input(0, [2])
+    run(interpreter, X[:2])
+    assert f"free {first}" in delegate.log
+    assert delegate.count("free") == delegate.count("new") - 1
+
+
+@pytest.mark.parametrize("way", ["remove", "close", "failed second delegate"])
+def test_handles_are_released_once_when_the_delegate_comes_off(way: str) -> None:
+    delegate = Buffered(keeps_input=True)
+    interpreter = Interpreter(model_content=SIN_THEN_ADD, delegates=[delegate])
+    run(interpreter)
+    if way == "remove":
+        interpreter.remove_all_delegates()
+        np.testing.assert_allclose(run(interpreter), np.sin(X) + X, rtol=1e-6)
+    elif way == "failed second delegate":
+        with pytest.raises(DelegateError):
+            interpreter.modify_graph_with_delegate(FailsInPrepare("ADD"))
+        np.testing.assert_allclose(run(interpreter), np.sin(X) + X, rtol=1e-6)
+    interpreter.close()
+    assert delegate.buffers == {}
+    assert delegate.count("free") == delegate.count("new")
+
+
+def test_a_failed_copy_names_the_delegate_and_never_passes_for_data() -> None:
+    interpreter = Interpreter(model_content=SIN_ALONE, delegates=[Buffered(fails=True)])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, X)
+    interpreter.invoke()
+    for _ in range(2):
+        with pytest.raises(DelegateNodeError, match=r"'buffered' failed to copy .*'y'.*bus error"):
+            interpreter.get_tensor(1)
+    interpreter.remove_all_delegates()
+    np.testing.assert_allclose(run(interpreter), np.sin(X), rtol=1e-6)
+
+
+def test_a_failed_copy_while_invoking_says_whose_it_is() -> None:
+    interpreter = Interpreter(model_content=SIN_THEN_ADD, delegates=[Buffered(fails=True)])
+    with pytest.raises(DelegateNodeError, match="'buffered' failed to copy") as caught:
+        run(interpreter)
+    assert (caught.value.delegate, caught.value.phase) == ("buffered", "copy")
+
+
+def test_a_tensor_has_one_delegate() -> None:
+    class Second(Buffered):
+        def prepare(self, context: DelegateContext) -> None:
+            context.set_buffer_handle(context.tensors[1], 1, self)
+
+    interpreter = Interpreter(model_content=SIN_THEN_ADD, delegates=[Buffered()])
+    with pytest.raises(DelegateError, match="belongs to another delegate"):
+        interpreter.modify_graph_with_delegate(Second())
+
+
+def test_a_handle_that_cannot_be_freed_is_logged_and_the_rest_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Leaking(Buffered):
+        def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
+            raise RuntimeError("device gone")
+
+    interpreter = Interpreter(model_content=SIN_ALONE, delegates=[Leaking()])
+    run(interpreter)
+    interpreter.remove_all_delegates()
+    assert "'buffered' failed to free its buffer" in caplog.text
+    np.testing.assert_allclose(run(interpreter), np.sin(X), rtol=1e-6)
