@@ -10,11 +10,11 @@ def test_stages_come_in_execution_order(delegraph: Command, sines: Path) -> None
     assert (ran.code, ran.err) == (0, "")
     start = ran.lines.index("In execution order")
     assert ran.lines[start + 1 : start + 6] == [
-        "partition runs on count nodes operators",
-        "0 sin 1 0 SIN",
-        "- Delegraph 2 1-2 ADD, MUL",
-        "1 sin 1 3 SIN",
-        "- Delegraph 1 4 ADD",
+        "partition runs on count nodes in out operators",
+        "0 sin 1 0 4 B 4 B SIN",
+        "- Delegraph 2 1-2 - - ADD, MUL",
+        "1 sin 1 3 4 B 4 B SIN",
+        "- Delegraph 1 4 - - ADD",
     ]
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from delegraph.errors import ArgumentError, DelegateError, DelegraphError, PluginError
+from delegraph.errors import (
+    ArgumentError,
+    DelegateError,
+    DelegraphError,
+    PlacementError,
+    PluginError,
+)
 
 OK = 0
 CHECK_FAILED = 1
@@ -13,7 +19,7 @@ INTERRUPTED = 130
 EPILOG = """\b
 Exit codes:
   0  all is well
-  1  a check failed: the model cannot be used, or a node failed
+  1  a check failed: the model cannot be used, a node failed, or a placement is not as asked
   2  usage: a wrong argument, or a file that is not there
   3  plugin trouble: a delegate is missing, broken, misused or failed
 """
@@ -21,6 +27,8 @@ Exit codes:
 
 def exit_code_of(error: Exception) -> int | None:
     """Return the exit code for an error raised on purpose, None for any other."""
+    if isinstance(error, PlacementError):
+        return CHECK_FAILED
     if isinstance(error, PluginError | DelegateError):
         return PLUGIN_TROUBLE
     if isinstance(error, ArgumentError):

@@ -2,91 +2,250 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.exit_codes import CHECK_FAILED, OK
 from delegraph.cli.options import (
     delegate_option,
     json_option,
     model_argument,
+    placement_options,
     requested_delegates,
     traceback_option,
 )
-from delegraph.cli.printing import console, heading, print_json, print_table, progress
+from delegraph.cli.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_table,
+    progress,
+    size,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph import Interpreter
+    from delegraph.delegation.delegate import PartitionPolicy
+    from delegraph.delegation.placement import Placement
     from delegraph.tools.explanation import Explanation
+    from delegraph.tools.placement_lock import PlacementDifference
 
 OWN = "Delegraph"  # runs what no delegate takes
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asks for, as typed."""
+
+    model: str
+    delegates: tuple[str, ...]
+    delegate_files: tuple[str, ...]
+    rules: str | None
+    require: str | None
+    partition_policy: PartitionPolicy | None
+    lock: str | None
+    check: str | None
+    as_json: bool
 
 
 @click.command("explain")
 @model_argument
 @delegate_option
+@placement_options
+@click.option("--lock", metavar="FILE", help="Write the placement to FILE.")
+@click.option(
+    "--check",
+    type=click.Path(exists=True, dir_okay=False, readable=True),
+    metavar="FILE",
+    help="Compare with what --lock wrote; exit with 1 when the placement differs. Without "
+    "--delegate the delegates of FILE are applied.",
+)
 @json_option
 @traceback_option
-def command(
-    model: str, delegates: Sequence[str], delegate_files: Sequence[str], as_json: bool
-) -> None:
+def command(**options: Any) -> int:
     """Show which nodes delegates take, and why not others.
 
-    Nothing is computed: the delegates are only applied.
+    Nothing is computed: the delegates are only applied, and tensors get their shapes.
     """
-    if not delegates and not delegate_files:
-        raise click.UsageError("give at least one --delegate", click.get_current_context())
-    from delegraph import Interpreter
-    from delegraph.tools.explanation import explain
+    request = _with_locked_delegates(Request(**options))
+    return _explain(request) if request.check is None else _check(request, request.check)
 
-    with (
-        progress(f"applying {', '.join((*delegates, *delegate_files))}"),
-        Interpreter(
-            model_path=model, delegates=requested_delegates(delegates, delegate_files)
-        ) as interpreter,
-    ):
+
+def _with_locked_delegates(request: Request) -> Request:
+    """Return the request with the delegates of the lock to check, when it names none itself."""
+    context = click.get_current_context()
+    if request.lock is not None and request.check is not None:
+        raise click.UsageError("--lock writes and --check compares; give one of them", context)
+    if request.delegates or request.delegate_files:
+        return request
+    if request.check is None:
+        raise click.UsageError("give at least one --delegate", context)
+    from dataclasses import replace
+
+    from delegraph.tools.placement_lock import read_lock
+
+    lock = read_lock(request.check)
+    return replace(request, delegates=lock.delegates, delegate_files=lock.delegate_files)
+
+
+def _interpreter(request: Request) -> Interpreter:
+    """Return an interpreter with the delegates applied, allocated where that is possible."""
+    from delegraph import DelegraphError, Interpreter
+
+    with progress(f"applying {', '.join((*request.delegates, *request.delegate_files))}"):
+        interpreter = Interpreter(
+            model_path=request.model,
+            delegates=requested_delegates(request.delegates, request.delegate_files),
+            rules=request.rules,
+            partition_policy=request.partition_policy or "largest",
+        )
+        with contextlib.suppress(DelegraphError):  # then sizes are those that the file declares
+            interpreter.allocate_tensors()
+    return interpreter
+
+
+def _explain(request: Request) -> int:
+    from delegraph.tools.explanation import explain
+    from delegraph.tools.placement_lock import lock_of, write_lock
+
+    with _interpreter(request) as interpreter:
         explanation, numerics = explain(interpreter), interpreter.numerics
-    if as_json:
-        print_json({"model": model, "numerics": numerics, **explanation.to_json()})
+        lock = lock_of(interpreter, request.model, *_typed(request))
+    if request.as_json:
+        print_json({"model": request.model, "numerics": numerics, **explanation.to_json()})
     else:
-        _print(console(), model, explanation)
+        _print(console(), request.model, explanation)
+    _require(request, explanation.placement)
+    if request.lock is not None:
+        write_lock(lock, request.lock)
+        click.echo(f"placement written to {request.lock}", err=True)
+    return OK
+
+
+def _check(request: Request, file: str) -> int:
+    from delegraph.tools.placement_lock import compare, lock_of, read_lock
+
+    locked = read_lock(file)
+    with _interpreter(request) as interpreter:
+        placement = interpreter.placement
+        present = lock_of(interpreter, request.model, *_typed(request))
+    difference = compare(locked, present, placement)
+    if request.as_json:
+        answer = {"model": request.model, "lock": file, "ok": not difference}
+        print_json({**answer, "placement": str(placement), "difference": difference.to_json()})
+    elif difference:
+        _print_changes(console(), difference)
+    else:
+        click.echo(f"ok: {Path(request.model).name} is placed as {file} says: {placement}")
+    if difference:
+        click.echo(f"error: the placement is not as {file} says: {difference}", err=True)
+        return CHECK_FAILED
+    _require(request, placement)
+    return OK
+
+
+def _typed(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return delegates, ``all`` written out, and delegate files as a lock keeps them."""
+    names = requested_delegates(request.delegates, ())
+    return tuple(str(name) for name in names), request.delegate_files
+
+
+def _require(request: Request, placement: Placement) -> None:
+    if request.require == "full":
+        from delegraph.delegation.rules import require_full
+
+        require_full(placement)
 
 
 def _print(out: Console, model: str, explanation: Explanation) -> None:
+    placement = explanation.placement
     out.print(model, style="bold")
-    out.print(f"  {explanation.placement}")
+    out.print(f"  {placement}", soft_wrap=True)
+    if placement.crossings:
+        out.print(f"  {_crossings(placement)}")
     print_stages(out, explanation)
     if explanation.refusals:
         print_refusals(out, explanation)
 
 
+def _crossings(placement: Placement) -> str:
+    """Return how much crosses the boundaries of partitions, in a sentence."""
+    count, unknown = len(placement.crossings), placement.unknown_crossings
+    known = size(sum(crossing.bytes or 0 for crossing in placement.crossings))
+    verb = "crosses" if count == 1 else "cross"
+    sentence = f"{plural(count, 'tensor')} {verb} to or from a delegate"
+    if unknown:
+        return f"{sentence}, {known} and {unknown} of a size known only while invoking"
+    return f"{sentence}, {known} an invoke"
+
+
+def _print_changes(out: Console, difference: PlacementDifference) -> None:
+    """Print the nodes that changed hands."""
+    from delegraph.delegation.placement import index_ranges
+
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for change in difference.nodes:
+        key = (change.subgraph, change.op, change.before, change.after, change.reason)
+        groups.setdefault(key, []).append(change.index)
+    print_table(
+        out,
+        ("subgraph", "operator", "count", "nodes", "ran on", "runs on", "reason"),
+        [
+            (subgraph, op, len(nodes), index_ranges(nodes), before or OWN, after or OWN, reason)
+            for (subgraph, op, before, after, reason), nodes in groups.items()
+        ],
+        right=("subgraph", "count"),
+    )
+
+
 def print_stages(out: Console, explanation: Explanation) -> None:
-    """Print who runs what, in execution order."""
+    """Print who runs what, in execution order; partitions with what enters and leaves them."""
     from delegraph.delegation.placement import index_ranges
     from delegraph.tools.explanation import operator_counts
 
     several = len({stage.subgraph for stage in explanation.stages}) > 1
-    heading(out, "In execution order")
+    placement = explanation.placement
+    columns = ["subgraph", "partition", "runs on", "count", "nodes", "in", "out", "operators"]
     rows = [
         (
-            *((stage.subgraph,) if several else ()),
+            stage.subgraph,
             "-" if stage.partition is None else stage.partition,
             stage.delegate or OWN,
             len(stage.nodes),
             index_ranges(stage.nodes),
+            *_boundary(placement, stage.partition),
             operator_counts(stage.ops),
         )
         for stage in explanation.stages
     ]
-    columns = ("partition", "runs on", "count", "nodes", "operators")
+    left_out = set() if several else {"subgraph"}
+    if not placement.partitions:
+        left_out |= {"partition", "in", "out"}
+    kept = [i for i, column in enumerate(columns) if column not in left_out]
+    heading(out, "In execution order")
     print_table(
         out,
-        ("subgraph", *columns) if several else columns,
-        rows,
-        right=("subgraph", "partition", "count"),
+        [columns[i] for i in kept],
+        [[row[i] for i in kept] for row in rows],
+        right=("subgraph", "partition", "count", "in", "out"),
     )
+
+
+def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
+    """Return the bytes that enter and leave a partition, constants excepted."""
+    if partition is None:
+        return "-", "-"
+    found = placement.partitions[partition]
+    sizes = (found.input_bytes, found.output_bytes)
+    enters, leaves = ("?" if count is None else size(count) for count in sizes)
+    return enters, leaves
 
 
 def print_refusals(out: Console, explanation: Explanation) -> None:

@@ -134,6 +134,8 @@ class Placement:
         parts = Counter(partition.delegate for partition in self.partitions)
         phrases = [
             f"{name} takes {taken[name]} in {parts[name]} partition{'s' * (parts[name] != 1)}"
+            if taken[name]
+            else f"{name} takes none"
             for name in dict.fromkeys(self.delegates)
         ]
         rest = total - sum(taken.values())
@@ -149,6 +151,11 @@ class Placement:
     def crossing_bytes(self) -> int | None:
         """Bytes of all crossings together; None when the size of one is not known."""
         return total_bytes(crossing.bytes for crossing in self.crossings)
+
+    @property
+    def unknown_crossings(self) -> int:
+        """Number of crossings whose size is known only while invoking."""
+        return sum(crossing.bytes is None for crossing in self.crossings)
 
     def rows(self) -> list[dict[str, str | int | bool | None]]:
         """Return one flat dictionary a node, in the model's order: ``pandas.DataFrame(rows)``.

@@ -155,13 +155,15 @@ def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
 
     Resources are handles: nothing of theirs crosses over.
     """
+    if tensor.type == TensorType.RESOURCE:
+        return 0
     if tensor.type in (TensorType.STRING, TensorType.VARIANT):
         return None
-    if tensor.is_dynamic and tensor.data is None and tensor.type != TensorType.RESOURCE:
-        return None
-    if not subgraph.is_allocated and -1 in tensor.shape_signature:
-        return None
-    return tensor.bytes
+    if subgraph.is_allocated:
+        is_known = tensor.data is not None  # behind an open shape nothing is allocated yet
+    else:
+        is_known = not tensor.is_dynamic and -1 not in tensor.shape_signature
+    return tensor.bytes if is_known else None
 
 
 def _stored_size(subgraph: Subgraph, tensor: Tensor) -> int:

@@ -1,0 +1,365 @@
+"""A placement written down, to be compared with later ones: a gate against silent changes.
+
+The file is JSON with one line a node, so that a change shows as that line in a diff::
+
+    "nodes": {
+      "0 SIN": "sin",
+      "1 ADD": null
+    }
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from delegraph.delegation.placement import Placement, reason_in_words
+from delegraph.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from delegraph.runtime.interpreter import Interpreter
+
+_FORMAT = "delegraph-placement-lock"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LockedSubgraph:
+    """A subgraph's part of a lock.
+
+    Attributes:
+        name: the model's name for it; may be empty.
+        operators: operator name of each node.
+        delegates: who runs each node; None for Delegraph's kernels.
+        partitions: number of partitions by delegate.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    delegates: tuple[str | None, ...]
+    partitions: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementLock:
+    """A placement written down.
+
+    Attributes:
+        model: file name of the model, without its folder.
+        sha256: of the model's bytes, in hexadecimal.
+        delegates: those applied, in order, as ``Interpreter(delegates=...)`` takes them.
+        delegate_files: Python files of delegates applied behind them, as the command line takes
+            them.
+        subgraphs: in the model's order.
+    """
+
+    model: str
+    sha256: str
+    delegates: tuple[str, ...]
+    delegate_files: tuple[str, ...]
+    subgraphs: tuple[LockedSubgraph, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A node that another party runs now.
+
+    Attributes:
+        subgraph: index of its subgraph.
+        index: index of the node.
+        op: operator name.
+        before: who ran it; None for Delegraph's kernels.
+        after: who runs it now; None for Delegraph's kernels.
+        reason: why ``before`` does not run it any more; empty when nobody ran it.
+    """
+
+    subgraph: int
+    index: int
+    op: str
+    before: str | None
+    after: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementDifference:
+    """How a placement differs from a lock; falsy when it does not. ``str()`` is one line.
+
+    Attributes:
+        causes: changes of the model and of the list of delegates, a sentence each.
+        nodes: nodes that another party runs; empty when the model has other nodes than the lock.
+        partitions: delegates that have the same nodes in another number of partitions, a sentence
+            each.
+    """
+
+    causes: tuple[str, ...] = ()
+    nodes: tuple[NodeChange, ...] = ()
+    partitions: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.causes or self.nodes or self.partitions)
+
+    def __str__(self) -> str:
+        left = Counter(change.before for change in self.nodes if change.before is not None)
+        joined = Counter(change.after for change in self.nodes if change.after is not None)
+        phrases = [
+            *self.causes,
+            *(f"{_nodes(count)} left {name}" for name, count in left.items()),
+            *(f"{_nodes(count)} joined {name}" for name, count in joined.items()),
+            *self.partitions,
+        ]
+        return "; ".join(phrases) or "no difference"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the difference as JSON-ready dictionaries and lists."""
+        return {
+            "summary": str(self),
+            "causes": list(self.causes),
+            "nodes": [asdict(change) for change in self.nodes],
+            "partitions": list(self.partitions),
+        }
+
+
+def lock_of(
+    interpreter: Interpreter,
+    model: str | os.PathLike[str],
+    delegates: Sequence[str],
+    delegate_files: Sequence[str] = (),
+) -> PlacementLock:
+    """Return an interpreter's placement as a lock.
+
+    Args:
+        interpreter: with its delegates applied; it need not be allocated.
+        model: path of its model; only the file name is kept.
+        delegates: how its delegates were asked for.
+        delegate_files: Python files of further delegates.
+    """
+    placement = interpreter.placement
+    specs = interpreter.session.model.subgraphs
+    owners: list[list[str | None]] = [[] for _ in specs]
+    for node in placement.nodes:
+        owners[node.subgraph].append(node.delegate)
+    partitions: list[Counter[str]] = [Counter() for _ in specs]
+    for partition in placement.partitions:
+        partitions[partition.subgraph][partition.delegate] += 1
+    return PlacementLock(
+        Path(model).name,
+        hashlib.sha256(interpreter.session.model.content.tobytes()).hexdigest(),
+        tuple(delegates),
+        tuple(delegate_files),
+        tuple(
+            LockedSubgraph(
+                spec.name,
+                tuple(operator.name for operator in spec.operators),
+                tuple(owners[spec.index]),
+                dict(sorted(partitions[spec.index].items())),
+            )
+            for spec in specs
+        ),
+    )
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
+    """Write a lock; the same placement always gives the same bytes.
+
+    Raises:
+        ArgumentError: the file cannot be written.
+    """
+    content = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "model": {"file": lock.model, "sha256": lock.sha256},
+        "delegates": list(lock.delegates),
+        "delegate_files": list(lock.delegate_files),
+        "subgraphs": [
+            {
+                "name": subgraph.name,
+                "partitions": dict(subgraph.partitions),
+                "nodes": {
+                    f"{index} {op}": delegate
+                    for index, (op, delegate) in enumerate(
+                        zip(subgraph.operators, subgraph.delegates, strict=True)
+                    )
+                },
+            }
+            for subgraph in lock.subgraphs
+        ],
+    }
+    try:
+        Path(path).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    except OSError as error:
+        raise ArgumentError(
+            f"lock file {str(path)!r} cannot be written: {error.strerror}"
+        ) from error
+
+
+def read_lock(path: str | os.PathLike[str]) -> PlacementLock:
+    """Return a lock from its file.
+
+    Raises:
+        ArgumentError: the file cannot be read, is no lock, is damaged, or of another version.
+    """
+    file = os.fspath(path)
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise ArgumentError(f"lock file {file!r} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(f"lock file {file!r} is damaged: not JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ArgumentError(f"{file!r} is no placement lock; 'delegraph explain --lock' writes one")
+    if content.get("version") != _VERSION:
+        raise ArgumentError(
+            f"lock file {file!r} has version {content.get('version')!r}, this Delegraph reads "
+            f"{_VERSION}; write it again with 'delegraph explain --lock'"
+        )
+    try:
+        return _lock(content)
+    except ArgumentError as error:
+        raise ArgumentError(f"lock file {file!r} is damaged: {error}") from None
+
+
+def _lock(content: dict[str, Any]) -> PlacementLock:
+    model = _field(content, "model", dict)
+    subgraphs = _field(content, "subgraphs", list)
+    return PlacementLock(
+        _field(model, "file", str),
+        _field(model, "sha256", str),
+        _texts(content, "delegates"),
+        _texts(content, "delegate_files"),
+        tuple(_subgraph(subgraph, i) for i, subgraph in enumerate(subgraphs)),
+    )
+
+
+def _subgraph(content: Any, index: int) -> LockedSubgraph:
+    if not isinstance(content, dict):
+        raise ArgumentError(f"subgraph {index} is {content!r}")
+    nodes, partitions = _field(content, "nodes", dict), _field(content, "partitions", dict)
+    operators = []
+    for position, (key, delegate) in enumerate(nodes.items()):
+        number, _, op = key.partition(" ")
+        if number != str(position) or not op or not isinstance(delegate, str | None):
+            raise ArgumentError(
+                f"node {position} of subgraph {index} is {key!r}: {delegate!r}, expected an entry "
+                f"such as '{position} CONV_2D': 'delegate'"
+            )
+        operators.append(op)
+    for name, count in partitions.items():
+        if type(count) is not int:
+            raise ArgumentError(f"partitions of {name!r} in subgraph {index} is {count!r}")
+    return LockedSubgraph(
+        _field(content, "name", str), tuple(operators), tuple(nodes.values()), partitions
+    )
+
+
+def _field(content: dict[str, Any], key: str, kind: type) -> Any:
+    if not isinstance(content.get(key), kind):
+        raise ArgumentError(f"{key!r} is {content.get(key)!r}, expected a JSON {_JSON_NAMES[kind]}")
+    return content[key]
+
+
+def _texts(content: dict[str, Any], key: str) -> tuple[str, ...]:
+    values = _field(content, key, list)
+    if not all(isinstance(value, str) for value in values):
+        raise ArgumentError(f"{key!r} is {values!r}, expected names")
+    return tuple(values)
+
+
+_JSON_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string"}
+
+
+# -- comparing -------------------------------------------------------------------------------------
+
+
+def compare(
+    locked: PlacementLock, present: PlacementLock, placement: Placement
+) -> PlacementDifference:
+    """Return how the present placement differs from a lock.
+
+    Args:
+        locked: what was written down.
+        present: the lock that would be written now.
+        placement: the present placement, for the reasons that delegates give.
+    """
+    causes = []
+    if locked.sha256 != present.sha256:
+        causes.append(_model_change(locked, present))
+    for what in ("delegates", "delegate_files"):
+        before, after = getattr(locked, what), getattr(present, what)
+        if before != after:
+            name = what.replace("_", " ")
+            causes.append(f"{name} changed: {_listed(before)} became {_listed(after)}")
+    if not _same_nodes(locked, present):
+        if locked.sha256 == present.sha256:
+            causes.append("the lock names other nodes than the model has")
+        return PlacementDifference(tuple(causes))
+    nodes = tuple(_node_changes(locked, present, placement))
+    touched = {name for change in nodes for name in (change.before, change.after)}
+    return PlacementDifference(
+        tuple(causes), nodes, tuple(_partition_changes(locked, present, touched))
+    )
+
+
+def _same_nodes(locked: PlacementLock, present: PlacementLock) -> bool:
+    return [s.operators for s in locked.subgraphs] == [s.operators for s in present.subgraphs]
+
+
+def _model_change(locked: PlacementLock, present: PlacementLock) -> str:
+    if not _same_nodes(locked, present):
+        counts = [sum(len(s.operators) for s in lock.subgraphs) for lock in (locked, present)]
+        what = f"{_nodes(counts[0])} became {counts[1]}"
+        if counts[0] == counts[1]:
+            what = "it has other operators"
+    else:
+        what = "same operators, other contents"
+    return (
+        f"model changed: {present.model} has sha256 {present.sha256[:12]}, not "
+        f"{locked.sha256[:12]} ({what})"
+    )
+
+
+def _node_changes(
+    locked: PlacementLock, present: PlacementLock, placement: Placement
+) -> Iterator[NodeChange]:
+    before = (delegate for subgraph in locked.subgraphs for delegate in subgraph.delegates)
+    for old, node in zip(before, placement.nodes, strict=True):
+        if old != node.delegate:
+            reason = ""
+            if old is not None:
+                is_applied = old in placement.delegates
+                reason = reason_in_words(node, old) if is_applied else f"{old} is not applied"
+            yield NodeChange(node.subgraph, node.index, node.op, old, node.delegate, reason)
+
+
+def _partition_changes(
+    locked: PlacementLock, present: PlacementLock, touched: set[str | None]
+) -> Iterator[str]:
+    """Yield what changed for delegates that have the same nodes as before."""
+    before, after = _partition_counts(locked), _partition_counts(present)
+    for name in sorted(before.keys() | after.keys()):
+        if name not in touched and before[name] != after[name]:
+            yield f"{name} has {after[name]} partitions instead of {before[name]}"
+
+
+def _partition_counts(lock: PlacementLock) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for subgraph in lock.subgraphs:
+        counts.update(subgraph.partitions)
+    return counts
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'s' * (count != 1)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
