@@ -292,7 +292,7 @@ def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
     if not isinstance(answer, tuple | list) or len(answer) != count:
         found = f"{len(answer)} {what}s" if isinstance(answer, tuple | list) else _kind(answer)
         raise OperatorError(
-            f"the function returned {found}, the node has {count} output{'s' * (count != 1)}"
+            f"the function returned {found}, expected {count}: one for each output of the node"
         )
     return answer
 

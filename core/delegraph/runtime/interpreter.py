@@ -19,7 +19,8 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import PlacementRules, Rules
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.graph.loader import load_model, parse_model
-from delegraph.kernels.registration import Numerics, Registration
+from delegraph.kernels.custom_op import AnyCustomOp
+from delegraph.kernels.registration import Numerics
 from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.arguments import check_choice, check_num_threads, tensor_at
 from delegraph.runtime.delegate_choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
@@ -99,7 +100,7 @@ class Interpreter:
         experimental_force_delegate_node_profiling: bool = False,
         *,
         delegates: ManyDelegates = (),
-        custom_ops: Mapping[str, Registration] | None = None,
+        custom_ops: Mapping[str, AnyCustomOp] | None = None,
         numerics: Numerics | None = None,
         memory_limit: int | None = None,
         rules: Rules | None = None,
