@@ -80,6 +80,7 @@ class DelegatedPlan:
         applied: delegates in force, in order.
         owner: for each node that a delegate node replaced, that delegate node.
         absorbed: other subgraphs that delegate nodes of this one compute.
+        being_applied: the delegate being applied, the allocation that belongs to it included.
     """
 
     def __init__(self, subgraph: Subgraph) -> None:
@@ -106,6 +107,7 @@ class DelegatedPlan:
         self.owner: dict[int, int] = {}
         self.absorbed: frozenset[int] = frozenset()
         self._undone: list[AppliedDelegate] = []  # to be applied again before the next allocation
+        self.being_applied: Delegate | None = None
         self._applying: Delegate | None = None
         self._barred: dict[int, Rejection] = {}  # from the delegate being applied
         self._base: Snapshot | None = None
@@ -134,6 +136,7 @@ class DelegatedPlan:
         before = self.snapshot()
         if not self.applied:
             self._base = before
+        self.being_applied = delegate
         try:
             self._refuse_open_shapes(delegate)
             self._let_claim(delegate, lost)
@@ -143,6 +146,8 @@ class DelegatedPlan:
         except BaseException:
             self.restore(before)
             raise
+        finally:
+            self.being_applied = None
 
     def _not_applied(self, delegate: Delegate, error: Exception) -> DelegateError:
         name = delegate_name(delegate)

@@ -35,7 +35,8 @@ Step = tuple[Node, Registration]
 class OriginalNodes:
     """The original nodes of one delegate node; nothing is prepared before it is needed.
 
-    A node of an earlier delegate that the partition contains is run by that delegate.
+    A node of an earlier delegate that the partition contains is run by that delegate, or, with
+    *only_kernels*, by its own original nodes where all of them have a kernel.
 
     Attributes:
         nodes: nodes and registrations in execution order, their inputs as the model has them.
@@ -43,9 +44,11 @@ class OriginalNodes:
         outputs: what :meth:`run` computes: the delegate node's outputs.
     """
 
-    def __init__(self, subgraph: Subgraph, delegate_node: Node) -> None:
+    def __init__(
+        self, subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool = False
+    ) -> None:
         self._subgraph = subgraph
-        self.nodes = _original_nodes(subgraph, delegate_node)
+        self.nodes = _original_nodes(subgraph, delegate_node, only_kernels)
         written = {i: node for node, _ in self.nodes for i in node.outputs if i >= 0}
         read = dict.fromkeys(i for node, _ in self.nodes for i in node.inputs if i >= 0)
         self.inputs = tuple(i for i in read if i not in written)
@@ -77,9 +80,19 @@ class OriginalNodes:
             UnresolvedOpError: a custom operator without a kernel is among them.
             NodeError: a kernel refuses its node, or the tensors do not fit in memory.
         """
-        with self._private_state():
+        with self.as_computed():
             self._prepare_all()
             self._allocate_all()
+
+    def work_out_shapes(self) -> None:
+        """Prepare the nodes, without memory; :meth:`result` then has the shapes.
+
+        Raises:
+            UnresolvedOpError: a custom operator without a kernel is among the nodes.
+            NodeError: a kernel refuses its node.
+        """
+        with self.as_computed():
+            self._prepare_all()
 
     def propagate_shapes(self) -> None:
         """Give every tensor of the partition the shape that Delegraph's kernels work out.
@@ -90,8 +103,7 @@ class OriginalNodes:
             UnresolvedOpError: a custom operator without a kernel is among the nodes.
             NodeError: a kernel refuses its node.
         """
-        with self._private_state():
-            self._prepare_all()
+        self.work_out_shapes()
         for state in self._states:
             if not self.is_open(state.tensor.index):
                 state.tensor.shape = state.shape
@@ -101,10 +113,6 @@ class OriginalNodes:
         if self._stop is None:
             return False
         return index not in self._known
-
-    def forget(self) -> None:
-        """Prepare again before the next run, whatever the shapes."""
-        self._prepared_for = None
 
     def _prepare_all(self) -> None:
         self._prepared_for = None
@@ -192,7 +200,7 @@ class OriginalNodes:
     def timed_run(self, clock: Callable[[], float]) -> float:
         """Do what :meth:`run` does; return the time by *clock* that the nodes themselves took."""
         threads = self._subgraph.session.options.num_threads
-        with self._private_state(), BlasThreads(threads) if self._uses_blas else nullcontext():
+        with self.as_computed(), BlasThreads(threads) if self._uses_blas else nullcontext():
             if self._prepared_for != self._input_shapes():
                 self._prepare_all()
             if not self._has_memory:
@@ -244,8 +252,8 @@ class OriginalNodes:
             tensor.data_is_stale = False
 
     @contextmanager
-    def _private_state(self) -> Iterator[None]:
-        """Let the tensors have their private state within the context."""
+    def as_computed(self) -> Iterator[None]:
+        """Let the tensors be, within the context, what these nodes make of them."""
         for state in self._states:
             state.exchange()
         try:
@@ -346,18 +354,32 @@ class _PrivateContext(SubgraphContext):
         return self.memory.workspace.reserve(shape, dtype)
 
 
-def _original_nodes(subgraph: Subgraph, delegate_node: Node) -> tuple[Step, ...]:
+def _original_nodes(
+    subgraph: Subgraph, delegate_node: Node, only_kernels: bool
+) -> tuple[Step, ...]:
     """Return the nodes to compute; first those that make an input of constants alone.
 
     A delegate may take constants as they are stored and leave the DEQUANTIZE in front outside; the
     original nodes read its result, which nobody else may need and keep.
     """
-    params: DelegateParams = delegate_node.options
-    nodes = [_original(subgraph, index) for index in params.nodes_to_replace]
+    nodes = _replaced(subgraph, delegate_node, only_kernels)
     at_hand = {*delegate_node.inputs, *(i for node, _ in nodes for i in node.outputs)}
     missing = dict.fromkeys(i for node, _ in nodes for i in node.inputs if i not in at_hand)
     makers = _makers(subgraph, [i for i in missing if i >= 0])
     return (*(_original(subgraph, index) for index in makers), *nodes)
+
+
+def _replaced(subgraph: Subgraph, delegate_node: Node, only_kernels: bool) -> list[Step]:
+    params: DelegateParams = delegate_node.options
+    nodes: list[Step] = []
+    for index in params.nodes_to_replace:
+        step = _original(subgraph, index)
+        inner = [step]
+        if only_kernels and step[0].delegate is not None:
+            inner = _replaced(subgraph, step[0], only_kernels)
+        has_kernels = not any(registration.is_unresolved for _, registration in inner)
+        nodes += inner if has_kernels else [step]
+    return nodes
 
 
 def _original(subgraph: Subgraph, index: int) -> Step:

@@ -12,9 +12,11 @@ from delegraph.delegation.delegate import Delegate, PartitionPolicy
 from delegraph.delegation.placement import Placement, is_never_delegated
 from delegraph.delegation.rules import PlacementRules, require_full
 from delegraph.graph.model import Model
-from delegraph.kernels.registration import Numerics, Registration
+from delegraph.kernels.custom_op import AnyCustomOp
+from delegraph.kernels.registration import Numerics
 from delegraph.runtime.delegated_plan import Barred, Snapshot
 from delegraph.runtime.failure_policy import RAISE, FailurePolicy, Incidents
+from delegraph.runtime.guarding import Watch
 from delegraph.runtime.kept_data import KeptData
 from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.op_resolver import OpResolver
@@ -69,6 +71,7 @@ class Session:
         rules: the nodes that the user's rules keep from delegates, or pin to one.
         delegates: those applied, in order, as far as none was refused.
         incidents: what delegates did wrong while Delegraph went on.
+        watch: which delegates are quarantined, and when the next is to be recomputed.
         profile: where the nodes that run are recorded; None while nobody asks.
         subgraphs: in the model's order.
     """
@@ -77,7 +80,7 @@ class Session:
         self,
         model: Model,
         options: Options,
-        custom_ops: Mapping[str, Registration] | None = None,
+        custom_ops: Mapping[str, AnyCustomOp] | None = None,
         rules: PlacementRules | None = None,
     ) -> None:
         self.model = model
@@ -89,6 +92,7 @@ class Session:
         self.rules = rules.bind(model) if rules else None
         self.delegates: list[Delegate] = []
         self.incidents = Incidents()
+        self.watch = Watch()
         self.profile: Profile | None = None
         self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
 

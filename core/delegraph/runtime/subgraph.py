@@ -21,6 +21,7 @@ from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.buffer_handles import BufferHandles
 from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegated_plan import DelegatedPlan
+from delegraph.runtime.guarding import guarded
 from delegraph.runtime.kept_data import KeptData
 from delegraph.runtime.node_errors import node_error, unresolved_op_error
 from delegraph.runtime.original_nodes import OriginalNodes
@@ -139,6 +140,8 @@ class Subgraph:
         try:
             if _needs_shapes_inside(node):
                 OriginalNodes(self, node).propagate_shapes()
+            if node.delegate is not None and self.session.options.policy.needs_guard:
+                return guarded(self, node, registration)
             step = registration.prepare(self.context, node)
         except Exception as error:
             raise node_error(node, registration, "prepare", error) from error
