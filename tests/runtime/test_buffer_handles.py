@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import X, ByName, ByNameKernel, run
+from by_name import ByName, ByNameKernel, X, run
 from graph_model import graph_model
 
 from delegraph import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 
 from delegraph.graph.model import Model, Operator
 
@@ -11,13 +10,13 @@ from delegraph.graph.model import Model, Operator
 def called_subgraphs(operator: Operator) -> tuple[int, ...]:
     """Return the subgraphs that an operator's options name: branches, bodies, comparators, ..."""
     options = operator.options
-    if options is None:
-        return ()
-    return tuple(
-        getattr(options, field.name)
-        for field in fields(options)
-        if field.name.endswith("subgraph_index")
-    )
+    called: list[int] = []
+    for field in () if options is None else type(options).FIELDS:
+        if field.name.endswith("subgraph_index"):
+            called.append(getattr(options, field.name))
+        elif field.name.endswith("subgraph_indices"):
+            called += getattr(options, field.name) or ()
+    return tuple(called)
 
 
 def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:
