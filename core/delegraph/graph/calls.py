@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from delegraph.graph.model import Model, Operator
+from delegraph.graph.model import Model
+from delegraph.schema.table import Table
 
 
-def called_subgraphs(operator: Operator) -> tuple[int, ...]:
-    """Return the subgraphs that an operator's options name: branches, bodies, comparators, ..."""
-    options = operator.options
-    called: list[int] = []
-    for field in () if options is None else type(options).FIELDS:
+def called_subgraphs(options: Table | None) -> Iterator[int]:
+    """Yield the subgraphs that an operator's options name: branches, bodies, comparators, ...
+
+    >>> from delegraph.schema.options import WhileOptions
+    >>> list(called_subgraphs(WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)))
+    [1, 2]
+    """
+    for field in () if options is None else options.FIELDS:
         if field.name.endswith("subgraph_index"):
-            called.append(getattr(options, field.name))
+            yield getattr(options, field.name)
         elif field.name.endswith("subgraph_indices"):
-            called += getattr(options, field.name) or ()
-    return tuple(called)
+            yield from getattr(options, field.name) or ()
 
 
 def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:
@@ -28,5 +31,5 @@ def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:
         if index not in found and 0 <= index < len(model.subgraphs):
             found.add(index)
             for operator in model.subgraphs[index].operators:
-                waiting += called_subgraphs(operator)
+                waiting += called_subgraphs(operator.options)
     return frozenset(found)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.delegation.delegate import DelegateParams
+from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.kernels.registration import Node, Registration
 from delegraph.kernels.tensor import Tensor
@@ -104,5 +105,4 @@ def model_nodes(subgraph: Subgraph, node: Node) -> Iterator[tuple[Node, Registra
 def _reaches_everything(node: Node, registration: Registration) -> bool:
     if registration.builtin_code == BuiltinOperator.CUSTOM:
         return True
-    fields = getattr(node.options, "__dataclass_fields__", ())
-    return any(field.endswith("subgraph_index") for field in fields)
+    return any(True for _ in called_subgraphs(node.options))

@@ -86,7 +86,7 @@ def _absorbers(
     while waiting:
         partition, caller, nodes = waiting.pop()
         for node in nodes:
-            for callee in called_subgraphs(subgraphs[caller].spec.operators[node]):
+            for callee in called_subgraphs(subgraphs[caller].spec.operators[node].options):
                 if callee in absorbed and callee not in found:
                     found[callee] = partition
                     inner = range(len(subgraphs[callee].spec.operators))
