@@ -1,0 +1,129 @@
+"""Three delegates on one convolutional network: rules, resize, undo, redo, invoke."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus import corpus_file, needs_corpus
+
+from delegraph import (
+    DelegateContext,
+    DelegateParams,
+    Interpreter,
+    Node,
+    Registration,
+    Rejection,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.delegation.rules import PlacementRule
+
+DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_float.tflite"
+
+MODELS = [
+    pytest.param(DIGITS, id="digits"),
+    pytest.param(
+        corpus_file("support__mobilenet_v1_0.25_224_1_default_1"),
+        id="mobilenet_v1",
+        marks=needs_corpus,
+    ),
+]
+
+
+class Inner(SimpleDelegateInterface):
+    """Computes partitions by an interpreter of its own, so results are the same bit for bit."""
+
+    def __init__(self, name: str, *ops: str) -> None:
+        self._name, self._ops = name, ops
+
+    def name(self) -> str:
+        return self._name
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        if registration.name in self._ops:
+            return True
+        return Rejection("op", actual=registration.name, expected=" or ".join(self._ops))
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return InnerKernel()
+
+
+class InnerKernel(SimpleDelegateKernelInterface):
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        self.inner = Interpreter(model_content=params.as_model())
+        self.inputs = [i for i in params.input_tensors if not context.tensors[i].is_constant]
+        self.outputs = params.output_tensors
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        for index, entry in zip(self.inputs, self.inner.get_input_details(), strict=True):
+            self.inner.resize_tensor_input(entry["index"], context.tensors[index].shape)
+        self.inner.allocate_tensors()
+        for index, entry in zip(self.outputs, self.inner.get_output_details(), strict=True):
+            context.resize_tensor(context.tensors[index], entry["shape"])
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        for index, entry in zip(self.inputs, self.inner.get_input_details(), strict=True):
+            self.inner.set_tensor(entry["index"], context.tensors[index].data)
+        self.inner.invoke()
+        for index, entry in zip(self.outputs, self.inner.get_output_details(), strict=True):
+            np.copyto(context.tensors[index].data, self.inner.get_tensor(entry["index"]))
+
+
+def delegates() -> list[Inner]:
+    return [
+        Inner("conv", "CONV_2D", "FULLY_CONNECTED"),
+        Inner("depthwise", "DEPTHWISE_CONV_2D", "MAX_POOL_2D"),
+        Inner("rest", "CONV_2D", "AVERAGE_POOL_2D", "SQUEEZE", "RESHAPE", "SOFTMAX", "MEAN"),
+    ]
+
+
+def answer(interpreter: Interpreter, batch: int) -> Any:
+    (details,) = interpreter.get_input_details()
+    shape = (batch, *details["shape"][1:])
+    interpreter.resize_tensor_input(details["index"], shape)
+    interpreter.allocate_tensors()
+    x = np.random.default_rng(7).uniform(-1, 1, shape).astype(np.float32)
+    interpreter.set_tensor(details["index"], x)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+@pytest.mark.parametrize("path", MODELS)
+def test_outputs_equal_the_undelegated_run_through_rules_resize_undo_and_redo(path: Path) -> None:
+    alone = Interpreter(path)
+    expected = {batch: answer(alone, batch) for batch in (1, 2)}
+    ops = [node.op for node in alone.placement.nodes]
+    convolutions = [i for i, op in enumerate(ops) if op == "CONV_2D"]
+    rules = [
+        PlacementRule("exclude", nodes=convolutions[0]),
+        PlacementRule("pin", "rest", nodes=convolutions[1]),
+        PlacementRule("exclude", "rest", operators="SOFTMAX"),
+    ]
+    interpreter = Interpreter(path, rules=rules)
+    for delegate in delegates():
+        interpreter.modify_graph_with_delegate(delegate)
+    np.testing.assert_array_equal(answer(interpreter, 1), expected[1])
+    before = interpreter.placement
+    places = {node.index: node.delegate for node in before.nodes}
+    assert places[convolutions[0]] is None
+    assert places[convolutions[1]] == "rest"
+    assert {p.delegate for p in before.partitions} == {"conv", "depthwise", "rest"}
+
+    (details,) = interpreter.get_input_details()
+    interpreter.resize_tensor_input(details["index"], [2, *details["shape"][1:]])  # takes them off
+    assert all(node.delegate is None for node, _ in interpreter.session.subgraphs[0].plan.steps())
+    np.testing.assert_array_equal(answer(interpreter, 2), expected[2])  # puts them back
+    after = interpreter.placement
+    assert [n.delegate for n in after.nodes] == [n.delegate for n in before.nodes]
+
+    interpreter.remove_all_delegates()
+    np.testing.assert_array_equal(answer(interpreter, 2), expected[2])
+    for delegate in delegates():
+        interpreter.modify_graph_with_delegate(delegate)
+    np.testing.assert_array_equal(answer(interpreter, 1), expected[1])
+    assert [n.delegate for n in interpreter.placement.nodes] == [n.delegate for n in before.nodes]
