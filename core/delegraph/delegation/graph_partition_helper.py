@@ -64,7 +64,7 @@ class GraphPartitionHelper:
         self._is_supported = supported if callable(supported) else None
         self._supported: list[int] = [] if callable(supported) else [int(i) for i in supported]
         self._delegate = delegate
-        self._partitions: list[DelegateParams] = []
+        self._partitions: list[DelegateParams] | None = None  # worked out when they are needed
         self._unsupported: dict[int, Rejection] = {}
         self._not_chosen: dict[int, Rejection] = {}
         self.num_total_nodes = 0
@@ -73,7 +73,7 @@ class GraphPartitionHelper:
     @property
     def num_partitions(self) -> int:
         """How many partitions the supported nodes make, before any is left."""
-        return len(self._partitions)
+        return len(self._previewed())
 
     @property
     def rejections(self) -> dict[int, Rejection]:
@@ -81,7 +81,7 @@ class GraphPartitionHelper:
         return self._unsupported | self._not_chosen
 
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
-        """Ask about the nodes and preview the partitions that the supported ones make.
+        """Ask about the nodes; their partitions are previewed when something depends on them.
 
         Args:
             start_node_index: leave supported nodes with a smaller *node index*.
@@ -90,14 +90,13 @@ class GraphPartitionHelper:
 
         Raises:
             DelegateError: the predicate raised, or its answer is none; it names the node.
-            PartitionError: the graph cannot be partitioned.
         """
         self._not_chosen = {}
+        self._partitions = None
         if self._is_supported is None:
             self.num_total_nodes = len(self._supported)
         else:
             self._ask_about_the_plan(start_node_index, end_node_index)
-        self._partitions = self._context.preview_delegate_partitioning(self._supported)
 
     def get_first_n_largest_partitions(
         self, n: int | None = None, min_nodes_per_partition: int = 0
@@ -106,9 +105,12 @@ class GraphPartitionHelper:
 
         Those with fewer than *min_nodes_per_partition* nodes are left. Note that *n* is a count:
         0 is none. :meth:`get_nodes_within` takes limits as ``DelegateOptions`` means them.
+
+        Raises:
+            PartitionError: the graph cannot be partitioned.
         """
         self._not_chosen = {}
-        by_size = sorted(self._partitions, key=lambda params: -len(params.nodes_to_replace))
+        by_size = sorted(self._previewed(), key=lambda params: -len(params.nodes_to_replace))
         chosen = []
         for rank, params in enumerate(by_size, 1):
             size = len(params.nodes_to_replace)
@@ -133,10 +135,20 @@ class GraphPartitionHelper:
 
     def get_nodes_within(self, options: DelegateOptions) -> list[int]:
         """Return the nodes of the largest partitions that *options* allow."""
-        limit = options.max_delegated_partitions
-        return self.get_nodes_of_first_n_largest_partitions(
-            limit if limit > 0 else None, options.min_nodes_per_partition
-        )
+        limit, minimum = options.max_delegated_partitions, options.min_nodes_per_partition
+        if limit <= 0 and minimum <= 1:
+            return self._take_all()
+        return self.get_nodes_of_first_n_largest_partitions(limit if limit > 0 else None, minimum)
+
+    def _take_all(self) -> list[int]:
+        """Return all supported nodes, without the cost of a preview."""
+        self._not_chosen = {}
+        return list(self._supported)
+
+    def _previewed(self) -> list[DelegateParams]:
+        if self._partitions is None:
+            self._partitions = self._context.preview_delegate_partitioning(self._supported)
+        return self._partitions
 
     def _ask_about_the_plan(self, start: int, end: int | None) -> None:
         plan = self._context.get_execution_plan()
@@ -226,6 +238,9 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
             node, _ = self._context.get_node_and_registration(index)
             node.inputs = self._looking_through(node)
         return nodes
+
+    def _take_all(self) -> list[int]:
+        return self.get_nodes_of_first_n_largest_partitions()
 
     def _whole_plan(self) -> list[int] | None:
         """Return the plan when the delegate can have all of it, DEQUANTIZE nodes included."""

@@ -148,13 +148,8 @@ class SimpleDelegate(Delegate):
         helper.partition()
         nodes = helper.get_nodes_within(options)
         self._rejections = helper.rejections
-        logger.info(
-            "%s delegate: %d of %d nodes delegated, of %d partitions",
-            self.name(),
-            len(nodes),
-            helper.num_total_nodes,
-            helper.num_partitions,
-        )
+        total = helper.num_total_nodes
+        logger.info("%s delegate: %d of %d nodes delegated", self.name(), len(nodes), total)
         context.replace_node_subsets_with_delegate_kernels(self._registration(), nodes, self)
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:

@@ -43,6 +43,7 @@ BUDGET = 1.0
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _MOST_ROUNDS = 50
+_SHOWN = 10  # nodes listed in a log message
 _LONGEST = 10.0  # seconds; on made-up data a loop may never end
 
 
@@ -216,9 +217,10 @@ class _Trials:
         name = self._delegate.name()
         where = f"subgraph {self.subgraph.spec.index}"
         if self.pending:
-            nodes = ", ".join(map(str, sorted(self.pending)))
+            first = ", ".join(map(str, sorted(self.pending)[:_SHOWN]))
+            more = f" and {len(self.pending) - _SHOWN} more" * (len(self.pending) > _SHOWN)
             why = self.failure or "they were not reached"
-            self._kept.append(f"nodes {nodes}: {why}")
+            self._kept.append(f"nodes {first}{more}: {why}")
         for reason in self._kept:
             logger.warning("%s, %s: kept without measuring: %s", name, where, reason)
         pay = self.count - self._num_lost
