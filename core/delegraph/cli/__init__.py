@@ -10,8 +10,9 @@ import click
 
 from delegraph.cli.exit_codes import CHECK_FAILED, EPILOG, INTERRUPTED, OK, USAGE, exit_code_of
 from delegraph.cli.options import TRACEBACK, print_version, traceback_option
+from delegraph.cli.printing import warnings_shown
 
-COMMANDS = ("run", "inspect", "explain", "plugins")
+COMMANDS = ("run", "inspect", "explain", "plugins", "new")
 """Subcommands in the order of ``--help``; each is ``command`` in the module of that name."""
 
 
@@ -68,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; errors are one line on standard error."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = delegraph.main(words, prog_name="delegraph", standalone_mode=False)
+        with warnings_shown():
+            result = delegraph.main(words, prog_name="delegraph", standalone_mode=False)
         return result if isinstance(result, int) else OK
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED)

@@ -72,8 +72,9 @@ def placement_options(command: Command) -> Command:
     command = click.option(
         "--partition-policy",
         type=click.Choice(["largest", "measured"]),
-        help="Keep the largest partitions of each delegate, or those that save time, measured. "
-        "Default: what the delegate says.",
+        default="largest",
+        show_default=True,
+        help="Leave delegates the partitions they ask for, or only those that save time.",
     )(command)
     command = click.option(
         "--require",

@@ -12,8 +12,10 @@ import click
 
 from delegraph.cli.options import (
     delegate_option,
+    failure_options,
     json_option,
     model_argument,
+    placement_options,
     requested_delegates,
     traceback_option,
 )
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph import Interpreter, Placement
+    from delegraph.delegation.delegate import PartitionPolicy
     from delegraph.kernels.registration import Numerics
+    from delegraph.runtime.failure_policy import Incident, OnFailure
+    from delegraph.runtime.session import Requirement
     from delegraph.tools.model_outputs import OutputSummary
 
 
@@ -35,6 +40,11 @@ class Request:
     inputs: tuple[str, ...]
     delegates: tuple[str, ...]
     delegate_files: tuple[str, ...]
+    rules: str | None
+    require: Requirement | None
+    partition_policy: PartitionPolicy
+    on_failure: OnFailure
+    validate: bool
     labels: tuple[str, ...]
     top: int
     seed: int
@@ -50,6 +60,7 @@ class Answer:
     inputs: list[dict[str, Any]]
     outputs: list[OutputSummary]
     placement: Placement
+    incidents: tuple[Incident, ...]
     milliseconds: dict[str, float]
 
 
@@ -66,6 +77,8 @@ class Answer:
     "when there is one input.",
 )
 @delegate_option
+@placement_options
+@failure_options
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False),
@@ -110,6 +123,7 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
                 "inputs": answer.inputs,
                 "outputs": [asdict(output) for output in answer.outputs],
                 "placement": answer.placement.to_json(),
+                "incidents": [incident.to_json() for incident in answer.incidents],
                 "milliseconds": answer.milliseconds,
             }
         )
@@ -124,6 +138,11 @@ def _run(request: Request) -> Answer:
     with Interpreter(
         model_path=request.model,
         delegates=requested_delegates(request.delegates, request.delegate_files),
+        rules=request.rules,
+        require=request.require,
+        partition_policy=request.partition_policy,
+        on_failure=request.on_failure,
+        validate=request.validate,
         num_threads=request.threads,
         numerics=request.numerics,
     ) as interpreter:
@@ -151,7 +170,7 @@ def _run(request: Request) -> Answer:
             }
             for entry, text, array in values
         ]
-        return Answer(inputs, outputs, interpreter.placement, times)
+        return Answer(inputs, outputs, interpreter.placement, interpreter.incidents, times)
 
 
 def _inputs(request: Request, interpreter: Interpreter) -> list[Any]:
