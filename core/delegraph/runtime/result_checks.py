@@ -175,7 +175,7 @@ def _excess(
     a, b = found.astype(wide), expected.astype(wide)
     with np.errstate(all="ignore"):
         size = np.abs(a - b)
-        excess: NDArray[np.float64] = size - (tolerance.absolute + tolerance.relative * np.abs(b))
+        excess = np.asarray(size - (tolerance.absolute + tolerance.relative * np.abs(b)))
     if not _is_inexact(found.dtype):
         # Integers that float64 cannot tell apart are one unit apart at least.
         excess[size == 0] = 1.0 - tolerance.absolute - tolerance.relative * np.abs(b[size == 0])
