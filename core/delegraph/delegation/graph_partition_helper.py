@@ -134,7 +134,7 @@ class GraphPartitionHelper:
         return [index for params in chosen for index in params.nodes_to_replace]
 
     def get_nodes_within(self, options: DelegateOptions) -> list[int]:
-        """Return the nodes of the largest partitions that *options* allow."""
+        """Return the nodes of the largest partitions that *options* allow, in any order."""
         limit, minimum = options.max_delegated_partitions, options.min_nodes_per_partition
         if limit <= 0 and minimum <= 1:
             return self._take_all()
