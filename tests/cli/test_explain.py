@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
 from command import Command
+from graph_model import graph_model
 
 
 def test_stages_come_in_execution_order(delegraph: Command, sines: Path) -> None:
@@ -66,3 +69,128 @@ def test_plugin_trouble_exits_with_3(delegraph: Command, sines: Path) -> None:
         assert ran.code == 3
         assert message in ran.err
         assert len(ran.err.splitlines()) == 1
+
+
+def test_what_crosses_is_told_in_a_sentence(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("explain", sines, "-d", "add_sub")
+    assert "4 tensors cross to or from a delegate, 16 B an invoke" in ran.lines
+
+
+def test_without_partitions_nothing_is_said_of_them(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("explain", sines, "-d", "add_sub:min_nodes=9")
+    assert "runs on count nodes operators" in ran.lines
+    assert "cross" not in ran.out
+
+
+def test_sizes_that_are_not_known_are_a_question_mark(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "open.tflite"
+    model.write_bytes(
+        graph_model([("Unknown", "x", "a"), ("SIN", "a", "y")], inputs="x", outputs="y")
+    )
+    assert "0 sin 1 1 16 B 16 B SIN" in delegraph("explain", model, "-d", "sin").lines
+    model.write_bytes(
+        graph_model([("UNIQUE", "x", "a i"), ("SIN", "a", "y")], inputs="x", outputs="y")
+    )
+    ran = delegraph("explain", model, "-d", "sin")
+    assert "0 sin 1 1 ? ? SIN" in ran.lines
+    assert (
+        "2 tensors cross to or from a delegate, 0 B and 2 of a size known only while invoking"
+        in ran.lines
+    )
+
+
+def test_rules_of_a_file_hold(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\naction = 'exclude'\nnodes = 3")
+    ran = delegraph("explain", sines, "-d", "sin", "--rules", rules)
+    reason = "rule 1 of rules.toml: exclude nodes 3 from every delegate"
+    assert f"sin SIN 1 3 {reason} Delegraph" in ran.lines
+
+
+def test_mistakes_in_rules_exit_with_2(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\naction = 'exclude'\nnodes = 9")
+    ran = delegraph("explain", sines, "-d", "sin", "--rules", rules)
+    assert (ran.code, ran.out) == (2, "")
+    assert "matches nothing: the last node is 4" in ran.err
+
+
+def test_missed_pins_exit_with_1(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\naction = 'pin'\ndelegate = 'sin'\nnodes = 1")
+    ran = delegraph("explain", sines, "-d", "sin", "--rules", rules)
+    assert ran.code == 1
+    assert "node 1 (ADD): op: is ADD, needs SIN" in ran.err
+
+
+def test_require_full_shows_the_placement_and_exits_with_1(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("explain", sines, "-d", "sin", "--require", "full")
+    assert ran.code == 1
+    assert "Left by a delegate" in ran.lines
+    assert ran.err.startswith("error: require='full': 3 nodes stay behind: ADD (nodes 1, 4: sin ")
+
+
+def test_a_lock_is_written_and_checked(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    lock = tmp_path / "sines.lock.json"
+    ran = delegraph("explain", sines, "-d", "sin", "-d", "add_sub:min_nodes=2", "--lock", lock)
+    assert (ran.code, ran.err) == (0, f"placement written to {lock}\n")
+    assert json.loads(lock.read_text())["delegates"] == ["sin", "add_sub:min_nodes=2"]
+    ran = delegraph("explain", sines, "--check", lock)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.lines == [
+        f"ok: sines.tflite is placed as {lock} says: 5 nodes: sin takes 2 in 2 partitions, "
+        "add_sub takes 2 in 1 partition, 1 stays with Delegraph's kernels"
+    ]
+
+
+def test_a_difference_from_the_lock_exits_with_1(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    lock, rules = tmp_path / "sines.lock.json", tmp_path / "rules.toml"
+    delegraph("explain", sines, "-d", "sin", "--lock", lock)
+    rules.write_text("[[rule]]\naction = 'exclude'\noperators = 'SIN'")
+    ran = delegraph("explain", sines, "--check", lock, "--rules", rules)
+    assert ran.code == 1
+    assert ran.err == f"error: the placement is not as {lock} says: 2 nodes left sin\n"
+    reason = "rule 1 of rules.toml: exclude operators SIN from every delegate"
+    assert f"0 SIN 2 0, 3 sin Delegraph {reason}" in ran.lines
+    found = delegraph("explain", sines, "--check", lock, "--rules", rules, "--json")
+    assert found.code == 1
+    assert found.json["ok"] is False
+    assert found.json["difference"]["summary"] == "2 nodes left sin"
+    assert found.json["difference"]["nodes"][1]["index"] == 3
+    assert delegraph("explain", sines, "--check", lock, "--json").json["ok"] is True
+
+
+def test_all_delegates_are_written_out_in_a_lock(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    lock = tmp_path / "sines.lock.json"
+    assert delegraph("explain", sines, "-d", "all", "--lock", lock).code == 0
+    names = json.loads(lock.read_text())["delegates"]
+    assert "all" not in names
+    assert any(name.endswith("sin") for name in names)
+
+
+@pytest.mark.parametrize("content", ["", '{"format": "delegraph-placement-lock", "version": 9}'])
+def test_a_bad_lock_exits_with_2(
+    delegraph: Command, sines: Path, tmp_path: Path, content: str
+) -> None:
+    lock = tmp_path / "sines.lock.json"
+    lock.write_text(content)
+    ran = delegraph("explain", sines, "--check", lock)
+    assert (ran.code, ran.out) == (2, "")
+    assert str(lock) in ran.err
+
+
+def test_writing_and_checking_exclude_each_other(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    lock = tmp_path / "sines.lock.json"
+    delegraph("explain", sines, "-d", "sin", "--lock", lock)
+    ran = delegraph("explain", sines, "-d", "sin", "--lock", lock, "--check", lock)
+    assert ran.code == 2
+    assert "give one of them" in ran.err
+    assert delegraph("explain", sines).code == 2
