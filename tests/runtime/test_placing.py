@@ -225,22 +225,25 @@ def test_strings_have_no_known_size() -> None:
     assert [crossing.bytes for crossing in placement.crossings] == [None, None]
 
 
+class Keeping(ByName):
+    """Keeps what it computes in buffers of its own, in ``tensor.data`` besides."""
+
+    def create_delegate_kernel_interface(self) -> ByNameKernel:
+        return KeepingKernel(self)
+
+    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+        """The data is there."""
+
+
+class KeepingKernel(ByNameKernel):
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        super().eval(context, node)
+        delegate: Any = node.delegate
+        for index in node.outputs:
+            context.set_buffer_handle(context.tensors[index], 1, delegate)
+
+
 def test_copies_are_seen_once_a_delegate_keeps_a_tensor() -> None:
-    class Keeping(ByName):
-        """Keeps what it computes in a buffer of its own."""
-
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return KeepingKernel(self)
-
-        def copy_from_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
-            """The data is in ``tensor.data`` anyway."""
-
-    class KeepingKernel(ByNameKernel):
-        def eval(self, context: DelegateContext, node: Node) -> None:
-            super().eval(context, node)
-            for index in node.outputs:
-                context.set_buffer_handle(context.tensors[index], 1, node.delegate)  # type: ignore[arg-type]  # this one
-
     interpreter = Interpreter(
         model_content=sines(), delegates=[Keeping("SIN"), ByName("ADD", name="second")]
     )
@@ -248,6 +251,18 @@ def test_copies_are_seen_once_a_delegate_keeps_a_tensor() -> None:
     placement = interpreter.placement
     assert [c.name for c in placement.crossings if c.is_copied] == ["a", "d"]
     assert placement.to_json()["totals"]["copies"] == 2
+
+
+def test_partitions_of_one_delegate_share_its_buffers_without_a_copy() -> None:
+    model = graph_model([("SIN", "x", "a"), ("SIN", "a", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(
+        model_content=model,
+        delegates=[Keeping("SIN")],
+        experimental_disable_delegate_node_fusion=True,
+    )
+    run(interpreter)
+    copied = [(c.name, c.source, c.target, c.is_copied) for c in interpreter.placement.crossings]
+    assert copied == [("x", None, 0, False), ("a", 0, 1, False), ("y", 1, None, True)]
 
 
 # -- stacked delegates, subgraphs ------------------------------------------------------------------
