@@ -6,7 +6,7 @@ tolerances, and ``Capabilities.check`` turns the claims into an answer with a re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from delegraph.delegation.delegate import DelegateContext, Rejection
@@ -20,8 +20,11 @@ FEATURES = {
     "computed-weights": "weights or other parameters that are not constant",
     "dynamic-shapes": "shapes known only while invoking",
     "empty": "tensors without elements",
+    "extreme-values": "floats that are NaN, infinite, denormal, or so large that squares overflow",
     "many-dims": "more than four dimensions",
+    "per-channel": "a scale for each channel instead of one for the tensor",
     "scalar": "tensors without dimensions",
+    "sparse": "constants stored without their zeros",
     "subgraph": "operators that call other subgraphs",
 }
 """Features a claim may name, and what each means; a case of the kit needs those it shows."""
@@ -127,6 +130,13 @@ class Capabilities:
         """Return how far results of a type may be off."""
         given = self.tolerance.get(type.name)
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
+
+    def covers(self, operator: str, types: Set[str], features: Set[str] = frozenset()) -> bool:
+        """Return whether one claim names the operator, all the types and all the features."""
+        return any(
+            operator in claim.operators and types <= set(claim.types) and features <= claim.features
+            for claim in self.claims
+        )
 
     def check(
         self, registration: Registration, node: Node, context: DelegateContext

@@ -124,8 +124,14 @@ def _plainer(array: Array) -> Iterator[Array]:
 
 
 def _plainer_options(case: OperatorCase) -> Iterator[OperatorCase]:
-    """Yield cases with one option set to its default."""
-    operator = (_main(case).operators or ())[0]
+    """Yield cases with one option of one operator set to its default."""
+    operators = _main(case).operators or ()
+    for i, operator in enumerate(operators):
+        for plain in _plainer_operators(operator):
+            yield _with(case, operators=(*operators[:i], plain, *operators[i + 1 :]))
+
+
+def _plainer_operators(operator: tables.Operator) -> Iterator[tables.Operator]:
     for field in ("builtin_options", "builtin_options_2"):
         options: Table | None = getattr(operator, field)
         if options is None:
@@ -133,7 +139,7 @@ def _plainer_options(case: OperatorCase) -> Iterator[OperatorCase]:
         for option, value in zip(options.FIELDS, options, strict=True):
             if isinstance(value, int) and value != option.default:
                 plain = options.replace(**{option.name: option.default})
-                yield _with(case, operators=(operator.replace(**{field: plain}),))
+                yield operator.replace(**{field: plain})
 
 
 def _plainer_quantization(case: OperatorCase) -> Iterator[OperatorCase]:

@@ -1,0 +1,271 @@
+"""The contract between Delegraph and a delegate, whatever it computes.
+
+Each check is a function of a :class:`Subject`. It raises ``AssertionError`` saying what the
+delegate does wrong, and ``unittest.SkipTest`` where it does not apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from unittest import SkipTest
+
+from delegraph.delegation.delegate import NO_REASON, Delegate, DelegateContext, DelegateFlags
+from delegraph.errors import DelegraphError, PluginOptionError
+from delegraph.kernels.registration import Node
+from delegraph.plugins.options import describe_options
+from delegraph.runtime.interpreter import Interpreter
+from delegraph.testing.conformance.composition import behind_a_reshape
+from delegraph.testing.conformance.differences import difference
+from delegraph.testing.conformance.reproduction import explained
+from delegraph.testing.conformance.specimens import (
+    all_with,
+    specimens,
+    with_other_shapes,
+    with_other_values,
+)
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import (
+    Array,
+    Trial,
+    answers,
+    gallery,
+    open_interpreter,
+)
+from delegraph.testing.conformance.watching import Watch, WatchedDelegate, move_border_tensors
+
+Check = Callable[[Subject], None]
+
+
+def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:
+    """Invoke on what *trial* feeds; raise ``AssertionError`` unless the result is right."""
+    try:
+        found = difference(
+            (answers(interpreter, trial.case.steps[0]),), trial, subject.capabilities
+        )
+    except DelegraphError as error:
+        found = f"{type(error).__name__}: {error}"
+    if found:
+        raise AssertionError(f"{when}: {found}\n  model: {trial.case}")
+
+
+# -- identity and options ----------------------------------------------------------------------
+
+
+def name_is_stable(subject: Subject) -> None:
+    """The name never changes, and is the one that users type."""
+    first, second = subject.make(), subject.make()
+    names = [first.name(), first.name(), second.name()]
+    if not all(isinstance(name, str) and name for name in names):
+        raise AssertionError(f"name() returns {names[0]!r}, expected text")
+    if len(set(names)) > 1:
+        raise AssertionError(f"name() returns {names[0]!r}, and later {names[-1]!r}")
+    if subject.spec is not None and subject.spec.name != names[0]:
+        raise AssertionError(
+            f"name() returns {names[0]!r}, its DelegateSpec says {subject.spec.name!r}"
+        )
+
+
+def options_are_validated(subject: Subject) -> None:
+    """Unknown options are refused; documented defaults are accepted, also as text."""
+    if subject.create is None or subject.spec is None:
+        raise SkipTest("the delegate is not installed, so nobody gives it options")
+    unknown = {"no_such_option": "1"}
+    try:
+        subject.create(unknown)
+    except PluginOptionError:
+        pass
+    else:
+        raise AssertionError(f"options {unknown} are accepted; unknown options must be refused")
+    for option in describe_options(subject.spec):
+        if option.default not in (None, "(empty)"):
+            _require_accepted(subject.create, option.name, option.default)
+
+
+def _require_accepted(create: Callable[..., Delegate], name: str, default: object) -> None:
+    try:
+        create({name: default})
+    except DelegraphError as error:
+        raise AssertionError(
+            f"option {name!r} refuses its own documented default {default!r}: {error}"
+        ) from error
+
+
+# -- which nodes -------------------------------------------------------------------------------
+
+
+def every_operator_is_answered(subject: Subject) -> None:
+    """A model of any operator is placed without an exception."""
+    for trial in gallery():
+        try:
+            open_interpreter(trial.case, subject.make()).close()
+        except DelegraphError as error:
+            raise AssertionError(
+                f"asked about a model of {trial.case.op}: {error}; expected a Rejection"
+                + explained(subject, trial.case, "fails-to-apply")
+            ) from error
+
+
+def reasons_are_given(subject: Subject) -> None:
+    """Whoever leaves a node says why."""
+    for trial in gallery():
+        try:
+            with open_interpreter(trial.case, subject.make()) as interpreter:
+                nodes = interpreter.placement.nodes
+        except DelegraphError:
+            continue  # every_operator_is_answered reports it
+        for node in nodes:
+            reasons = node.rejections.values()
+            if node.delegate is None and (not reasons or NO_REASON in reasons):
+                raise AssertionError(
+                    f"node {node.index} ({node.op}) is left with no reason given; return a "
+                    "Rejection instead of False" + explained(subject, trial.case, "no-reason")
+                )
+
+
+# -- preparing ---------------------------------------------------------------------------------
+
+
+class _Idle(Delegate):
+    """Takes nothing; applying it makes the interpreter prepare every node anew."""
+
+    @property
+    def flags(self) -> DelegateFlags:
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def name(self) -> str:
+        return "idle"
+
+    def prepare(self, context: DelegateContext) -> None:
+        pass
+
+
+def prepare_is_idempotent(subject: Subject) -> None:
+    """A kernel prepared again for the same shapes gives the same result."""
+    for trial in specimens(subject):
+        with open_interpreter(trial.case, subject.make()) as interpreter:
+            for times in range(1, 4):
+                require_right(subject, interpreter, trial, f"prepare called {times} times")
+                interpreter.modify_graph_with_delegate(_Idle())
+
+
+def resize_is_survived(subject: Subject) -> None:
+    """Results follow the inputs to other shapes and back."""
+    for trial, other in all_with(subject, with_other_shapes, "other shapes"):
+        with open_interpreter(trial.case, subject.make()) as interpreter:
+            require_right(subject, interpreter, trial, "before a resize")
+            require_right(subject, interpreter, other, f"after a resize to {_shapes(other)}")
+            require_right(subject, interpreter, trial, f"after a resize back to {_shapes(trial)}")
+
+
+def no_views_are_kept(subject: Subject) -> None:
+    """A kernel asks for ``tensor.data`` each time: memory moves between invokes."""
+    for trial, other in all_with(subject, with_other_values, "other values"):
+        with open_interpreter(trial.case, subject.make()) as interpreter:
+            interpreter.allocate_tensors()
+            for each in (trial, other, trial):
+                _move(interpreter)
+                require_right(
+                    subject, interpreter, each,
+                    "tensors moved to other memory; does the kernel keep views of tensor.data?",
+                )  # fmt: skip
+
+
+def delegate_can_be_taken_off(subject: Subject) -> None:
+    """After removal Delegraph's kernels compute; the same object can be applied again."""
+    for trial in specimens(subject):
+        delegate = subject.make()
+        with open_interpreter(trial.case, delegate) as interpreter:
+            require_right(subject, interpreter, trial, "before it is taken off")
+            interpreter.remove_all_delegates()
+            require_right(subject, interpreter, trial, "after it is taken off")
+            interpreter.modify_graph_with_delegate(delegate)
+            require_right(subject, interpreter, trial, "after it is applied again")
+
+
+# -- evaluating --------------------------------------------------------------------------------
+
+
+def inputs_are_only_read(subject: Subject) -> None:
+    """A kernel writes its outputs, never its inputs nor constants."""
+    for trial in specimens(subject):
+        watch = Watch()
+        with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
+            answers(interpreter, trial.case.steps[0])
+        if watch.changed_inputs:
+            raise AssertionError(
+                f"the kernel changed {watch.changed_inputs[0]}, which it must only read"
+                f"\n  model: {trial.case}"
+            )
+
+
+def outputs_are_fully_written(subject: Subject) -> None:
+    """A kernel writes every byte of its outputs: they hold old values before."""
+    for trial in specimens(subject):
+        runs = []
+        for pattern in (0x2A, 0x55):
+            watched = WatchedDelegate(subject.make(), Watch(pattern))
+            with open_interpreter(trial.case, watched) as interpreter:
+                runs.append(answers(interpreter, trial.case.steps[0]))
+        if not _same(*runs):
+            raise AssertionError(
+                "a part of an output is left unwritten: it shows what was in memory before"
+                f"\n  model: {trial.case}"
+            )
+
+
+def invokes_are_independent(subject: Subject) -> None:
+    """The same inputs give the same result, whatever was computed before."""
+    for trial, other in all_with(subject, with_other_values, "other values"):
+        with open_interpreter(trial.case, subject.make()) as interpreter:
+            first, again, _, later = (
+                answers(interpreter, each.case.steps[0]) for each in (trial, trial, other, trial)
+            )
+        if not _same(first, again):
+            raise AssertionError(
+                f"a second invoke on the same inputs gives another result\n  model: {trial.case}"
+            )
+        if not _same(first, later):
+            raise AssertionError(
+                f"the result depends on the inputs of the invoke before\n  model: {trial.case}"
+            )
+
+
+def dynamic_shapes_are_followed(subject: Subject) -> None:
+    """With ALLOW_DYNAMIC_TENSORS, shapes that appear while invoking are right."""
+    if not subject.make().flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
+        raise SkipTest("the delegate does not set ALLOW_DYNAMIC_TENSORS")
+    when = "shapes known only while invoking (ALLOW_DYNAMIC_TENSORS is set)"
+    pairs = all_with(subject, behind_a_reshape, "shapes known only while invoking")
+    for trial, dynamic in pairs:
+        resized = with_other_shapes(trial)
+        other = None if resized is None else behind_a_reshape(resized)
+        with open_interpreter(dynamic.case, subject.make()) as interpreter:
+            require_right(subject, interpreter, dynamic, when)
+            if other is not None:
+                require_right(subject, interpreter, other, f"{when}, then others")
+                require_right(subject, interpreter, dynamic, f"{when}, then the first again")
+
+
+def _move(interpreter: Interpreter) -> None:
+    subgraph = interpreter.session.subgraphs[0]
+    move_border_tensors(subgraph.tensors, _delegate_nodes(interpreter))
+
+
+def _delegate_nodes(interpreter: Interpreter) -> Sequence[Node]:
+    plan = interpreter.session.subgraphs[0].plan
+    return [node for node, _ in plan.steps() if node.delegate is not None]
+
+
+def _shapes(trial: Trial) -> list[list[int]]:
+    return [list(array.shape) for array in trial.case.steps[0]]
+
+
+def _same(first: Sequence[Array], second: Sequence[Array]) -> bool:
+    return all(
+        a.shape == b.shape and _raw(a) == _raw(b) for a, b in zip(first, second, strict=True)
+    )
+
+
+def _raw(array: Any) -> object:
+    return array.tolist() if array.dtype.hasobject else array.tobytes()

@@ -1,0 +1,72 @@
+"""How far results of a delegate are from those of Delegraph's kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.capabilities import Capabilities, Tolerance
+from delegraph.schema.enums import TensorType
+from delegraph.testing.conformance.trials import Outputs, Trial
+
+Array = NDArray[Any]
+
+
+def difference(got: Outputs, trial: Trial, capabilities: Capabilities) -> str:
+    """Return what differs from the right results by more than is tolerated; empty for nothing."""
+    for step, (mine, right) in enumerate(zip(got, trial.expected, strict=True)):
+        for i, type in enumerate(trial.output_types):
+            tolerance = capabilities.tolerance_of(type)
+            found = array_difference(mine[i], right[i], type, tolerance, trial.case.is_random)
+            if found:
+                return f"output {i}" + f" of invoke {step + 1}" * (step > 0) + f": {found}"
+    return ""
+
+
+def array_difference(
+    got: Array, right: Array, type: TensorType, tolerance: Tolerance, is_random: bool = False
+) -> str:
+    """Return how *got* differs from *right* by more than *tolerance*; empty if it does not.
+
+    Args:
+        got: what a delegate computed.
+        right: what Delegraph's kernels compute.
+        type: of the tensor.
+        tolerance: of that type.
+        is_random: whether only shapes can be compared.
+    """
+    if got.shape != right.shape:
+        return f"shape {list(got.shape)}, expected {list(right.shape)}"
+    if is_random:
+        return ""
+    if got.dtype.kind in "OSU":
+        wrong = np.array([a != b for a, b in zip(got.flat, right.flat, strict=True)], bool)
+        allowed = "equal text"
+    else:
+        wrong = ~_is_close(got, right, tolerance)
+        allowed = _described(tolerance)
+    if not wrong.any():
+        return ""
+    place = tuple(int(i[0]) for i in np.nonzero(wrong.reshape(got.shape)))
+    return (
+        f"{int(wrong.sum())} of {got.size} {type.name} values differ, first at {list(place)}: "
+        f"{got[place]} instead of {right[place]} (allowed: {allowed})"
+    )
+
+
+def _is_close(got: Array, right: Array, tolerance: Tolerance) -> NDArray[np.bool_]:
+    """Tell which values are close, in the widest type there is; NaN is close to NaN."""
+    if got.dtype.kind in "iub" and tolerance == Tolerance():
+        return np.asarray(got == right)
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    a, b = got.astype(wide), right.astype(wide)
+    with np.errstate(all="ignore"):
+        return np.isclose(a, b, tolerance.relative, tolerance.absolute, equal_nan=True)
+
+
+def _described(tolerance: Tolerance) -> str:
+    if tolerance == Tolerance():
+        return "no difference"
+    return f"{tolerance.relative:g} relative, {tolerance.absolute:g} absolute"

@@ -1,0 +1,332 @@
+"""Models that Hypothesis draws: chains and nets of what a delegate claims.
+
+They are made of bricks, models of one operator that the delegate takes and computes rightly. Shapes
+and quantization come from a small palette, so that outputs of some fit as inputs of others. Now and
+then an operator that the delegate does not claim stands between two, which makes several
+partitions; some inner tensors are graph outputs as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from unittest import SkipTest
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from delegraph.delegation.capabilities import Tolerance
+from delegraph.errors import DelegraphError
+from delegraph.runtime.interpreter import Interpreter
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import ReshapeOptions
+from delegraph.testing.conformance.attempts import attempt, wrong
+from delegraph.testing.conformance.composition import Composition, fed_definitions
+from delegraph.testing.conformance.differences import array_difference
+from delegraph.testing.conformance.features import features_of, types_of
+from delegraph.testing.conformance.reproduction import rerun
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trials_of
+from delegraph.testing.one_op import constant
+from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
+from delegraph.testing.operator_cases.registry import MAKERS
+from delegraph.testing.random_operands import RandomOperands
+from delegraph.testing.shrinking import shrunk
+
+Array = NDArray[Any]
+
+EXAMPLES = 60
+"""Models that are drawn for each delegate."""
+
+LONGEST = 8
+"""Bricks in a model, at most."""
+
+BRICKS_OF_OPERATOR = 10
+BARRIERS = ("RESHAPE", "TILE", "REVERSE_V2", "MAXIMUM")
+
+STEPS = (
+    "ARG_MAX", "ARG_MIN", "BUCKETIZE", "CAST", "CEIL", "EQUAL", "FAKE_QUANT", "FLOOR", "FLOOR_DIV",
+    "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "ONE_HOT",
+    "QUANTIZE", "ROUND", "SIGN", "TOPK_V2", "UNIQUE", "WHERE",
+)  # fmt: skip
+"""Operators that make a large difference of a small one, so they only read graph inputs."""
+
+PALETTE = {0: (), 1: (6,), 2: (4, 6), 3: (2, 4, 6), 4: (1, 4, 4, 6), 5: (1, 2, 2, 4, 6)}
+"""The shape of each rank."""
+
+Brick = tuple[int, int, bool, bool]
+"""Which brick, which of the fitting tensors, whether a barrier is before it, and an output here."""
+
+
+class PaletteOperands(RandomOperands):
+    """Draws shapes from :data:`PALETTE` and one quantization for each type."""
+
+    def shape(
+        self, low: int = 0, high: int = 5, *, largest: int = 7, empty: float = 0.03
+    ) -> tuple[int, ...]:
+        """Return the shape of a rank from *low* to *high*."""
+        ranks = [rank for rank in (1, 2, 3, 4) if low <= rank <= high]
+        return PALETTE[self.pick(ranks) if ranks else min(low, 5)]
+
+    def quantization(self, type: str, *, symmetric: bool = False) -> dict[str, Any]:
+        """Return the quantization of a type."""
+        zero = {"INT8": 3, "UINT8": 120, "INT16": 0}.get(type)
+        if zero is None:
+            return {}
+        scale = 0.001 if type == "INT16" else 0.1
+        return {"scale": scale, "zero_point": 0 if symmetric and type != "UINT8" else zero}
+
+
+def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
+    """Draw models and compare; return how many had at least one node taken.
+
+    Raises:
+        AssertionError: a result is wrong; the smallest model found is saved.
+        SkipTest: there is no brick.
+    """
+    found = bricks(subject)
+    if not found:
+        raise SkipTest("there is no model with elements that the delegate takes and claims")
+    failures: list[OperatorCase] = []
+    taken = 0
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        report_multiple_bugs=False,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(
+        st.lists(
+            st.tuples(
+                st.integers(0, len(found) - 1), st.integers(0, 255), st.booleans(), st.booleans()
+            ),
+            min_size=1,
+            max_size=LONGEST,
+        )
+    )
+    def compare(drawn: list[Brick]) -> None:
+        nonlocal taken
+        case = composed(found, drawn, barrier_of(subject))
+        verdict = judged(subject, case)
+        if verdict is None:
+            reject()
+        taken += 1
+        if verdict:
+            failures.append(case)
+            raise AssertionError(verdict)
+
+    try:
+        compare()
+    except AssertionError:
+        if not failures:
+            raise
+        raise AssertionError(_message(subject, failures[-1])) from None
+    return taken
+
+
+def _message(subject: Subject, case: OperatorCase) -> str:
+    small = shrunk(case, lambda simpler: bool(judged(subject, simpler)))
+    return (
+        f"a generated model of {len(_operators(small))} nodes comes out wrong: "
+        f"{judged(subject, small)}" + rerun(subject, small, "generated")
+    )
+
+
+@cache
+def bricks(subject: Subject) -> tuple[Trial, ...]:
+    """Return models of one operator that the delegate claims, takes and computes rightly."""
+    found: list[Trial] = []
+    for op in subject.operators:
+        made = (
+            case
+            for make in MAKERS.get(op, ())
+            for case in make(op, PaletteOperands(f"{op}:palette", 1, BRICKS_OF_OPERATOR))
+        )
+        fitting = [trial for trial in trials_of(made) if _is_brick(subject, trial)]
+        found += fitting[: BRICKS_OF_OPERATOR // 2] + fitting[-BRICKS_OF_OPERATOR // 2 :]
+    return tuple(dict.fromkeys(found))
+
+
+def _is_brick(subject: Subject, trial: Trial) -> bool:
+    case = trial.case
+    if (
+        len(case.steps) > 1
+        or not case.steps[0]
+        or case.is_random
+        or len(case.records.subgraphs or ()) > 1
+        or not subject.claims(case.op, trial.types, trial.features)
+        or trial.features & {"dynamic-shapes", "extreme-values", "empty"}
+        or any(declared != fed for declared, fed in _declared_and_fed_shapes(case))
+    ):
+        return False
+    made = attempt(subject, trial)
+    return made.is_taken and not wrong(subject, made)
+
+
+def _declared_and_fed_shapes(case: OperatorCase) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    graph = (case.records.subgraphs or ())[0]
+    declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
+    return [(shape, a.shape) for shape, a in zip(declared, case.steps[0], strict=True)]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What two tensors must have in common to be the same tensor."""
+
+    type: TensorType
+    shape: tuple[int, ...]
+    quantization: str
+
+
+def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None) -> OperatorCase:
+    """Return the model of the bricks drawn.
+
+    Args:
+        found: the bricks there are.
+        drawn: which to take, and how to wire them.
+        barrier: an operator that the delegate does not claim; None if it claims all of them.
+    """
+    model = Composition()
+    pool: list[tuple[_Kind, int]] = []
+    outputs: list[int] = []
+    for number, choice, blocked, is_output in drawn:
+        trial = found[number]
+        wires: dict[int, int] = {}
+        for i, source in enumerate(fed_definitions(trial.case)):
+            kind = _kind_of(source)
+            fitting = [index for have, index in reversed(pool) if have == kind]
+            if not fitting or trial.case.op in STEPS:
+                continue
+            wires[i] = fitting[(choice >> i) % len(fitting)]
+            if blocked and barrier is not None:
+                (wires[i],) = model.add(barrier_case(barrier, source), {0: wires[i]})
+        made = model.add(trial.case, wires)
+        pool += zip(_output_kinds(trial), made, strict=True)
+        outputs += made if is_output else ()
+    ends = model.unread()
+    return model.case(found[drawn[0][0]].case.op, list(dict.fromkeys([*outputs, *ends])))
+
+
+def _kind_of(source: Fed) -> _Kind:
+    definition = source.definition
+    return _Kind(definition.type, source.array.shape, _shown(definition.quantization))
+
+
+def _output_kinds(trial: Trial) -> list[_Kind]:
+    graph = (trial.case.records.subgraphs or ())[0]
+    return [
+        _Kind(type, array.shape, _shown((graph.tensors or ())[i].quantization))
+        for type, array, i in zip(
+            trial.output_types, trial.expected[0], graph.outputs or (), strict=True
+        )
+    ]
+
+
+def _shown(quantization: Any) -> str:
+    if quantization is None or quantization.scale is None:
+        return ""
+    return f"{quantization.scale.tolist()} {np.asarray(quantization.zero_point).tolist()}"
+
+
+def barrier_of(subject: Subject) -> str | None:
+    """Return an operator that leaves its input as it is and that the delegate does not claim."""
+    return next((op for op in BARRIERS if op not in subject.operators), None)
+
+
+def barrier_case(op: str, source: Fed) -> OperatorCase:
+    """Return a case whose output equals its input."""
+    shape = source.array.shape
+    if op == "RESHAPE":
+        return operator_case(op, [source], [source.definition], ReshapeOptions(new_shape=shape))
+    if op == "TILE":
+        once = constant(np.ones(len(shape), np.int32))
+        return operator_case(op, [source, once], [source.definition])
+    if op == "REVERSE_V2":
+        no_axes = constant(np.zeros(0, np.int32))
+        return operator_case(op, [source, no_axes], [source.definition])
+    return operator_case(op, [source, source], [source.definition])
+
+
+def judged(subject: Subject, case: OperatorCase) -> str | None:
+    """Return what is wrong with a delegate's result on a model; empty for nothing.
+
+    None when the model says nothing about it: Delegraph cannot run it, some value is not finite,
+    or the delegate takes or claims none of it.
+    """
+    try:
+        right = _Right.of(subject, case)
+    except DelegraphError:
+        return None
+    if right is None:
+        return None
+    try:
+        with open_interpreter(case, subject.make()) as interpreter:
+            if not interpreter.placement.partitions:
+                return None
+            got = answers(interpreter, case.steps[0])
+    except DelegraphError as error:
+        return f"{type(error).__name__}: {error}"
+    return right.difference(got, subject)
+
+
+@dataclass(frozen=True)
+class _Right:
+    """The results of a model by Delegraph's kernels, and how far off a delegate may be."""
+
+    outputs: tuple[Array, ...]
+    types: tuple[TensorType, ...]
+    largest: float
+    nodes: int
+
+    @classmethod
+    def of(cls, subject: Subject, case: OperatorCase) -> _Right | None:
+        with Interpreter(
+            model_content=case.model(), experimental_preserve_all_tensors=True
+        ) as interpreter:
+            outputs = answers(interpreter, case.steps[0])
+            graph = interpreter.session.subgraphs[0]
+            for operator in graph.operators:
+                if operator.name in subject.operators and not subject.claims(
+                    operator.name,
+                    types_of(graph, [operator]),
+                    features_of(graph, [operator], case.steps),
+                ):
+                    return None
+            values = [
+                np.abs(t.data.astype(np.float64))
+                for t in graph.tensors
+                if t.data is not None and _is_float(t.type)
+            ]
+            largest = max((float(v.max()) for v in values if v.size), default=0.0)
+            types = tuple(graph.tensors[i].type for i in graph.outputs)
+            if not np.isfinite(largest):
+                return None
+            return cls(outputs, types, largest, len(graph.operators))
+
+    def difference(self, got: Sequence[Array], subject: Subject) -> str:
+        """Return what differs by more than the errors of all nodes in a row could."""
+        for i, type in enumerate(self.types):
+            one = subject.capabilities.tolerance_of(type)
+            beside = one.relative * self.largest if _is_float(type) else 0.0
+            many = 4 * self.nodes
+            tolerance = Tolerance(one.relative * many, (one.absolute + beside) * many)
+            found = array_difference(got[i], self.outputs[i], type, tolerance)
+            if found:
+                return f"output {i}: {found}"
+        return ""
+
+
+def _is_float(type: TensorType) -> bool:
+    return type.name in ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16")
+
+
+def _operators(case: OperatorCase) -> Sequence[Any]:
+    return (case.records.subgraphs or ())[0].operators or ()

@@ -1,0 +1,114 @@
+"""Part of the contract: delegates, kernels and interpreters do not influence each other."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any
+from unittest import SkipTest
+
+from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.simple_delegate import SimpleDelegate
+from delegraph.testing.conformance.contract import require_right
+from delegraph.testing.conformance.specimens import specimens, with_other_shapes, with_other_values
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import Trial, open_interpreter
+
+ROUNDS = 5
+"""Invokes of each interpreter, in turn or side by side."""
+
+
+def kernels_are_not_shared(subject: Subject) -> None:
+    """Every partition has a kernel object of its own."""
+    delegate = subject.make()
+    if not isinstance(delegate, SimpleDelegate):
+        raise SkipTest("the delegate is no SimpleDelegateInterface")
+    first, second = (delegate.simple.create_delegate_kernel_interface() for _ in range(2))
+    if first is second:
+        raise AssertionError(
+            "create_delegate_kernel_interface() returns the same object twice; each partition "
+            "needs its own"
+        )
+
+
+def one_object_serves_two_interpreters(subject: Subject) -> None:
+    """A delegate object applied to two interpreters keeps nothing of one for the other."""
+    delegate = subject.make()
+    _take_turns(subject, delegate, delegate, "one delegate object in two interpreters")
+
+
+def two_objects_share_nothing(subject: Subject) -> None:
+    """Two delegate objects have no state in common."""
+    _take_turns(subject, subject.make(), subject.make(), "two delegate objects in two interpreters")
+
+
+def threads_do_not_meet(subject: Subject) -> None:
+    """Two interpreters run in two threads at once, as if each were alone."""
+    for trial, other in _pairs(subject):
+        delegate = subject.make()
+        for second in (delegate, subject.make()):
+            _run_side_by_side(subject, (trial, delegate), (other, second))
+
+
+def _take_turns(subject: Subject, first: Delegate, second: Delegate, what: str) -> None:
+    for trial, other in _pairs(subject):
+        with (
+            open_interpreter(trial.case, first) as one,
+            open_interpreter(other.case, second) as two,
+        ):
+            one.allocate_tensors()
+            two.allocate_tensors()
+            for _ in range(2):
+                require_right(subject, one, trial, f"{what}, the first")
+                require_right(subject, two, other, f"{what}, the second")
+
+
+def _pairs(subject: Subject) -> list[tuple[Trial, Trial]]:
+    """Return each specimen with one of the same model and one of another model."""
+    found = specimens(subject)
+    pairs = list(zip(found, (*found[1:], found[0]), strict=True))
+    for trial in found:
+        for change in (with_other_values, with_other_shapes):
+            other = change(trial)
+            if other is not None:
+                pairs.append((trial, other))
+    return pairs
+
+
+def _run_side_by_side(subject: Subject, *runs: tuple[Trial, Delegate]) -> None:
+    failures: list[BaseException] = []
+    start = threading.Barrier(len(runs))
+
+    def run(trial: Trial, delegate: Delegate) -> None:
+        try:
+            with open_interpreter(trial.case, delegate) as interpreter:
+                interpreter.allocate_tensors()
+                start.wait()
+                sys.settrace(_give_way)
+                for _ in range(ROUNDS):
+                    require_right(subject, interpreter, trial, "two interpreters in two threads")
+        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that waits
+            failures.append(error)
+            start.abort()
+        finally:
+            sys.settrace(None)
+
+    threads = [threading.Thread(target=run, args=each) for each in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    real = [f for f in failures if not isinstance(f, threading.BrokenBarrierError)]
+    if real:
+        raise real[0]
+
+
+def _give_way(frame: FrameType, event: str, argument: Any) -> Any:
+    """Trace function: let the other thread run at each line outside Delegraph and NumPy."""
+    module = frame.f_globals.get("__name__", "").split(".")[0]
+    if module in ("delegraph", "numpy"):
+        return None
+    time.sleep(0)
+    return _give_way

@@ -1,0 +1,50 @@
+"""Whether a delegate computes what Delegraph's kernels compute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from unittest import SkipTest
+
+from delegraph.testing.conformance.attempts import Attempt, attempt, attempts, still_wrong, wrong
+from delegraph.testing.conformance.reproduction import rerun
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import trial_of
+from delegraph.testing.shrinking import shrunk
+
+
+def results_are_right(subject: Subject, op: str) -> None:
+    """Every model of *op* that is claimed and taken has the right result, within tolerance.
+
+    Raises:
+        AssertionError: one has not; the smallest such model is saved.
+        SkipTest: none is taken.
+    """
+    tried = _compared(subject, op)
+    failed = [each for each in tried if wrong(subject, each)]
+    if failed:
+        case = shrunk(failed[0].trial.case, lambda simpler: still_wrong(subject, simpler))
+        made = attempt(subject, trial_of(case) or failed[0].trial)
+        types = " ".join(sorted(made.trial.types))
+        raise AssertionError(
+            f"{op} of {types} comes out wrong in {len(failed)} of {len(tried)} models: "
+            f"{wrong(subject, made)}" + rerun(subject, case, "wrong")
+        )
+    if not tried:
+        raise SkipTest(f"no model of {op} is claimed and taken")
+
+
+def results_by_type(subject: Subject, op: str) -> dict[str, str]:
+    """Return ``right/compared`` for each type that models of *op* had."""
+    compared: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for made in _compared(subject, op):
+        compared.update(made.trial.types)
+        if not wrong(subject, made):
+            right.update(made.trial.types)
+    return {type: f"{right[type]}/{compared[type]}" for type in sorted(compared)}
+
+
+def _compared(subject: Subject, op: str) -> list[Attempt]:
+    return [
+        each for each in attempts(subject, op) if each.is_claimed and (each.is_taken or each.error)
+    ]

@@ -1,0 +1,46 @@
+"""Models that show a failure, saved with the command that shows it again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import numpy as np
+
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.operator_case import OperatorCase
+
+
+def explained(subject: Subject, case: OperatorCase, label: str) -> str:
+    """Save a model; return the lines for a message about who takes its nodes."""
+    path = _saved(subject, case, label)
+    return _lines(subject, case, path, ["delegraph", "explain", path])
+
+
+def rerun(subject: Subject, case: OperatorCase, label: str) -> str:
+    """Save a model and what it is fed; return the lines for a message about its result."""
+    path = _saved(subject, case, label)
+    command = ["delegraph", "run", path]
+    for position, array in enumerate(case.steps[0]):
+        if array.dtype.kind in "biufc":
+            file = path.replace(".tflite", f".input{position}.npy")
+            np.save(file, array)
+            command += ["--input", f"{position}={file}"]
+    hint = "\n  without --delegate it prints the right result" if subject.address else ""
+    return _lines(subject, case, path, command) + hint
+
+
+def _saved(subject: Subject, case: OperatorCase, label: str) -> str:
+    subject.folder.mkdir(parents=True, exist_ok=True)
+    stem = re.sub(r"[^\w.-]+", "_", f"{subject.name}-{case.op}-{label}")
+    path = subject.folder / f"{stem}.tflite"
+    path.write_bytes(case.model())
+    return str(path)
+
+
+def _lines(subject: Subject, case: OperatorCase, path: str, command: list[str]) -> str:
+    if subject.address:
+        again = shlex.join([*command, "--delegate", subject.address])
+    else:
+        again = f"Interpreter({path!r}, delegates=[...]) with the delegate under test"
+    return f"\n  model: {case}\n  saved: {path}\n  again: {again}"

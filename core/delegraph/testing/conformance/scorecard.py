@@ -1,0 +1,167 @@
+"""The scorecard of a run: sections, and a table of operators by types, for each delegate."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from delegraph.errors import ArgumentError
+
+SECTIONS = ("contract", "soundness", "numbers")
+OUTCOMES = {"passed": "passed", "failed": "failed", "skipped": "not applicable"}
+"""What pytest says, and what the scorecard calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One check of one delegate.
+
+    Attributes:
+        delegate: its name.
+        section: one of :data:`SECTIONS`.
+        check: what was checked, in words.
+        outcome: ``passed``, ``failed`` or ``not applicable``.
+        message: why it failed or does not apply.
+        types: for the numbers of an operator: type to ``"right/compared"`` models.
+    """
+
+    delegate: str
+    section: str
+    check: str
+    outcome: str
+    message: str
+    types: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Scorecard:
+    """The results of a run, in order."""
+
+    results: tuple[Result, ...]
+
+    @classmethod
+    def of(cls, notes: Iterable[Mapping[str, Any]]) -> Scorecard:
+        """Return the scorecard of what tests noted and pytest said about them."""
+        return cls(
+            tuple(Result(**{**note, "outcome": OUTCOMES[note["outcome"]]}) for note in notes)
+        )
+
+    @property
+    def delegates(self) -> tuple[str, ...]:
+        """Names of the delegates, in order."""
+        return tuple(dict.fromkeys(result.delegate for result in self.results))
+
+    def counts(self, delegate: str) -> dict[str, Counter[str]]:
+        """Return how many checks of each section had which outcome."""
+        found = {section: Counter[str]() for section in SECTIONS}
+        for result in self.results:
+            if result.delegate == delegate:
+                found[result.section][result.outcome] += 1
+        return found
+
+    def operators(self, delegate: str) -> dict[str, Mapping[str, str]]:
+        """Return, for each operator compared, type to ``"right/compared"`` models."""
+        found = [r for r in self.results if r.delegate == delegate and r.types]
+        return {result.check: result.types for result in found}
+
+    def text(self) -> str:
+        """Return the scorecard for a terminal."""
+        return "\n\n".join(self._text_of(delegate) for delegate in self.delegates)
+
+    def markdown(self) -> str:
+        """Return the scorecard as Markdown, failures with their messages at the end."""
+        parts = ["# Conformance of delegates\n"]
+        for delegate in self.delegates:
+            parts.append(f"## {delegate}\n")
+            parts.append(_markdown_table(self._section_rows(delegate)))
+            operators = self._operator_rows(delegate)
+            if len(operators) > 1:
+                parts.append(_markdown_table(operators))
+            parts += [_markdown_failure(result) for result in self._failures(delegate)]
+        return "\n".join(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON-ready dictionaries and lists."""
+        return {
+            "delegates": [
+                {
+                    "name": delegate,
+                    "passed": not self._failures(delegate),
+                    "sections": {s: dict(c) for s, c in self.counts(delegate).items()},
+                    "operators": {o: dict(t) for o, t in self.operators(delegate).items()},
+                    "checks": [asdict(r) for r in self.results if r.delegate == delegate],
+                }
+                for delegate in self.delegates
+            ]
+        }
+
+    def write(self, path: str) -> None:
+        """Write a file: Markdown for ``.md``, JSON for ``.json``.
+
+        Raises:
+            ArgumentError: another ending.
+        """
+        ending = Path(path).suffix
+        if ending == ".md":
+            content = self.markdown()
+        elif ending == ".json":
+            content = json.dumps(self.to_json(), indent=1) + "\n"
+        else:
+            raise ArgumentError(f"--delegate-report {path!r} ends in {ending!r}, not .json or .md")
+        Path(path).write_text(content, encoding="utf-8")
+
+    def _failures(self, delegate: str) -> list[Result]:
+        return [r for r in self.results if r.delegate == delegate and r.outcome == "failed"]
+
+    def _section_rows(self, delegate: str) -> list[Sequence[str]]:
+        columns = tuple(OUTCOMES.values())
+        rows: list[Sequence[str]] = [("section", *columns)]
+        for section, counts in self.counts(delegate).items():
+            rows.append((section, *(str(counts[column]) for column in columns)))
+        return rows
+
+    def _operator_rows(self, delegate: str) -> list[Sequence[str]]:
+        table = self.operators(delegate)
+        types = sorted({type for row in table.values() for type in row})
+        rows: list[Sequence[str]] = [("models right", *types)]
+        for operator, row in table.items():
+            rows.append((operator, *(row.get(type, "-") for type in types)))
+        return rows
+
+    def _text_of(self, delegate: str) -> str:
+        failures = self._failures(delegate)
+        lines = [f"{delegate}: {'FAILED' if failures else 'passed'}"]
+        for rows in (self._section_rows(delegate), self._operator_rows(delegate)):
+            if len(rows) > 1:
+                lines += ["", *_aligned(rows)]
+        if failures:
+            lines.append("")
+            lines += [f"  {r.section}: {r.check}: {_first_line(r.message)}" for r in failures]
+        return "\n".join(lines)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  " + row[0].ljust(widths[0])
+        + "".join("  " + cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        for row in rows
+    ]  # fmt: skip
+
+
+def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    head, *body = ("| " + " | ".join(row) + " |" for row in rows)
+    rule = "|---" + "|--:" * (len(rows[0]) - 1) + "|"
+    return "\n".join([head, rule, *body]) + "\n"
+
+
+def _markdown_failure(result: Result) -> str:
+    return f"**{result.section}: {result.check}**\n\n```text\n{result.message}\n```\n"
+
+
+def _first_line(message: str) -> str:
+    return message.partition("\n")[0]

@@ -1,0 +1,80 @@
+"""Whether a delegate takes exactly what it claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from unittest import SkipTest
+
+from delegraph.testing.conformance.attempts import Attempt, attempt, attempts
+from delegraph.testing.conformance.reproduction import explained
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import gallery
+
+VALUES_ONLY = frozenset({"extreme-values"})
+"""Features that show in what a model is fed, so that no delegate can refuse a node for them."""
+
+
+def claims_are_executed(subject: Subject, op: str) -> None:
+    """Each type and feature claimed for *op* is in a model that the delegate takes and runs."""
+    made = attempts(subject, op)
+    done = [each for each in made if each.is_claimed and each.is_taken]
+    idle = [each for each in done if not each.ran and not each.error]
+    if idle:
+        raise AssertionError(
+            f"takes {op} and never computes it: eval of its kernel was not called"
+            + explained(subject, idle[0].trial.case, "never-runs")
+        )
+    for claim in subject.capabilities.claims:
+        if op not in claim.operators:
+            continue
+        claimed = frozenset(claim.features)
+        for type in claim.types:
+            tried = [
+                each
+                for each in made
+                if type in each.trial.types
+                and each.trial.types <= set(claim.types)
+                and each.trial.features <= claimed
+            ]
+            _require_taken(subject, op, type, tried)
+        for feature in sorted(claimed):
+            tried = [each for each in made if each.is_claimed and feature in each.trial.features]
+            if tried:  # not every operator can show every feature
+                _require_taken(subject, op, f"feature {feature!r}", tried)
+
+
+def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -> None:
+    if not tried:
+        raise AssertionError(
+            f"claims {what} for {op}, and there is no such model: Delegraph's own kernel refuses "
+            "all of them; leave it out, or give the test class cases of your own"
+        )
+    if not any(each.is_taken or each.error for each in tried):
+        reasons = Counter(reason for each in tried for reason in each.reasons)
+        why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
+        raise AssertionError(
+            f"claimed but never taken: {what} for {op}; {len(tried)} models tried, "
+            f"its reasons: {why or 'none'}"
+            + explained(subject, tried[0].trial.case, "claimed-but-never-taken")
+        )
+
+
+def nothing_unclaimed_is_taken(subject: Subject) -> None:
+    """No node is taken that no claim covers, of whatever operator."""
+    claimed = set(subject.operators)
+    if not claimed:
+        raise SkipTest("nothing is claimed")
+    others = (t for t in gallery() if t.case.op not in claimed)
+    for made in (
+        *(each for op in subject.operators for each in attempts(subject, op)),
+        *(attempt(subject, trial) for trial in others),
+    ):
+        trial = made.trial
+        needed = trial.features - VALUES_ONLY
+        if made.is_taken and not subject.claims(trial.case.op, trial.types, needed):
+            types = " ".join(sorted(trial.types))
+            showing = f" with {', '.join(sorted(needed))}" if needed else ""
+            raise AssertionError(
+                f"takes what it does not claim: {trial.case.op} of {types}{showing}"
+                + explained(subject, trial.case, "not-claimed")
+            )

@@ -1,0 +1,118 @@
+"""A few models that a delegate takes, with which its contract is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+from unittest import SkipTest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.testing.conformance.attempts import attempts, wrong
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
+
+Array = NDArray[Any]
+
+SPECIMENS = 6
+"""Models that each check of the contract is made with, at most."""
+
+_NONE = "the delegate computes none of the models it claims rightly; see soundness and numbers"
+
+
+@cache
+def specimens(subject: Subject) -> tuple[Trial, ...]:
+    """Return one-step trials that the delegate claims, takes and computes rightly.
+
+    They are of different operators and types, have inputs to feed with elements in them, and give
+    the same results each time.
+
+    Raises:
+        SkipTest: there are none.
+    """
+    found: dict[tuple[str, frozenset[str]], Trial] = {}
+    for op in subject.operators:
+        for made in attempts(subject, op):
+            key = (op, made.trial.types)
+            if key not in found and made.is_claimed and made.ran and not wrong(subject, made):
+                trial = first_step(made.trial)
+                if _is_telling(trial):
+                    found[key] = trial
+    if not found:
+        raise SkipTest(_NONE)
+    chosen = list(found.values())
+    return tuple(chosen[:: -(-len(chosen) // SPECIMENS)])
+
+
+def first_step(trial: Trial) -> Trial:
+    """Return a trial of the first invoke only."""
+    case = replace(trial.case, steps=trial.case.steps[:1])
+    return replace(trial, case=case, expected=trial.expected[:1])
+
+
+def with_other_values(trial: Trial) -> Trial | None:
+    """Return the trial of the same model with other inputs and another result; or None."""
+    for shift in (1, 2, 3):
+        arrays = [np.roll(array.reshape(-1), shift).reshape(array.shape) for array in _fed(trial)]
+        other = _fed_with(trial, arrays)
+        if other is not None and not _same(other.expected[0], trial.expected[0]):
+            return other
+    return None
+
+
+def with_other_shapes(trial: Trial) -> Trial | None:
+    """Return the trial of the same model with one axis twice as long; None if none can be."""
+    lengths = sorted({(axis, n) for a in _fed(trial) for axis, n in enumerate(a.shape)})
+    for axis, length in lengths:
+        arrays = [_doubled(array, axis, length) for array in _fed(trial)]
+        other = _fed_with(trial, arrays)
+        if other is not None:
+            return other
+    return None
+
+
+def all_with(
+    subject: Subject, change: Callable[[Trial], Trial | None], what: str
+) -> Iterator[tuple[Trial, Trial]]:
+    """Yield the specimens that can be changed, each with the changed one.
+
+    Raises:
+        SkipTest: none can be changed; *what* says how.
+    """
+    pairs = [(trial, change(trial)) for trial in specimens(subject)]
+    found = [(trial, other) for trial, other in pairs if other is not None]
+    if not found:
+        raise SkipTest(f"no model that it takes can be given {what}")
+    yield from found
+
+
+def _fed(trial: Trial) -> Sequence[Array]:
+    return trial.case.steps[0]
+
+
+def _fed_with(trial: Trial, arrays: Sequence[Array]) -> Trial | None:
+    return trial_of(replace(trial.case, steps=(tuple(arrays),)))
+
+
+def _doubled(array: Array, axis: int, length: int) -> Array:
+    if axis < array.ndim and array.shape[axis] == length:
+        return np.concatenate(
+            [array, array[tuple([slice(None)] * axis + [slice(None, None, -1)])]], axis
+        )
+    return array
+
+
+def _is_telling(trial: Trial) -> bool:
+    varied = any(len(set(array.reshape(-1).tolist())) > 1 for array in _fed(trial))
+    if not varied or trial.case.is_random or "empty" in trial.features:
+        return False
+    with open_interpreter(trial.case) as interpreter:
+        runs = [answers(interpreter, _fed(trial)) for _ in range(2)]
+    return _same(*runs)
+
+
+def _same(a: Sequence[Array], b: Sequence[Array]) -> bool:
+    return all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))

@@ -1,0 +1,106 @@
+"""What is tested: a delegate, how to get a new one, and what it claims."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.delegate import Delegate
+from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.plugin_set import installed
+from delegraph.plugins.specs import DelegateSpec
+from delegraph.runtime.delegate_choice import AnyDelegate, as_delegate
+from delegraph.testing.operator_case import OperatorCase
+
+CreateDelegate = Callable[[Mapping[str, object] | None], Delegate]
+"""Returns a delegate with the options given by name; None stands for the defaults."""
+
+DECLARE = """\
+delegate {name!r} declares no capabilities, so nothing can be checked. Add this to it, for what it
+takes:
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            [Claim(["ADD", "SUB"], "FLOAT32", "activation", "broadcast")],
+            tolerance={{"FLOAT32": Tolerance(relative=1e-6)}},
+        )
+
+or give the test class a ``capabilities`` attribute. The names of features are the keys of
+delegraph.delegation.capabilities.FEATURES."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A delegate under test.
+
+    Attributes:
+        name: the delegate's name, as tests show it.
+        make: returns a new delegate object at each call.
+        capabilities: what it claims.
+        address: how the command line names it; empty for one that is not installed.
+        spec: what its plugin declares; None for one that is not installed.
+        create: makes one with given options; None where options are nobody's business.
+        cases: the author's own cases, beside those of the kit.
+        folder: where models that show a failure are saved.
+    """
+
+    name: str
+    make: Callable[[], Delegate]
+    capabilities: Capabilities
+    address: str = ""
+    spec: DelegateSpec | None = None
+    create: CreateDelegate | None = None
+    cases: tuple[OperatorCase, ...] = ()
+    folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir(), "delegraph"))
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Operators that some claim names, sorted."""
+        return tuple(sorted({op for claim in self.capabilities.claims for op in claim.operators}))
+
+    def claims(self, op: str, types: frozenset[str], features: frozenset[str]) -> bool:
+        """Return whether a claim covers an operator with these types and features."""
+        return self.capabilities.covers(op, types, features)
+
+
+def require_claims(subject: Subject) -> None:
+    """Check that the delegate declares what it can do; the message shows how."""
+    if not subject.capabilities.claims:
+        raise AssertionError(DECLARE.format(name=subject.name))
+
+
+def subject_of(
+    make: Callable[[], AnyDelegate], capabilities: Capabilities | None = None
+) -> Subject:
+    """Return the subject for delegates that *make* returns.
+
+    Args:
+        make: a class or function without arguments.
+        capabilities: what they claim; None for what they say themselves.
+    """
+    first = as_delegate(make())
+    return Subject(
+        first.name(),
+        lambda: as_delegate(make()),
+        first.capabilities() if capabilities is None else capabilities,
+    )
+
+
+def installed_subject(address: str, capabilities: Capabilities | None = None) -> Subject:
+    """Return the subject for an installed delegate, ``name``, ``dist:name`` or with options.
+
+    Raises:
+        PluginError: it is not installed, or cannot be used.
+    """
+    parsed = DelegateAddress.parse(address)
+    offer = installed().find(parsed)
+    subject = subject_of(lambda: address, capabilities)
+    return replace(
+        subject,
+        address=address,
+        spec=offer.spec,
+        create=lambda options: installed().create_delegate(offer.address, options),
+    )

@@ -1,0 +1,170 @@
+"""Looking over a delegate's shoulder: what its kernels do with memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.delegate import (
+    Delegate,
+    DelegateContext,
+    DelegateFlags,
+    PartitionPolicy,
+    Rejection,
+)
+from delegraph.kernels.registration import Eval, Node, OpContext, Registration
+
+if TYPE_CHECKING:
+    from delegraph.kernels.tensor import Tensor
+
+
+class Watch:
+    """What the kernels of watched delegates did.
+
+    Args:
+        pattern: a byte that fills their outputs before each evaluation; None leaves them.
+
+    Attributes:
+        evaluations: how often a kernel has computed.
+        kernels: what ``Registration.init`` returned, for each delegate node made.
+        changed_inputs: tensors that a kernel must only read and that it changed.
+    """
+
+    def __init__(self, pattern: int | None = None) -> None:
+        self.pattern = pattern
+        self.evaluations = 0
+        self.kernels: list[object] = []
+        self.changed_inputs: list[str] = []
+
+    def over(self, registration: Registration) -> Registration:
+        """Return *registration* with everything it does watched."""
+
+        def init(context: Any, node: Node) -> object:
+            made = None if registration.init is None else registration.init(context, node)
+            self.kernels.append(made)
+            return made
+
+        def prepare(context: OpContext, node: Node) -> Eval:
+            step = registration.prepare(context, node)
+            return lambda: self._evaluate(step, context, node)
+
+        return replace(registration, init=init, prepare=prepare)
+
+    def _evaluate(self, step: Eval, context: OpContext, node: Node) -> None:
+        outputs = [context.tensors[i] for i in node.outputs if i >= 0]
+        inputs = [context.tensors[i] for i in node.inputs if i >= 0 and i not in node.outputs]
+        read_only = [t for t in inputs if not t.is_variable and _is_plain(t.data)]
+        before = [_bytes(tensor.data) for tensor in read_only]
+        if self.pattern is not None:
+            for tensor in outputs:
+                if not any(_share(tensor, other) for other in inputs):
+                    fill(tensor.data, self.pattern)
+        step()
+        self.evaluations += 1
+        for tensor, content in zip(read_only, before, strict=True):
+            is_shared = any(_share(tensor, other) for other in outputs)
+            if not is_shared and _bytes(tensor.data) != content:
+                kind = "constant" if tensor.is_constant else "input"
+                self.changed_inputs.append(f"{kind} {tensor!r}")
+
+
+class WatchedDelegate(Delegate):
+    """A delegate that does what another one does, its kernels being watched."""
+
+    def __init__(self, delegate: Delegate, watch: Watch) -> None:
+        self._delegate = delegate
+        self._watch = watch
+
+    @property
+    def flags(self) -> DelegateFlags:
+        """Those of the delegate."""
+        return self._delegate.flags
+
+    @property
+    def partition_policy(self) -> PartitionPolicy:
+        """That of the delegate."""
+        return self._delegate.partition_policy
+
+    def name(self) -> str:
+        """Return the delegate's name."""
+        return self._delegate.name()
+
+    def capabilities(self) -> Capabilities:
+        """Return the delegate's claims."""
+        return self._delegate.capabilities()
+
+    def prepare(self, context: DelegateContext) -> None:
+        """Let the delegate claim nodes, and watch the kernels it puts there."""
+        self._delegate.prepare(cast("DelegateContext", _WatchedContext(context, self._watch)))
+
+    def rejections(self) -> dict[int, Rejection]:
+        """Return the delegate's reasons."""
+        return self._delegate.rejections()
+
+    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Ask the delegate."""
+        self._delegate.copy_from_buffer_handle(context, tensor)
+
+    def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Ask the delegate."""
+        self._delegate.copy_to_buffer_handle(context, tensor)
+
+    def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
+        """Tell the delegate."""
+        self._delegate.free_buffer_handle(context, handle)
+
+
+class _WatchedContext:
+    """A context that watches every registration put into it."""
+
+    def __init__(self, context: DelegateContext, watch: Watch) -> None:
+        self._context = context
+        self._watch = watch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def replace_node_subsets_with_delegate_kernels(
+        self, registration: Registration, nodes: Sequence[int], delegate: object
+    ) -> None:
+        """See ``DelegateContext``."""
+        self._context.replace_node_subsets_with_delegate_kernels(
+            self._watch.over(registration), nodes, delegate
+        )
+
+
+def fill(data: Any, pattern: int) -> None:
+    """Set every byte of an array; nothing for objects, read-only memory and None."""
+    if _is_plain(data) and data.flags.writeable:
+        data.reshape(-1).view(np.uint8)[:] = pattern
+
+
+def move_border_tensors(tensors: Sequence[Tensor], nodes: Sequence[Node]) -> None:
+    """Give what delegate nodes read and write new memory with the same values.
+
+    The old memory is filled with a pattern, so that whoever kept a view of it reads rubbish.
+    """
+    indices = sorted({i for node in nodes for i in (*node.inputs, *node.outputs) if i >= 0})
+    for index in indices:
+        tensor = tensors[index]
+        if not tensor.is_constant and _is_plain(tensor.data):
+            old: NDArray[Any] = tensor.data
+            tensor.data = old.copy()
+            fill(old, 0xA5)
+
+
+def _is_plain(data: Any) -> bool:
+    return data is not None and not data.dtype.hasobject
+
+
+def _bytes(data: NDArray[Any]) -> bytes:
+    return data.tobytes()
+
+
+def _share(a: Tensor, b: Tensor) -> bool:
+    return _is_plain(a.data) and _is_plain(b.data) and bool(np.may_share_memory(a.data, b.data))

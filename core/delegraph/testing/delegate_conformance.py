@@ -1,0 +1,181 @@
+"""The class that an author subclasses to test a delegate with the conformance kit.
+
+It needs pytest and Hypothesis: ``pip install delegraph[testing]``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import SkipTest
+
+import pytest
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.errors import DelegraphError
+from delegraph.runtime.delegate_choice import AnyDelegate
+from delegraph.testing.conformance import contract, isolation, numbers, soundness
+from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
+from delegraph.testing.conformance.subject import (
+    Subject,
+    installed_subject,
+    require_claims,
+    subject_of,
+)
+from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.pytest_plugin import RESULT
+
+CONTRACT: Sequence[Callable[[Subject], None]] = (
+    contract.name_is_stable,
+    contract.options_are_validated,
+    contract.every_operator_is_answered,
+    contract.reasons_are_given,
+    contract.prepare_is_idempotent,
+    contract.resize_is_survived,
+    contract.no_views_are_kept,
+    contract.delegate_can_be_taken_off,
+    contract.inputs_are_only_read,
+    contract.outputs_are_fully_written,
+    contract.invokes_are_independent,
+    contract.dynamic_shapes_are_followed,
+    isolation.kernels_are_not_shared,
+    isolation.one_object_serves_two_interpreters,
+    isolation.two_objects_share_nothing,
+    isolation.threads_do_not_meet,
+)
+"""The checks of the contract; each is a test of its own, with this name."""
+
+
+class DelegateConformance:
+    """Tests that a delegate is sound; a subclass says which.
+
+    ::
+
+        class TestSin(DelegateConformance):
+            delegate = "sin"
+
+    Attributes:
+        delegate: an installed delegate: ``name``, ``dist:name``, or with options.
+        capabilities: what it claims; None for what its own ``capabilities()`` returns.
+        examples: generated models that are tried.
+    """
+
+    delegate: str = ""
+    capabilities: Capabilities | None = None
+    examples: int = EXAMPLES
+
+    def make_delegate(self) -> AnyDelegate:
+        """Return a new delegate; override this for one that is not installed."""
+        raise pytest.UsageError(
+            f"{type(self).__name__} names no delegate: set `delegate`, or override make_delegate()"
+        )
+
+    def cases(self) -> Iterable[OperatorCase]:
+        """Return cases of your own, made with ``delegraph.testing.operator_case``; none here."""
+        return ()
+
+    def subjects(self, config: pytest.Config) -> list[Subject]:
+        """Return what is tested; one delegate, unless overridden."""
+        if self.delegate:
+            subject = installed_subject(self.delegate, self.capabilities)
+        else:
+            subject = subject_of(self.make_delegate, self.capabilities)
+        return [replace(subject, cases=tuple(self.cases()), folder=failures_folder(config))]
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Give each test its delegates, checks and operators; pytest calls this."""
+        try:
+            found = _subjects_of(type(self), self, metafunc.config)
+        except (DelegraphError, pytest.UsageError) as error:
+            raise pytest.Collector.CollectError(f"{type(error).__name__}: {error}") from error
+        if "check" in metafunc.fixturenames:
+            rows = [(s, check, check.__name__) for s in found for check in CONTRACT]
+            metafunc.parametrize(("subject", "check"), _named(rows))
+        elif "operator" in metafunc.fixturenames:
+            by_operator = [(s, op, op) for s in found for op in s.operators]
+            metafunc.parametrize(("subject", "operator"), _named(by_operator))
+        elif "subject" in metafunc.fixturenames:
+            metafunc.parametrize("subject", found, ids=[s.name for s in found])
+
+    def test_declares_capabilities(self, subject: Subject, request: pytest.FixtureRequest) -> None:
+        """The delegate says what it can do."""
+        with _verdict(request, subject, "soundness", "capabilities are declared"):
+            require_claims(subject)
+
+    def test_contract(
+        self, subject: Subject, check: Callable[[Subject], None], request: pytest.FixtureRequest
+    ) -> None:
+        """It behaves as Delegraph expects of any delegate."""
+        with _verdict(request, subject, "contract", check.__name__.replace("_", " ")):
+            check(subject)
+
+    def test_claims_are_executed(
+        self, subject: Subject, operator: str, request: pytest.FixtureRequest
+    ) -> None:
+        """Everything that is claimed for an operator is really taken and run."""
+        with _verdict(request, subject, "soundness", f"claims of {operator} are executed"):
+            soundness.claims_are_executed(subject, operator)
+
+    def test_nothing_unclaimed_is_taken(
+        self, subject: Subject, request: pytest.FixtureRequest
+    ) -> None:
+        """It takes nothing beyond its claims."""
+        with _verdict(request, subject, "soundness", "nothing unclaimed is taken"):
+            soundness.nothing_unclaimed_is_taken(subject)
+
+    def test_numbers(self, subject: Subject, operator: str, request: pytest.FixtureRequest) -> None:
+        """Results are those of Delegraph's kernels, within the declared tolerance."""
+        with _verdict(request, subject, "numbers", operator) as note:
+            note["types"] = numbers.results_by_type(subject, operator)
+            numbers.results_are_right(subject, operator)
+
+    def test_generated_models(self, subject: Subject, request: pytest.FixtureRequest) -> None:
+        """So they are on models of several nodes and partitions."""
+        with _verdict(request, subject, "numbers", "generated models"):
+            check_generated_models(subject, self.examples)
+
+
+_SUBJECTS: dict[type, list[Subject]] = {}
+
+
+def _subjects_of(kind: type, tests: DelegateConformance, config: pytest.Config) -> list[Subject]:
+    """Return the subjects of a test class, the same for all of its tests: they keep results."""
+    if kind not in _SUBJECTS:
+        _SUBJECTS[kind] = tests.subjects(config)
+    return _SUBJECTS[kind]
+
+
+def failures_folder(config: pytest.Config) -> Path:
+    """Return where models that show failures are saved."""
+    cache = getattr(config, "cache", None)
+    if cache is None:
+        return Path(tempfile.gettempdir(), "delegraph")
+    return Path(cache.mkdir("delegraph"))
+
+
+def _named(rows: Sequence[tuple[Subject, object, str]]) -> list[Any]:
+    """Return parameter sets of a subject and something, with the name of that in their ids."""
+    return [
+        pytest.param(subject, value, id=f"{subject.name}-{name}") for subject, value, name in rows
+    ]
+
+
+@contextmanager
+def _verdict(
+    request: pytest.FixtureRequest, subject: Subject, section: str, check: str
+) -> Iterator[dict[str, Any]]:
+    """Fail or skip the test by what a check raises, and leave a note for the scorecard."""
+    note = {"delegate": subject.name, "section": section, "check": check, "types": {}}
+    request.node.user_properties.append((RESULT, note))
+    try:
+        yield note
+    except AssertionError as error:
+        note["message"] = str(error)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    except SkipTest as reason:
+        note["message"] = str(reason)
+        raise pytest.skip.Exception(str(reason)) from None
