@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from delegraph import (
     BuiltinOperator,
+    Capabilities,
+    Claim,
     DelegateContext,
     DelegateFlags,
     DelegateOptions,
@@ -21,18 +23,24 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
     Tensor,
-    TensorType,
+    Tolerance,
 )
 from delegraph.schema.enums import ActivationFunctionType as Activation
 from delegraph_example.plugin import AddSubOptions
 
 Float = NDArray[np.float32]
 
+SHAPES = ("broadcast", "dynamic-shapes", "empty", "many-dims", "scalar")
+CAPABILITIES = Capabilities(
+    [Claim(("ADD", "SUB"), "FLOAT32", "activation", *SHAPES)],
+    tolerance={"FLOAT32": Tolerance()},  # the very same bits
+)
+
 COMPUTE: dict[BuiltinOperator, Callable[..., Any]] = {
     BuiltinOperator.ADD: np.add,
     BuiltinOperator.SUB: np.subtract,
 }
-"""The operators this delegate takes, and the NumPy function that computes each."""
+"""The NumPy function that computes each operator."""
 
 RANGES: dict[Activation, tuple[float | None, float | None]] = {
     Activation.NONE: (None, None),
@@ -52,17 +60,17 @@ class AddSubDelegate(SimpleDelegateInterface):
     def name(self) -> str:
         return "add_sub"
 
+    def capabilities(self) -> Capabilities:
+        return CAPABILITIES
+
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        if registration.builtin_code not in COMPUTE:
-            return Rejection("op", actual=registration.name, expected="ADD or SUB")
-        for index in (*node.inputs, *node.outputs):
-            dtype = context.tensors[index].type
-            if dtype != TensorType.FLOAT32:
-                return Rejection("dtype", actual=dtype.name, expected="FLOAT32", tensor=index)
+        answer = CAPABILITIES.check(registration, node, context)
+        if not answer:
+            return answer
         activation = node.options.fused_activation_function
-        if activation not in RANGES:
+        if activation not in RANGES:  # which activation is more than a claim can say
             return Rejection(
                 "activation", actual=activation.name, expected=" or ".join(a.name for a in RANGES)
             )

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import (
-    BuiltinOperator,
+    Capabilities,
+    Claim,
     DelegateContext,
     DelegateFlags,
     DelegateParams,
@@ -16,8 +17,14 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
     Tensor,
-    TensorType,
+    Tolerance,
 )
+
+CAPABILITIES = Capabilities(
+    [Claim("SIN", "FLOAT32", "dynamic-shapes", "empty", "many-dims", "scalar")],
+    tolerance={"FLOAT32": Tolerance(relative=1e-6, absolute=1e-7)},
+)
+"""One operator on one type, of any shape; the conformance kit tries all of that."""
 
 
 class SinDelegate(SimpleDelegateInterface):
@@ -26,18 +33,14 @@ class SinDelegate(SimpleDelegateInterface):
     def name(self) -> str:
         return "sin"
 
+    def capabilities(self) -> Capabilities:
+        return CAPABILITIES
+
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        # A Rejection tells the user why; a bare False would show as "no reason given".
-        if registration.builtin_code != BuiltinOperator.SIN:
-            return Rejection("op", actual=registration.name, expected="SIN")
-        source = context.tensors[node.inputs[0]]
-        if source.type != TensorType.FLOAT32:
-            return Rejection(
-                "dtype", actual=source.type.name, expected="FLOAT32", tensor=source.index
-            )
-        return True
+        # True, or a Rejection that tells the user why not: another operator, or another type.
+        return CAPABILITIES.check(registration, node, context)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return SinKernel()
