@@ -110,10 +110,11 @@ class FaultyKernel(SimpleDelegateKernelInterface):
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         self.delegate.runs += 1
-        self.delegate.at_start(context, node, self.delegate.runs)
+        run = self.delegate.runs  # before those of other subgraphs that the nodes call
+        self.delegate.at_start(context, node, run)
         self.originals.run()
         self.originals.deliver()
-        self.delegate.fault(context, node, self.delegate.runs)
+        self.delegate.fault(context, node, run)
 
 
 def failing(every: int = 1, error: BaseException | None = None) -> Fault:
