@@ -29,6 +29,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.delegate import NO_REASON
+from delegraph.delegation.rules import PlacementRule
 from delegraph.errors import DelegateError
 from delegraph.kernels.registration import Eval
 from delegraph.schema.enums import TensorType
@@ -450,6 +451,33 @@ def test_dequantize_of_computed_values_is_asked_about_as_any_node() -> None:
     with Interpreter(model_content=model, delegates=[delegate]):
         assert {i: r.constraint for i, r in delegate.rejections().items()} == {0: "op"}
         assert delegate.read == [TensorType.FLOAT32]
+
+
+def test_dequantize_of_other_constants_is_asked_about_as_any_node() -> None:
+    model = graph_model(
+        [("DEQUANTIZE", "q", "d"), ("ADD", "x d", "y", AddOptions())],
+        inputs="x",
+        outputs="y",
+        tensors={"q": constant(np.arange(4, dtype=np.int8), scale=0.5)},
+    )
+    delegate = Float16("ADD")
+    with Interpreter(model_content=model, delegates=[delegate]):
+        assert delegate.rejections()[0].constraint == "op"
+
+
+def test_nodes_that_rules_keep_from_the_delegate_go_on_reading_float32() -> None:
+    delegate = Float16("ADD", "MUL")
+    expected = run(Interpreter(model_content=PUBLISHED))
+    with Interpreter(
+        model_content=PUBLISHED,
+        experimental_disable_delegate_node_fusion=True,
+        rules=[PlacementRule("exclude", nodes=[3])],
+    ) as interpreter:
+        before = node_inputs(interpreter)
+        interpreter.modify_graph_with_delegate(delegate)
+        assert delegate.partitions == [(1,), (5,), (7,)]
+        assert node_inputs(interpreter)[3] == before[3]
+        assert_array_equal(run(interpreter), expected)
 
 
 def test_full_delegation_takes_the_dequantize_nodes_whatever_the_limit() -> None:

@@ -31,7 +31,7 @@ from delegraph import (
     Tensor,
 )
 from delegraph.errors import OperatorError
-from delegraph.kernels.registration import Eval
+from delegraph.kernels.registration import Eval, Prepare
 from delegraph.runtime.measured_partitions import losing_nodes
 from delegraph.schema.options import (
     AddOptions,
@@ -266,6 +266,34 @@ def test_inputs_variables_and_resources_are_as_before() -> None:
         assert_array_equal(interpreter.get_tensor(output), 2 * x)
 
 
+class Accumulating(Timed):
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return AccumulatingKernel(self)
+
+
+class AccumulatingKernel(TimedKernel):
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        x, v, s = (context.tensors[i] for i in (*node.inputs, *node.outputs))
+        v.data[...] += x.data
+        np.copyto(s.data, v.data)
+
+
+def watching(seen: list[Any]) -> Prepare:
+    """Return the prepare of an operator that passes on its first input and records both."""
+
+    def prepare(context: OpContext, node: Node) -> Eval:
+        a, b, y = (context.tensors[i] for i in (*node.inputs, *node.outputs))
+        context.resize_tensor(y, a.shape)
+
+        def run() -> None:
+            seen.append((a.data.copy(), b.data.copy()))
+            np.copyto(y.data, a.data)
+
+        return run
+
+    return prepare
+
+
 class Policy(Timed):
     """Has options. By the real clock it may lose or not."""
 
@@ -320,6 +348,60 @@ def test_inputs_of_every_type_can_be_made_up(type: str, scale: float | None) -> 
     assert sorted(measure(model, {"A": 2e-3}, {"A": 1e-3})[0]) == [0]
 
 
+def test_made_up_floats_are_numbers_and_integers_of_quantized_tensors_differ() -> None:
+    for type, scale in (("FLOAT32", None), ("FLOAT16", None), ("BFLOAT16", None), ("INT8", 0.5)):
+        x = tensor((64,), type, scale=scale)
+        model = graph_model(
+            [("Watch", "x x", "y"), ("A", "y", "z")],
+            inputs="x",
+            outputs="z",
+            tensors=dict.fromkeys("xyz", x),
+        )
+        clock = Clock()
+        seen: list[Any] = []
+        ops = kernels(clock, {"A": 1e-3}) | {"Watch": Registration("Watch", watching(seen))}
+        with Interpreter(model_content=model, custom_ops=ops) as interpreter:
+            interpreter.modify_graph_with_delegate(Timed(clock, {"A": 1}))
+            session = interpreter.session
+            losing_nodes(session, session.subgraphs[0].plan.applied[0].delegate, clock=clock)
+        assert len(np.unique(seen[0][0])) > 10, type
+
+
+def test_the_rest_of_the_run_sees_variables_as_after_one_run() -> None:
+    model = graph_model(
+        [("Accumulate", "x v", "s"), ("Watch", "s x", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={"v": tensor((4,), is_variable=True)},
+    )
+    clock = Clock()
+    seen: list[Any] = []
+    ops = {
+        "Accumulate": accumulate(clock),
+        "Watch": Registration("Watch", watching(seen)),
+    }
+    with Interpreter(model_content=model, custom_ops=ops) as interpreter:
+        interpreter.modify_graph_with_delegate(Accumulating(clock, {"Accumulate": 1e-3}))
+        session = interpreter.session
+        losing_nodes(session, session.subgraphs[0].plan.applied[0].delegate, clock=clock)
+        (values, x) = seen[0]
+        assert_array_equal(values, x)
+        assert session.resources == {}
+        assert not session.subgraphs[0].tensors[1].data.any()
+
+
+def test_nodes_are_themselves_again_afterwards() -> None:
+    clock = Clock()
+    with Interpreter(model_content=chain("A"), custom_ops=kernels(clock, {"A": 1})) as interpreter:
+        interpreter.modify_graph_with_delegate(Timed(clock, {"A": 1e-3}))
+        session = interpreter.session
+        plan = session.subgraphs[0].plan
+        before = list(plan.nodes)
+        assert losing_nodes(session, plan.applied[0].delegate, clock=clock) == {}
+        assert plan.nodes == before
+        assert not session.subgraphs[0].is_allocated
+
+
 # -- what cannot be measured ---------------------------------------------------------------------
 
 
@@ -345,13 +427,17 @@ def test_partitions_behind_a_failing_node_are_kept_and_the_log_says_why(
     assert "data out of range" in caplog.text
 
 
+@pytest.mark.parametrize("on_failure", ["raise", "fallback"])
 def test_a_delegate_that_fails_while_measured_is_kept_and_no_incident_is_left(
-    caplog: pytest.LogCaptureFixture,
+    on_failure: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
     delegate = Timed(clock, {"A": 1})
     with Interpreter(
-        model_content=chain("A"), custom_ops=kernels(clock, {"A": 1e-3}), delegates=[delegate]
+        model_content=chain("A"),
+        custom_ops=kernels(clock, {"A": 1e-3}),
+        delegates=[delegate],
+        on_failure=on_failure,
     ) as interpreter:
         delegate.fails = True
         session = interpreter.session
@@ -388,7 +474,31 @@ def test_branches_are_measured_whether_or_not_they_are_taken() -> None:
     assert sorted(measure(model, {"A": 1e-3}, {"A": 1e-4})) == [1, 2]
 
 
-def test_a_loop_that_never_ends_on_made_up_data_is_left(caplog: pytest.LogCaptureFixture) -> None:
+def test_called_subgraphs_are_measured_on_the_data_of_their_caller() -> None:
+    main: SubgraphText = (
+        [
+            ("MUL", "x two", "big", MulOptions()),
+            ("IF", "c big", "y", IfOptions(then_subgraph_index=1, else_subgraph_index=2)),
+        ],
+        "c x",
+        "y",
+        {"c": tensor((1,), "BOOL"), "two": constant(np.full(4, 2, np.float32))},
+    )
+    clock = Clock()
+    seen: list[Any] = []
+    ops = kernels(clock, {"A": 1e-3}) | {"Watch": Registration("Watch", watching(seen))}
+    body: SubgraphText = ([("Watch", "x x", "z"), ("A", "z", "y")], "x", "y", {})
+    model = subgraphs_model([main, BODY, body])
+    with Interpreter(model_content=model, custom_ops=ops) as interpreter:
+        interpreter.modify_graph_with_delegate(Timed(clock, {"A": 1}))
+        session = interpreter.session
+        delegate = session.subgraphs[2].plan.applied[0].delegate
+        assert sorted(losing_nodes(session, delegate, clock=clock)) == [1, 2]
+    (values, _) = seen[0]  # the condition is False, so the main graph comes first
+    assert values.max() > 1  # 2 x, and made-up floats are smaller than 1
+
+
+def test_a_loop_that_never_ends_on_made_up_data_is_left() -> None:
     main: SubgraphText = (
         [("WHILE", "x", "y", WhileOptions(cond_subgraph_index=1, body_subgraph_index=2))],
         "x",
@@ -413,7 +523,9 @@ def test_a_loop_that_never_ends_on_made_up_data_is_left(caplog: pytest.LogCaptur
         interpreter.modify_graph_with_delegate(Timed(clock, {"A": 0.1}))
         session = interpreter.session
         delegate = session.subgraphs[2].plan.applied[0].delegate
+        begin = clock.now
         assert sorted(losing_nodes(session, delegate, clock=clock)) == [2]
+        assert 10 < clock.now - begin < 11
 
 
 # -- the policy ----------------------------------------------------------------------------------

@@ -74,8 +74,7 @@ def losing_nodes(
             if trials:
                 _run_all(session, trials)
         finally:
-            for subgraph in session.subgraphs:
-                subgraph.is_allocated = False
+            _forget_allocation(session)
     for trial in trials:
         trial.report()
     return {trial.subgraph.spec.index: trial.lost for trial in trials if trial.lost}
@@ -102,6 +101,7 @@ def _run_all(session: Session, trials: Sequence[_Trials]) -> None:
     share = BUDGET / sum(trial.count for trial in trials)
     for trial in trials:
         trial.begin(share)
+    _forget_allocation(session)  # all of it: callers prepare the subgraphs that they call
     try:
         failure = _run(main)
         for trial in trials:
@@ -111,6 +111,11 @@ def _run_all(session: Session, trials: Sequence[_Trials]) -> None:
     finally:
         for trial in trials:
             trial.end()
+
+
+def _forget_allocation(session: Session) -> None:
+    for subgraph in session.subgraphs:
+        subgraph.is_allocated = False
 
 
 def _run(subgraph: Subgraph) -> str:
@@ -203,7 +208,6 @@ class _Trials:
                 plan.nodes[node.index] = node, self._measuring(registration)
             else:
                 self._read_by_others.update(node.inputs)
-        self.subgraph.is_allocated = False
 
     def end(self) -> None:
         """Let the nodes run as ever from their next preparation on."""
