@@ -15,7 +15,7 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from delegraph.errors import ArgumentError, PluginLoadError
+from delegraph.errors import ArgumentError, PluginError, PluginLoadError
 from delegraph.plugins.creation import make_delegate
 from delegraph.plugins.options import Given
 from delegraph.plugins.plugin import one_line
@@ -56,23 +56,32 @@ def delegate_from_file(path: str | os.PathLike[str], options: Given = None) -> D
     if not file.is_file():
         raise ArgumentError(f"no delegate file {str(file)!r}")
     provider = f"file {str(file)!r}"
-    spec = _spec(_run(file, provider), file.stem, provider)
+    with _blamed(file, provider):
+        module = _run(file)
+        hook = getattr(module, HOOK, None)
+        spec = _spec(module, file.stem, provider) if hook is None else _only_spec(hook(), provider)
     return make_delegate(spec, options or None, provider)
 
 
-def _run(file: Path, provider: str) -> ModuleType:
+def _run(file: Path) -> ModuleType:
     """Run the file as a module of its own; nothing is cached, it may have just been edited."""
     module = ModuleType(f"delegate_file:{file.resolve()}")
     module.__file__ = str(file)
     sys.modules[module.__name__] = module  # dataclasses look their module up there
+    with _importable(file.resolve().parent):
+        exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), vars(module))
+    return module
+
+
+@contextlib.contextmanager
+def _blamed(file: Path, provider: str) -> Iterator[None]:
+    """Raise whatever the file's own code raises as a PluginLoadError that names the line."""
     try:
-        with _importable(file.resolve().parent):
-            exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), vars(module))
-    except KeyboardInterrupt:
+        yield
+    except (KeyboardInterrupt, PluginError):
         raise
     except BaseException as error:  # a file may raise anything, SystemExit too
         raise PluginLoadError(f"{provider}{_line(file, error)}: {one_line(error)}") from error
-    return module
 
 
 @contextlib.contextmanager
@@ -97,10 +106,7 @@ def _line(file: Path, error: BaseException) -> str:
 
 
 def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
-    """Return what the module offers, as a plugin would have said it."""
-    hook = getattr(module, HOOK, None)
-    if hook is not None:
-        return _hooked(hook, provider)
+    """Return what a module without the hook offers, as a plugin would have said it."""
     made = getattr(module, VARIABLE, None)
     if made is None:
         made = _only_class(module, provider)
@@ -110,8 +116,7 @@ def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
     return DelegateSpec(name, "", lambda: made, _options_class(made, provider))
 
 
-def _hooked(hook: Callable[[], object], provider: str) -> DelegateSpec:
-    answer = hook()
+def _only_spec(answer: object, provider: str) -> DelegateSpec:
     if not isinstance(answer, list | tuple) or not all(
         isinstance(spec, DelegateSpec) for spec in answer
     ):

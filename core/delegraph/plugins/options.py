@@ -122,7 +122,7 @@ def split_text(delegate: str, text: str) -> dict[str, str]:
 def _build(spec: DelegateSpec, given: Mapping[str, Any]) -> object:
     assert spec.options is not None  # the caller checked
     kinds = _kinds(spec)
-    unknown = sorted(given.keys() - kinds.keys())
+    unknown = sorted(given.keys() - kinds.keys(), key=str)
     if unknown:
         valid = "; ".join(map(str, describe_options(spec))) or "none"
         raise PluginOptionError(

@@ -25,10 +25,13 @@ def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Del
         options: its options by name.
 
     Raises:
+        ArgumentError: *library* is no text.
         UnknownDelegateError: no installed plugin provides it.
         PluginLoadError: it is installed but broken.
         PluginOptionError: an unknown option or a bad value.
     """
+    if not isinstance(library, str):
+        raise ArgumentError(f"the name of a delegate is text, not {library!r}")
     return installed().create_delegate(library, options)
 
 
@@ -75,5 +78,6 @@ def as_delegate(delegate: AnyDelegate) -> Delegate:
 def _rank(delegate: AnyDelegate) -> tuple[int, str]:
     """Return the sort key of a delegate among several without order."""
     if isinstance(delegate, str):
-        return installed().find(delegate).spec.rank, delegate
+        spec = installed().find(delegate).spec
+        return spec.rank, spec.name
     return 0, as_delegate(delegate).name()

@@ -40,8 +40,6 @@ UNARY = {
 BINARY = {
     "ADD": "np.add",
     "DIV": "np.divide",
-    "MAXIMUM": "np.maximum",
-    "MINIMUM": "np.minimum",
     "MUL": "np.multiply",
     "SUB": "np.subtract",
 }

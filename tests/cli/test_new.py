@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import Command
+
+
+def test_new_writes_a_project_and_says_what_comes_next(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = delegraph("new", "my-chip", "--operators", "sin, add")
+    assert (ran.code, ran.err) == (0, "")
+    assert "cd delegraph-my-chip" in ran.lines
+    source = tmp_path / "delegraph-my-chip" / "src" / "delegraph_my_chip" / "delegate.py"
+    text = source.read_text(encoding="utf-8")
+    assert '    "SIN": np.sin,\n    "ADD": np.add,\n' in text
+    assert "class MyChipDelegate(" in text
+
+
+def test_new_writes_where_it_is_told_and_never_twice(delegraph: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    assert delegraph("new", "mychip", "--directory", folder).code == 0
+    assert (folder / "src" / "delegraph_mychip" / "py.typed").is_file()
+    ran = delegraph("new", "mychip", "--directory", folder)
+    assert (ran.code, ran.out) == (2, "")
+    assert "is not empty; nothing was written" in ran.err
+
+
+def test_a_name_in_use_is_a_warning(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    ran = delegraph("new", "sin", "--directory", tmp_path / "sin")
+    assert ran.code == 0
+    assert "warning: delegate 'sin' is provided by plugin 'example'" in ran.err
+
+
+@pytest.mark.parametrize("words", [("2fast",), ("mychip", "--operators", "CONV_2D")])
+def test_mistakes_are_usage_errors(delegraph: Command, words: tuple[str, ...]) -> None:
+    assert delegraph("new", *words).code == 2
