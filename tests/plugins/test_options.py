@@ -187,3 +187,15 @@ def test_text_that_is_no_address_is_refused(text: str) -> None:
 def test_a_spec_refuses_bad_fields(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         DelegateSpec(*arguments)  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize("name", ["all", "help"])
+def test_a_delegate_cannot_be_called_what_the_command_line_understands(name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"name '{name}' means something else to users"):
+        DelegateSpec(name, "", print)
+
+
+@pytest.mark.parametrize("rank", ["1", 1.0, True, None])
+def test_a_rank_is_a_whole_number(rank: object) -> None:
+    with pytest.raises(ArgumentError, match="rank is .*, expected an int"):
+        DelegateSpec("fake", "", print, rank=rank)  # type: ignore[arg-type]  # wrong on purpose

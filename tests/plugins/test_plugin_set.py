@@ -16,6 +16,8 @@ from delegraph.errors import (
     PluginOptionError,
     UnknownDelegateError,
 )
+from delegraph.kernels.custom_op import unregister_custom_op
+from delegraph.kernels.registration import Registration
 from delegraph.plugins import PluginSet
 
 OPTIONS = """\
@@ -228,6 +230,20 @@ def test_custom_ops_are_listed_and_loaded_on_demand(site: Path) -> None:
     spec = PluginSet().custom_ops()["MyOp"]
     assert spec.summary == "a fake operator"
     assert spec.load().name == "MyOp"
+
+
+def test_a_custom_op_may_be_a_decorated_function(site: Path) -> None:
+    body = (
+        "from delegraph import custom_op\n"
+        "    @custom_op('Decorated')\n"
+        "    def decorated(x): return x\n"
+        "    return decorated"
+    )
+    write_plugin(site, "ops", CUSTOM_OP.format(name="MyOp", body=body))
+    loaded = PluginSet().custom_ops()["MyOp"].load()
+    unregister_custom_op("Decorated")
+    assert isinstance(loaded, Registration)
+    assert loaded.custom_name == "Decorated"
 
 
 @pytest.mark.parametrize(
