@@ -220,10 +220,11 @@ def test_errors_page_explains_every_exception_with_its_base() -> None:
 
 def test_hooks_page_explains_every_hook_and_plugin_state() -> None:
     page = (DOCS / "hooks.md").read_text(encoding="utf-8")
-    hooks = [n for n in vars(hookspecs) if n.startswith("delegraph_")]
+    hooks = {n: hook for n, hook in vars(hookspecs).items() if n.startswith("delegraph_")}
     assert hooks
-    for hook in hooks:
-        assert f"## `{hook}() -> " in page
+    for name, hook in hooks.items():
+        signature = str(inspect.signature(hook)).replace("'", "")
+        assert f"## `{name}{signature}`" in page
     for state in PluginState:
         assert f"| `{state.value}` |" in page
 
