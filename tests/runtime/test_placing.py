@@ -100,8 +100,32 @@ def test_a_node_that_nobody_took_was_refused_by_all_delegates() -> None:
         ) -> bool | Rejection:
             return False
 
-    rows = Interpreter(model_content=sines(), delegates=[Silent(name="silent")]).placement.rows()
-    assert {row["reasons"] for row in rows} == {"silent: no reason given"}
+    placement = Interpreter(model_content=sines(), delegates=[Silent(name="silent")]).placement
+    assert {row["reasons"] for row in placement.rows()} == {"silent: no reason given"}
+
+
+def test_a_delegate_that_says_nothing_gave_no_reason() -> None:
+    class Mute(Delegate):
+        def name(self) -> str:
+            return "mute"
+
+        def prepare(self, context: DelegateContext) -> None:
+            """Claim nothing."""
+
+    placement = Interpreter(model_content=sines(), delegates=[Mute()]).placement
+    assert {row["reasons"] for row in placement.rows()} == {"mute: no reason given"}
+    for node in placement.to_json()["nodes"]:
+        assert node["rejections"]["mute"]["constraint"] == "no-reason"
+
+
+def test_nodes_that_only_validate_say_that_no_delegate_gets_them() -> None:
+    plain: Any = ([("SIN", "p", "q")], "p", "q", {})
+    content = subgraphs_model([plain, plain], names=["main", "VALIDATION:main"])
+    placement = Interpreter(model_content=content, delegates=[ByName("SIN")]).placement
+    assert [row["reasons"] for row in placement.rows()] == [
+        "",
+        "by_name: no delegate gets a VALIDATION: subgraph",
+    ]
 
 
 def test_a_delegate_without_nodes_takes_none() -> None:

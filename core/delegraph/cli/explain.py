@@ -49,7 +49,7 @@ class Request:
     delegate_files: tuple[str, ...]
     rules: str | None
     require: str | None
-    partition_policy: PartitionPolicy | None
+    partition_policy: PartitionPolicy
     lock: str | None
     check: str | None
     as_json: bool
@@ -72,7 +72,8 @@ class Request:
 def command(**options: Any) -> int:
     """Show which nodes delegates take, and why not others.
 
-    Nothing is computed: the delegates are only applied, and tensors get their shapes.
+    The delegates are applied and tensors get their shapes; nothing is computed but what
+    --partition-policy measured has to measure.
     """
     request = _with_locked_delegates(Request(**options))
     return _explain(request) if request.check is None else _check(request, request.check)
@@ -104,7 +105,7 @@ def _interpreter(request: Request) -> Interpreter:
             model_path=request.model,
             delegates=requested_delegates(request.delegates, request.delegate_files),
             rules=request.rules,
-            partition_policy=request.partition_policy or "largest",
+            partition_policy=request.partition_policy,
         )
         with contextlib.suppress(DelegraphError):  # then sizes are those that the file declares
             interpreter.allocate_tensors()

@@ -203,7 +203,7 @@ class Placement:
             "subgraphs": list(self.subgraph_names),
             "partitions": [_partition_json(partition) for partition in self.partitions],
             "crossings": [asdict(crossing) for crossing in self.crossings],
-            "nodes": [_node_json(node) for node in self.nodes],
+            "nodes": [_node_json(node, self.delegates) for node in self.nodes],
         }
 
 
@@ -222,7 +222,7 @@ def _partition_json(partition: PartitionPlacement) -> dict[str, Any]:
     }
 
 
-def _node_json(node: NodePlacement) -> dict[str, Any]:
+def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
     return {
         "subgraph": node.subgraph,
         "index": node.index,
@@ -230,7 +230,7 @@ def _node_json(node: NodePlacement) -> dict[str, Any]:
         "name": node.name,
         "delegate": node.delegate,
         "partition": node.partition,
-        "rejections": {name: r.to_json() for name, r in node.rejections.items()},
+        "rejections": {name: reason.to_json() for name, reason in node.refusals(delegates)},
     }
 
 

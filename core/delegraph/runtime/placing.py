@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
-from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.delegate import Delegate, DelegateParams, Rejection
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
     PartitionPlacement,
     Placement,
+    is_never_delegated,
     total_bytes,
 )
 from delegraph.graph.calls import called_subgraphs
@@ -18,6 +19,8 @@ from delegraph.kernels.registration import Node
 from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
+
+_VALIDATES = Rejection("validation", "no delegate gets a VALIDATION: subgraph")
 
 
 def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Placement:
@@ -34,10 +37,15 @@ def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
         partitions += found
     absorbers = _absorbers(subgraphs, partitions)
     by_node = {(p.subgraph, p.node_index): p for p in partitions}
+    names = tuple(delegate.name() for delegate in delegates)
+    nodes: list[NodePlacement] = []
+    for subgraph in subgraphs:
+        absorber = absorbers.get(subgraph.spec.index)
+        nodes += _nodes(subgraph, by_node, absorber, _reasons(subgraph, names))
     return Placement(
-        tuple(node for s in subgraphs for node in _nodes(s, by_node, absorbers.get(s.spec.index))),
+        tuple(nodes),
         tuple(partitions),
-        tuple(delegate.name() for delegate in delegates),
+        names,
         tuple(crossings),
         tuple(subgraph.spec.name for subgraph in subgraphs),
     )
@@ -98,9 +106,9 @@ def _nodes(
     subgraph: Subgraph,
     partitions: dict[tuple[int, int], PartitionPlacement],
     absorber: PartitionPlacement | None,
+    reasons: Callable[[int], dict[str, Rejection]],
 ) -> Iterator[NodePlacement]:
     number, current = subgraph.spec.index, subgraph.plan.current
-    answers = [(a.delegate.name(), a.rejections) for a in subgraph.plan.applied]
     for operator in subgraph.spec.operators:
         index = operator.index
         partition = absorber or partitions.get((number, current(index)))
@@ -110,9 +118,17 @@ def _nodes(
             operator.name,
             None if partition is None else partition.delegate,
             None if partition is None else partition.index,
-            {name: rejections[index] for name, rejections in answers if index in rejections},
+            reasons(index),
             subgraph.tensors[operator.outputs[0]].name if operator.outputs else "",
         )
+
+
+def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], dict[str, Rejection]]:
+    """Return a function that says why delegates left a node."""
+    if is_never_delegated(subgraph.spec.name):
+        return lambda index: dict.fromkeys(delegates, _VALIDATES)
+    answers = [(a.delegate.name(), a.rejections) for a in subgraph.plan.applied]
+    return lambda index: {name: found[index] for name, found in answers if index in found}
 
 
 def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Crossing]:
