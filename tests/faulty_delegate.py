@@ -57,13 +57,15 @@ class Faulty(SimpleDelegateInterface):
         *ops: str,
         fault: Fault = nothing,
         at_start: Fault = nothing,
+        before_prepare: Fault = nothing,
         at_prepare: Fault = nothing,
         dynamic: bool = False,
         tolerance: Mapping[str, Tolerance] | None = None,
         name: str = "faulty",
     ) -> None:
         self.ops = ops
-        self.fault, self.at_start, self.at_prepare = fault, at_start, at_prepare
+        self.fault, self.at_start = fault, at_start
+        self.before_prepare, self.at_prepare = before_prepare, at_prepare
         self.dynamic = dynamic
         self.tolerance = tolerance
         self.runs = self.preparations = 0
@@ -99,6 +101,7 @@ class FaultyKernel(SimpleDelegateKernelInterface):
 
     def prepare(self, context: Any, node: Node) -> None:
         self.delegate.preparations += 1
+        self.delegate.before_prepare(context, node, self.delegate.preparations)
         self.originals = OriginalNodes(context._subgraph, node)
         self.originals.work_out_shapes()
         for index in self.originals.outputs:

@@ -130,6 +130,34 @@ def test_a_state_left_half_done_is_put_back(name: str) -> None:
     assert interpreter.incidents[0].count == 3
 
 
+def test_a_variable_that_a_failing_run_replaced_is_back() -> None:
+    def replace(context: Any, node: Node, run: int) -> None:
+        context.tensors[context.variables[0]].data = np.full((1, 1), 9, np.float32)
+        raise OSError("device lost")
+
+    _, results = delegated("variable", Faulty(fault=replace), on_failure="fallback")
+    assert_same(results, undelegated("variable"))
+
+
+def test_a_state_in_the_delegates_buffer_is_read_before_it_is_needed() -> None:
+    buffer: list[Any] = []
+
+    class Keeping(Faulty):
+        def copy_from_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+            np.copyto(tensor.data, buffer[-1])
+
+    def keep(context: Any, node: Node, run: int) -> None:
+        state = context.tensors[context.variables[0]]
+        context.set_buffer_handle(state, 1, node.delegate)
+        buffer.append(state.data.copy())
+        state.data[...], state.data_is_stale = 77, True
+        if run % 2 == 0:
+            raise OSError("device lost")
+
+    _, results = delegated("variable", Keeping(fault=keep), on_failure="fallback")
+    assert_same(results, undelegated("variable"))
+
+
 def test_a_resource_that_a_failing_run_made_is_gone() -> None:
     interpreter = Interpreter(
         model_content=counting(), delegates=[Faulty(dynamic=True)], on_failure="fallback"
@@ -161,13 +189,14 @@ def test_an_incident_is_logged_once_and_counted(caplog: pytest.LogCaptureFixture
     assert incident.nodes == (0, 1, 2, 3, 4)
 
 
-def test_a_delegate_that_cannot_be_prepared_any_more_leaves_its_nodes_to_the_kernels() -> None:
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_a_delegate_that_refuses_new_shapes_leaves_its_nodes_to_the_kernels(dynamic: bool) -> None:
     def refuse(context: Any, node: Node, run: int) -> None:
         if context.tensors[node.inputs[0]].shape == (3, 4):
             raise ValueError("too many rows")
 
     interpreter, results = delegated(
-        "resized", Faulty(at_prepare=refuse, dynamic=True), on_failure="fallback"
+        "resized", Faulty(at_prepare=refuse, dynamic=dynamic), on_failure="fallback"
     )
     assert_same(results, undelegated("resized"))
     (incident,) = interpreter.incidents
@@ -179,9 +208,8 @@ def test_shapes_known_only_while_invoking_are_found_when_preparing_fails() -> No
         raise ValueError("no")
 
     for ops in ((), ("WHERE",), ("CAST", "MUL")):
-        interpreter, results = delegated(
-            "dynamic", Faulty(*ops, at_prepare=refuse, dynamic=True), on_failure="fallback"
-        )
+        delegate = Faulty(*ops, before_prepare=refuse, dynamic=True)
+        interpreter, results = delegated("dynamic", delegate, on_failure="fallback")
         assert_same(results, undelegated("dynamic"))
         assert interpreter.incidents[0].phase == "prepare"
 
@@ -365,6 +393,7 @@ def test_quarantine_holds_for_all_partitions_and_every_allocation() -> None:
     interpreter, results = delegated("resized", delegate, on_failure="shadow")
     assert_same(results, undelegated("resized"))
     assert delegate.runs == 1
+    assert delegate.preparations == 2  # of two partitions, and no more after the resize
     assert interpreter.incidents[0].count == 1
 
 
@@ -405,6 +434,19 @@ def test_a_wrong_variable_counts_as_a_wrong_result() -> None:
     assert_same(results, undelegated("variable"))
     assert "'h'" in interpreter.incidents[0].error
     assert interpreter.incidents[0].is_quarantined
+
+
+def test_a_variable_within_the_tolerance_is_the_delegates() -> None:
+    def forget(context: Any, node: Node, run: int) -> None:
+        context.tensors[context.variables[0]].data[...] += 0.25
+
+    _, results = delegated(
+        "variable",
+        Faulty(fault=forget, tolerance={"FLOAT32": Tolerance(absolute=0.5)}),
+        on_failure="shadow",
+        shadow_share=1,
+    )
+    assert abs(results[1] - undelegated("variable")[1]) == pytest.approx(0.125)
 
 
 def test_a_wrong_number_of_dynamic_elements_is_a_wrong_shape() -> None:
@@ -546,10 +588,24 @@ def test_a_wrong_shape_after_a_resize_is_an_incident(policy: Any, runs: int) -> 
     assert "has a wrong shape" in interpreter.incidents[0].error
 
 
-def test_special_values_that_the_inputs_bring_are_no_violation() -> None:
-    interpreter = Interpreter(model_content=chain(), delegates=[Faulty()], validate=True)
-    (y,) = stepped(interpreter, [np.array([np.nan, np.inf, 1, 2], np.float32)])
-    assert np.isnan(y[:2]).all()
+def test_special_values_are_not_looked_for_when_inputs_have_them() -> None:
+    delegate = Faulty(fault=_write(np.inf))
+    interpreter = Interpreter(model_content=chain(), delegates=[delegate], validate=True)
+    (y,) = stepped(interpreter, [np.array([1, np.nan, 1, 2], np.float32)])
+    assert np.isinf(y[0])
+
+
+def test_a_shape_left_open_for_nothing_is_checked_while_invoking() -> None:
+    def open_shape(context: Any, node: Node, run: int) -> None:
+        context.set_dynamic(context.tensors[node.outputs[0]])
+
+    def shorten(context: Any, node: Node, run: int) -> None:
+        context.resize_tensor(context.tensors[node.outputs[0]], (2,))
+
+    delegate = Faulty(at_prepare=open_shape, fault=shorten, dynamic=True)
+    interpreter, results = delegated("chain", delegate, on_failure="fallback", validate=True)
+    assert_same(results, undelegated("chain"))
+    assert "FLOAT32[2]) has a wrong shape, expected [4]" in interpreter.incidents[0].error
 
 
 def test_special_values_that_the_kernels_have_too_are_no_violation() -> None:

@@ -104,9 +104,11 @@ def test_delivered_results_are_the_outputs() -> None:
     originals = originals_of(interpreter)
     output = interpreter.get_output_details()[0]["index"]
     expected = interpreter.get_tensor(output)
-    interpreter.session.subgraphs[0].tensors[output].data[...] = 0
+    tensor = interpreter.session.subgraphs[0].tensors[output]
+    tensor.data[...], tensor.data_is_stale = 0, True
     originals.run()
     originals.deliver()
+    assert not tensor.data_is_stale
     np.testing.assert_array_equal(interpreter.get_tensor(output), expected)
 
 

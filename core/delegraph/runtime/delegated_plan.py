@@ -80,7 +80,8 @@ class DelegatedPlan:
         applied: delegates in force, in order.
         owner: for each node that a delegate node replaced, that delegate node.
         absorbed: other subgraphs that delegate nodes of this one compute.
-        being_applied: the delegate being applied, the allocation that belongs to it included.
+        being_applied: the delegate being applied for the first time, with the allocation that is
+            part of it.
     """
 
     def __init__(self, subgraph: Subgraph) -> None:
@@ -122,12 +123,16 @@ class DelegatedPlan:
 
     # -- applying ------------------------------------------------------------------------------
 
-    def apply(self, delegate: Delegate, lost: Barred = MappingProxyType({})) -> None:
+    def apply(
+        self, delegate: Delegate, lost: Barred = MappingProxyType({}), *, is_again: bool = False
+    ) -> None:
         """Let a delegate claim nodes; on any failure the plan is as before, and the error tells.
 
         Args:
             delegate: the delegate.
             lost: nodes that it may not have because a measurement spoke against it.
+            is_again: whether a resize has taken it off, so that a kernel that cannot be prepared
+                is a matter of the failure policy.
 
         Raises:
             DelegateError: the delegate failed, or it is static and the graph is not.
@@ -136,7 +141,7 @@ class DelegatedPlan:
         before = self.snapshot()
         if not self.applied:
             self._base = before
-        self.being_applied = delegate
+        self.being_applied = None if is_again else delegate
         try:
             self._refuse_open_shapes(delegate)
             self._let_claim(delegate, lost)
@@ -295,7 +300,7 @@ class DelegatedPlan:
         """
         undone, self._undone = self._undone, []
         for applied in undone:
-            self.apply(applied.delegate, applied.lost)
+            self.apply(applied.delegate, applied.lost, is_again=True)
 
     def remove_all(self) -> None:
         """Take all delegates off for good, those that a resize has taken off too."""

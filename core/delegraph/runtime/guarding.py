@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
 from delegraph.kernels.registration import Eval, Node, Registration
+from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.failure_policy import FailurePolicy, Incident
 from delegraph.runtime.original_nodes import OriginalNodes
 from delegraph.runtime.partition_state import PartitionState, SavedState, model_nodes
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from delegraph.runtime.subgraph import Subgraph
 
 logger = logging.getLogger(__name__)
+
+_Expected = tuple[tuple[int, ...] | None, Range | None]
+"""Shape and range that an output must have; None for any."""
 
 _ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
 
@@ -95,7 +99,7 @@ class _Guard:
         self._state = PartitionState(subgraph, node)
         self._is_random = any(registration.name in _RANDOM for _, registration in self._replaced())
         self._why_no_kernels: ModelError | bool | None = None  # None: not known yet
-        self._ranges: list[Range | None] | None = None
+        self._expected: list[_Expected] | None = None
         self._eval: Eval = _never_prepared
 
     def _replaced(self) -> list[tuple[Node, Registration]]:
@@ -157,6 +161,7 @@ class _Guard:
             return
         saved = self._state.save() if self._state else None
         arrays = [(tensor, tensor.shape, tensor.data) for tensor in self._outputs]
+        expected = self._expectations() if self._policy.validate else []
 
         def give_up(error: Exception, is_wrong: bool = False) -> None:
             for tensor, shape, data in arrays:
@@ -173,13 +178,15 @@ class _Guard:
         except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
             give_up(error)
             return
-        finding = self._finding([shape for _, shape, _ in arrays], saved)
+        finding = self._finding(expected, saved)
         if finding is not None:
             give_up(OperatorError(finding), is_wrong=True)
 
     def _run_originals(self) -> None:
         self._originals.run()
         self._originals.deliver()
+        if self._is_quarantined():  # whose buffers nobody reads any more
+            return
         for tensor in self._outputs:
             try:
                 self._subgraph.buffers.write_through(tensor)
@@ -231,21 +238,19 @@ class _Guard:
 
     # -- looking at results --------------------------------------------------------------------
 
-    def _finding(self, shapes: list[tuple[int, ...]], saved: SavedState | None) -> str | None:
+    def _finding(self, expected: list[_Expected], saved: SavedState | None) -> str | None:
         """Return what is wrong about the results; None when nothing is, or nothing is checked."""
         if self._policy.validate:
-            finding = self._broken(shapes) or self._special(saved)
+            finding = self._broken(expected) or self._special(saved)
             if finding is not None:
                 return finding
         return self._recomputed(saved, self._different) if self._is_due() else None
 
-    def _broken(self, shapes: list[tuple[int, ...]]) -> str | None:
+    def _broken(self, expected: list[_Expected]) -> str | None:
         """Return what no right result can be."""
-        for tensor, shape, allowed in zip(
-            self._outputs, shapes, self._allowed_ranges(), strict=True
-        ):
+        for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding = (
-                (None if tensor.is_dynamic else wrong_shape(tensor, shape))
+                (None if shape is None else wrong_shape(tensor, shape))
                 or wrong_array(tensor)
                 or wrong_bools(tensor)
                 or (None if allowed is None else outside(tensor, allowed))
@@ -254,20 +259,25 @@ class _Guard:
                 return finding
         return None
 
-    def _allowed_ranges(self) -> list[Range | None]:
-        if self._ranges is None:
-            self._ranges = [None] * len(self._outputs)
+    def _expectations(self) -> list[_Expected]:
+        """Return what is known about each output before it is computed."""
+        if self._expected is None:
             if self._has_kernels():
                 with self._originals.as_computed():
-                    self._ranges = [self._allowed_range(t.index) for t in self._outputs]
-        return self._ranges
+                    self._expected = [self._expectation(t) for t in self._outputs]
+            else:
+                shapes = [None if t.is_dynamic else t.shape for t in self._outputs]
+                self._expected = [(shape, None) for shape in shapes]
+        return self._expected
 
-    def _allowed_range(self, output: int) -> Range | None:
-        tensors = self._subgraph.tensors
+    def _expectation(self, output: Tensor) -> _Expected:
+        tensors, is_open = self._subgraph.tensors, self._originals.is_open
+        shape = None if is_open(output.index) else output.shape
         for node, registration in self._originals.nodes:
-            if output in node.outputs and not any(map(self._originals.is_open, node.inputs)):
-                return allowed_range(node, registration, output, tensors.__getitem__)
-        return None
+            if output.index in node.outputs and not any(map(is_open, node.inputs)):
+                find = tensors.__getitem__
+                return shape, allowed_range(node, registration, output.index, find)
+        return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
         """Return a finding for NaN and infinity that neither inputs nor kernels have."""

@@ -110,9 +110,7 @@ class OriginalNodes:
 
     def is_open(self, index: int) -> bool:
         """Whether the shape of a written tensor is known only while invoking; once prepared."""
-        if self._stop is None:
-            return False
-        return index not in self._known
+        return self._stop is not None and index in self._state_of and index not in self._known
 
     def _prepare_all(self) -> None:
         self._prepared_for = None
@@ -245,7 +243,8 @@ class OriginalNodes:
                 tensor.shape, tensor.data = state.shape, state.data.copy()
             elif tensor.data is None or tensor.data.shape != state.data.shape:
                 raise OperatorError(
-                    f"{tensor!r} was given that shape by its delegate; it is {list(state.shape)}"
+                    f"{tensor!r} was given that shape by its delegate; it is {list(state.shape)} "
+                    "(validate=True finds this when tensors are allocated)"
                 )
             else:
                 np.copyto(tensor.data, state.data)
