@@ -17,6 +17,7 @@ from delegraph.delegation.placement import (
 from delegraph.graph.calls import called_subgraphs
 from delegraph.kernels.registration import Node
 from delegraph.kernels.tensor import Tensor
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 
@@ -37,7 +38,7 @@ def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
         partitions += found
     absorbers = _absorbers(subgraphs, partitions)
     by_node = {(p.subgraph, p.node_index): p for p in partitions}
-    names = tuple(delegate.name() for delegate in delegates)
+    names = tuple(map(delegate_name, delegates))
     nodes: list[NodePlacement] = []
     for subgraph in subgraphs:
         absorber = absorbers.get(subgraph.spec.index)
@@ -61,7 +62,7 @@ def _partition(subgraph: Subgraph, node: Node, index: int) -> PartitionPlacement
     inputs = [tensors[i] for i in node.inputs if i >= 0]
     return PartitionPlacement(
         subgraph.spec.index,
-        cast("Delegate", node.delegate).name(),
+        delegate_name(cast("Delegate", node.delegate)),
         index,
         node.index,
         tuple(_members(subgraph, node)),
@@ -127,7 +128,7 @@ def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], di
     """Return a function that says why delegates left a node."""
     if is_never_delegated(subgraph.spec.name):
         return lambda index: dict.fromkeys(delegates, _VALIDATES)
-    answers = [(a.delegate.name(), a.rejections) for a in subgraph.plan.applied]
+    answers = [(delegate_name(a.delegate), a.rejections) for a in subgraph.plan.applied]
     return lambda index: {name: found[index] for name, found in answers if index in found}
 
 
