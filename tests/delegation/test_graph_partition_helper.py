@@ -411,18 +411,25 @@ def run(interpreter: Interpreter) -> Any:
     return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
 
 
-@pytest.mark.parametrize(("n", "partitions"), [(1, [(1, 3)]), (2, [(1, 3), (7,)])])
+@pytest.mark.parametrize(
+    ("ops", "n", "partitions", "left"),
+    [
+        (("ADD",), 1, [(1, 3)], 7),
+        (("ADD",), 2, [(1, 3), (7,)], 7),
+        (("ADD", "MUL"), 1, [tuple(range(8))], 1),
+    ],
+)
 def test_float16_partitions_are_those_of_the_official_test(
-    n: int, partitions: list[tuple[int, ...]]
+    ops: tuple[str, ...], n: int, partitions: list[tuple[int, ...]], left: int
 ) -> None:
-    delegate = Float16("ADD", n=n)
+    delegate = Float16(*ops, n=n)
     with Interpreter(model_content=PUBLISHED) as interpreter:
         subgraph = interpreter.session.subgraphs[0]
 
         def see(context: DelegateContext) -> None:
             delegate.prepare(context)
             assert delegate.partitions == partitions
-            assert len(subgraph.plan.execution_plan) == 7
+            assert len(subgraph.plan.execution_plan) == left
             raise RuntimeError("seen enough: the kernel takes one node only")
 
         with pytest.raises(DelegateError, match="seen enough"):
