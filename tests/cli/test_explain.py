@@ -194,3 +194,18 @@ def test_writing_and_checking_exclude_each_other(
     assert ran.code == 2
     assert "give one of them" in ran.err
     assert delegraph("explain", sines).code == 2
+
+
+def test_delegate_files_are_part_of_a_lock(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    file, lock = tmp_path / "mine.py", tmp_path / "sines.lock.json"
+    file.write_text(
+        "from delegraph import Delegate\n\n\n"
+        "class Mine(Delegate):\n"
+        "    def name(self):\n        return 'mine'\n\n"
+        "    def prepare(self, context):\n        pass\n"
+    )
+    delegraph("explain", sines, "--delegate-file", file, "--lock", lock)
+    assert json.loads(lock.read_text())["delegate_files"] == [str(file)]
+    ran = delegraph("explain", sines, "--check", lock)
+    assert (ran.code, ran.err) == (0, "")
+    assert "mine takes none" in ran.out

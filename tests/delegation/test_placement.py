@@ -1,0 +1,55 @@
+"""Reasons and sums of a placement; ``tests/runtime/test_placing.py`` has those of real models."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from delegraph import Rejection
+from delegraph.delegation import placement as placement_module
+from delegraph.delegation.placement import (
+    NodePlacement,
+    Placement,
+    reason_in_words,
+    refusals_in_words,
+)
+
+OP = Rejection("op", actual="ADD", expected="SIN")
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (NodePlacement(0, 0, "ADD", rejections={"npu": OP}), "op: is ADD, needs SIN"),
+        (NodePlacement(0, 0, "ADD", "gpu", 0, {"npu": OP}), "op: is ADD, needs SIN"),
+        (NodePlacement(0, 0, "ADD", "gpu", 0), "gpu has it"),
+        (NodePlacement(0, 0, "ADD"), "no reason given"),
+    ],
+    ids=["refused", "refused, then taken", "taken before", "silent"],
+)
+def test_why_a_delegate_does_not_run_a_node(node: NodePlacement, reason: str) -> None:
+    assert reason_in_words(node, "npu") == reason
+
+
+def test_refusals_of_several_delegates_are_one_phrase() -> None:
+    node = NodePlacement(0, 0, "ADD", rejections={"npu": OP})
+    assert refusals_in_words(node, ("npu", "gpu", "npu")) == (
+        "npu says op: is ADD, needs SIN, gpu says no reason given"
+    )
+    assert refusals_in_words(node, ()) == "no delegate is applied"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        ((), "0 nodes: 0 stay with Delegraph's kernels"),
+        ((NodePlacement(0, 0, "ADD"),), "1 node: 1 stays with Delegraph's kernels"),
+    ],
+)
+def test_counts_agree_with_their_nouns(nodes: tuple[NodePlacement, ...], text: str) -> None:
+    assert str(Placement(nodes, ())) == text
+
+
+def test_the_examples_are_right() -> None:
+    assert doctest.testmod(placement_module).failed == 0
