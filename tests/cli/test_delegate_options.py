@@ -27,21 +27,29 @@ def delegraph_delegates():
 
 MINE = """\
 from dataclasses import dataclass
+from typing import Literal
+import numpy as np
 from delegraph_example.sin import SinDelegate, SinKernel
-
-class Kernel(SinKernel):
-    def eval(self, context, node):
-        raise OSError("device gone")
 
 @dataclass
 class Options:
-    broken: bool = False
+    fault: Literal["none", "error", "nan", "slow"] = "none"
+
+class Kernel(SinKernel):
+    def __init__(self, fault): self.fault = fault
+    def eval(self, context, node):
+        if self.fault == "error":
+            raise OSError("device gone")
+        if self.fault == "slow":
+            np.ones((300, 300)) @ np.ones((300, 300))
+        super().eval(context, node)
+        if self.fault == "nan":
+            context.tensors[node.outputs[0]].data[...] = np.nan
 
 class Mine(SinDelegate):
     def __init__(self, options: Options): self.options = options
     def name(self): return "mine"
-    def create_delegate_kernel_interface(self):
-        return Kernel() if self.options.broken else SinKernel()
+    def create_delegate_kernel_interface(self): return Kernel(self.options.fault)
 """
 
 
@@ -53,12 +61,14 @@ def mine(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["run", "explain"])
-def test_help_shows_every_delegate_by_rank_and_needs_no_model(
+def test_help_shows_every_delegate_by_rank_whatever_else_is_wrong(
     fresh_delegraph: Command, tmp_path: Path, command: str
 ) -> None:
     write_plugin(tmp_path / "site", "ranked", RANKED)
     write_plugin(tmp_path / "site", "good")
-    ran = fresh_delegraph(command, "--delegate", "help", DELEGRAPH_PLUGINS="ranked,good")
+    ran = fresh_delegraph(
+        command, "--rules", "not-there", "-d", "help", DELEGRAPH_PLUGINS="ranked,good"
+    )
     assert (ran.code, ran.err) == (0, "")
     assert [line for line in ran.lines if line] == [
         "Delegate first",
@@ -119,7 +129,7 @@ def test_a_file_is_a_delegate(delegraph: Command, sines: Path, mine: Path, comma
 def test_a_file_comes_behind_installed_delegates(
     delegraph: Command, sines: Path, mine: Path
 ) -> None:
-    ran = delegraph("explain", sines, "--delegate-file", f"{mine}:broken=no", "-d", "sin")
+    ran = delegraph("explain", sines, "--delegate-file", f"{mine}:fault=none", "-d", "sin")
     assert any(line.startswith("5 nodes: sin takes 2 in 2 partitions, mine") for line in ran.lines)
 
 
@@ -141,7 +151,7 @@ def test_a_file_that_cannot_be_used_is_an_error(
 def test_a_failing_delegate_stops_the_run_or_falls_back(
     delegraph: Command, sines: Path, mine: Path
 ) -> None:
-    words = ("run", sines, "-i", "2", "--delegate-file", f"{mine}:broken=yes", "--json")
+    words = ("run", sines, "-i", "2", "--delegate-file", f"{mine}:fault=error", "--json")
     ran = delegraph(*words)
     assert ran.code == 3
     assert "device gone (delegate 'mine'" in ran.err
@@ -171,6 +181,16 @@ def test_run_follows_rules(delegraph: Command, sines: Path, tmp_path: Path) -> N
     assert delegraph("run", sines, "--rules", tmp_path / "none.toml").code == 2
 
 
-def test_run_measures_partitions(delegraph: Command, sines: Path) -> None:
-    ran = delegraph("run", sines, "-d", "sin", "--partition-policy", "measured")
-    assert (ran.code, ran.err) == (0, "")
+def test_run_measures_partitions(delegraph: Command, sines: Path, mine: Path) -> None:
+    words = ("run", sines, "--delegate-file", f"{mine}:fault=slow", "--json")
+    for policy, count in (("largest", 2), ("measured", 0)):
+        ran = delegraph(*words, "--partition-policy", policy)
+        assert len(ran.json["placement"]["partitions"]) == count, ran.err
+
+
+def test_run_validates_results(delegraph: Command, sines: Path, mine: Path) -> None:
+    words = ("run", sines, "--delegate-file", f"{mine}:fault=nan", "--json")
+    assert delegraph(*words).code == 0
+    ran = delegraph(*words, "--validate")
+    assert (ran.code, ran.out) == (3, "")
+    assert "NaN" in ran.err

@@ -197,5 +197,5 @@ def test_a_delegate_cannot_be_called_what_the_command_line_understands(name: str
 
 @pytest.mark.parametrize("rank", ["1", 1.0, True, None])
 def test_a_rank_is_a_whole_number(rank: object) -> None:
-    with pytest.raises(ArgumentError, match="rank is .*, expected an int"):
+    with pytest.raises(ArgumentError, match=r"rank is .*, expected an int"):
         DelegateSpec("fake", "", print, rank=rank)  # type: ignore[arg-type]  # wrong on purpose

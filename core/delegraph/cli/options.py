@@ -41,7 +41,7 @@ def delegate_option(command: Command) -> Command:
         "--delegate",
         "delegates",
         multiple=True,
-        is_eager=True,  # help is given without a model
+        is_eager=True,  # help is given whatever else is missing or wrong
         callback=_print_delegate_help,
         metavar="NAME[:KEY=VALUE,...]",
         help="Apply an installed delegate; repeat for several, applied in order. 'all' applies "

@@ -249,9 +249,9 @@ def _bound(
     try:
         signature.bind(*inputs, **keywords)
     except TypeError as error:
+        name, count = getattr(function, "__name__", "the function"), len(inputs)
         raise OperatorError(
-            f"{function.__name__}{signature} does not take what the node has, {len(inputs)} "
-            f"input{'s' * (len(inputs) != 1)}: {error}"
+            f"{name}{signature} does not take the node's inputs, there are {count}: {error}"
         ) from error
     return functools.partial(function, **keywords)
 
