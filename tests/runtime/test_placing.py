@@ -340,6 +340,28 @@ def test_nodes_of_an_absorbed_subgraph_are_with_the_delegate_of_the_caller() -> 
     assert str(placement).startswith("5 nodes: loops takes 3 in 1 partition")
 
 
+def test_a_quarantined_delegate_is_called_so() -> None:
+    class Wrong(ByName):
+        def create_delegate_kernel_interface(self) -> ByNameKernel:
+            return WrongKernel(self)
+
+    class WrongKernel(ByNameKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            super().eval(context, node)
+            context.tensors[node.outputs[0]].data[...] += 1
+
+    delegates = [Wrong("MUL", name="wrong"), ByName("SIN", name="right")]
+    interpreter = Interpreter(model_content=sines(), delegates=delegates, on_failure="shadow")
+    assert interpreter.placement.quarantined == ()
+    run(interpreter)
+    assert interpreter.placement.quarantined == ("wrong",)
+    assert str(interpreter.placement) == (
+        "5 nodes: wrong takes 1 in 1 partition (quarantined), right takes 2 in 2 partitions, "
+        "2 stay with Delegraph's kernels"
+    )
+    assert interpreter.placement.to_json()["quarantined"] == ["wrong"]
+
+
 def test_json_names_everything() -> None:
     found = Interpreter(model_content=sines(), delegates=[ByName("SIN")]).placement.to_json()
     assert found["totals"] == {

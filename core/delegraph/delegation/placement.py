@@ -120,6 +120,8 @@ class Placement:
         crossings: every tensor that enters or leaves a partition, constants excepted, by subgraph
             and execution order of its readers; once for each pair of parties.
         subgraph_names: as the model has them; may be empty.
+        quarantined: names of delegates whose results were wrong, so that Delegraph's kernels
+            compute their partitions, as ``on_failure="shadow"`` says.
     """
 
     nodes: tuple[NodePlacement, ...]
@@ -127,20 +129,24 @@ class Placement:
     delegates: tuple[str, ...] = ()
     crossings: tuple[Crossing, ...] = ()
     subgraph_names: tuple[str, ...] = ()
+    quarantined: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         total = len(self.nodes)
         taken = Counter(node.delegate for node in self.nodes if node.delegate is not None)
         parts = Counter(partition.delegate for partition in self.partitions)
         phrases = [
-            f"{name} takes {taken[name]} in {parts[name]} partition{'s' * (parts[name] != 1)}"
-            if taken[name]
-            else f"{name} takes none"
-            for name in dict.fromkeys(self.delegates)
+            self._share(name, taken[name], parts[name]) for name in dict.fromkeys(self.delegates)
         ]
         rest = total - sum(taken.values())
         phrases.append(f"{rest} stay{'s' * (rest == 1)} with Delegraph's kernels")
         return f"{total} node{'s' * (total != 1)}: " + ", ".join(phrases)
+
+    def _share(self, delegate: str, nodes: int, partitions: int) -> str:
+        if not nodes:
+            return f"{delegate} takes none"
+        state = " (quarantined)" if delegate in self.quarantined else ""
+        return f"{delegate} takes {nodes} in {partitions} partition{'s' * (partitions != 1)}{state}"
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
         """Yield the nodes that delegates may get: all but those of ``VALIDATION:`` subgraphs."""
@@ -192,6 +198,7 @@ class Placement:
         return {
             "summary": str(self),
             "delegates": list(self.delegates),
+            "quarantined": list(self.quarantined),
             "totals": {
                 "nodes": len(self.nodes),
                 "delegated": sum(node.delegate is not None for node in self.nodes),

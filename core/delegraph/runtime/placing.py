@@ -49,7 +49,13 @@ def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
         names,
         tuple(crossings),
         tuple(subgraph.spec.name for subgraph in subgraphs),
+        tuple(_quarantined(subgraphs, delegates)),
     )
+
+
+def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Iterator[str]:
+    watch = subgraphs[0].session.watch
+    return (delegate_name(delegate) for delegate in delegates if watch.is_quarantined(delegate))
 
 
 def _partitions(subgraph: Subgraph, first: int) -> list[PartitionPlacement]:
