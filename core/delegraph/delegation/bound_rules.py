@@ -60,6 +60,15 @@ class BoundRules:
                     found.setdefault(node, rejection)
         return found
 
+    def pinned(self, subgraph_index: int, delegate_name: str) -> frozenset[int]:
+        """Return the model's nodes of a subgraph that are pinned to a delegate."""
+        return frozenset(
+            node
+            for position, rule in enumerate(self.rules)
+            if rule.action == "pin" and rule.delegate == delegate_name
+            for node in self._nodes[position].get(subgraph_index, ())
+        )
+
     def check_pins(self, placement: Placement) -> None:
         """Return when every pinned node is where it is pinned to, if that delegate is applied.
 
