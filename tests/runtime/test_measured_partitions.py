@@ -19,6 +19,7 @@ from one_op import constant, tensor
 from delegraph import (
     BuiltinOperator,
     DelegateContext,
+    DelegateFlags,
     DelegateOptions,
     DelegateParams,
     Interpreter,
@@ -30,6 +31,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
     Tensor,
 )
+from delegraph.delegation.rules import PlacementRule
 from delegraph.errors import OperatorError
 from delegraph.kernels.registration import Eval, Prepare
 from delegraph.runtime.measured_partitions import losing_nodes
@@ -532,7 +534,7 @@ def test_a_loop_that_never_ends_on_made_up_data_is_left() -> None:
 
 
 class Crawling(SimpleDelegateInterface):
-    """Computes ADD and the custom operator Idle; at ADD it is some thousand times too slow."""
+    """Computes ADD and the custom operator Idle; at ADD it is some hundred times too slow."""
 
     def __init__(self, policy: Any = "largest") -> None:
         self._options = DelegateOptions(partition_policy=policy)
@@ -552,7 +554,7 @@ class Crawling(SimpleDelegateInterface):
         return CrawlingKernel()
 
 
-def be_busy(seconds: float = 0.02) -> None:
+def be_busy(seconds: float = 0.002) -> None:
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass
@@ -628,6 +630,59 @@ def test_measured_policy_keeps_what_saves_time_also_after_a_resize(
             output = interpreter.get_output_details()[0]["index"]
             assert_array_equal(interpreter.get_tensor(output), 36 * np.ones(shape))
             assert taken(interpreter) == [(2,)]
+
+
+def test_nodes_pinned_to_the_delegate_stay_whatever_the_time() -> None:
+    with Interpreter(
+        model_content=CRAWL,
+        custom_ops={"Idle": Registration("Idle", idle)},
+        delegates=[Crawling()],
+        partition_policy="measured",
+        rules=[PlacementRule("pin", "crawling", operators="ADD")],
+    ) as interpreter:
+        assert taken(interpreter) == [(0,), (2,)]
+
+
+def test_a_delegate_of_all_or_nothing_is_not_measured(caplog: pytest.LogCaptureFixture) -> None:
+    class AllOrNothing(Timed):
+        def flags(self) -> DelegateFlags:
+            return DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE
+
+    clock = Clock()
+    with Interpreter(
+        model_content=chain("A"),
+        custom_ops=kernels(clock, {"A": 0}),
+        delegates=[AllOrNothing(clock, {"A": 1})],
+        partition_policy="measured",
+    ) as interpreter:
+        assert taken(interpreter) == [(0,)]
+    assert "kept without measuring: it takes every node or none" in caplog.text
+
+
+def test_shadowing_starts_with_the_users_first_invoke() -> None:
+    class Wrong(Timed):
+        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+            return WrongKernel(self)
+
+    class WrongKernel(TimedKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            context.tensors[node.outputs[0]].data[...] = -7
+
+    with Interpreter(
+        model_content=chain("Idle"),
+        custom_ops={"Idle": Registration("Idle", idle)},
+        delegates=[Wrong(Clock(), {"Idle": 0})],
+        partition_policy="measured",
+        on_failure="shadow",
+    ) as interpreter:
+        assert interpreter.incidents == ()
+        assert taken(interpreter) == [(0,)]
+        interpreter.allocate_tensors()
+        x = np.arange(4, dtype=np.float32)
+        interpreter.set_tensor(0, x)
+        interpreter.invoke()
+        assert_array_equal(interpreter.get_tensor(1), x)
+        assert [incident.is_quarantined for incident in interpreter.incidents] == [True]
 
 
 def test_largest_policy_does_not_measure() -> None:

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.delegation.delegate import Delegate, Rejection
+from delegraph.delegation.delegate import Delegate, DelegateFlags, Rejection
 from delegraph.errors import DelegraphError, OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.kernels.registration import Eval, Node, OpContext, Registration
 from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.failure_policy import Incidents
+from delegraph.runtime.guarding import Watch
 from delegraph.runtime.original_nodes import OriginalNodes
+from delegraph.runtime.partition_state import model_nodes
 from delegraph.runtime.threads import BlasThreads
 from delegraph.schema.enums import TensorType
 
@@ -53,8 +55,8 @@ def losing_nodes(
     """Return the model's nodes that *delegate* computes no faster than Delegraph's kernels.
 
     Called when the delegate has just been applied. Partitions that cannot be measured are kept, and
-    a warning says why: a model may refuse made-up data. Afterwards every subgraph has to be
-    allocated again; resources are as before.
+    a warning says why: a model may refuse made-up data. So are those with nodes that rules pin to
+    the delegate. Afterwards every subgraph has to be allocated again; resources are as before.
 
     Args:
         session: whose subgraphs the delegate has been applied to.
@@ -64,12 +66,15 @@ def losing_nodes(
     Returns:
         By subgraph and node index, the times as a reason. Empty when every partition pays.
     """
+    if delegate.flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
+        logger.warning("%s: kept without measuring: it takes every node or none", delegate.name())
+        return {}
     trials = [
         _Trials(subgraph, delegate, clock)
         for subgraph in session.subgraphs
         if any(node.delegate is delegate for node, _ in subgraph.plan.steps())
     ]
-    with _resources_kept(session), BlasThreads(session.options.num_threads):
+    with _state_kept(session), BlasThreads(session.options.num_threads):
         try:
             if trials:
                 _run_all(session, trials)
@@ -81,14 +86,15 @@ def losing_nodes(
 
 
 @contextmanager
-def _resources_kept(session: Session) -> Iterator[None]:
-    """Bring back the resources and incidents that a session has now."""
+def _state_kept(session: Session) -> Iterator[None]:
+    """Bring back resources, incidents and quarantines that a session has now."""
     resources = {key: deepcopy(value) for key, value in session.resources.items()}
-    incidents, session.incidents = session.incidents, Incidents()  # not of the user's data
+    incidents, watch = session.incidents, session.watch
+    session.incidents, session.watch = Incidents(), Watch()  # made-up data is no evidence
     try:
         yield
     finally:
-        session.incidents = incidents
+        session.incidents, session.watch = incidents, watch
         session.resources.clear()
         session.resources.update(resources)
 
@@ -191,6 +197,8 @@ class _Trials:
         self.failure = ""
         self._delegate = delegate
         self._clock = clock
+        rules = subgraph.session.rules
+        self._pinned = rules.pinned(subgraph.spec.index, delegate.name()) if rules else frozenset()
         self._share = 0.0
         self._end = inf
         self._replaced: list[tuple[Node, Registration]] = []
@@ -279,20 +287,12 @@ class _Trials:
             theirs = min(theirs, kernels.timed_run(self._clock))
             if self._clock() >= stop:
                 break
-        if mine >= theirs:
+        nodes = {inner.index for inner, _ in model_nodes(self.subgraph, node)}
+        if mine >= theirs and nodes.isdisjoint(self._pinned):
             expected = f"less than the kernels' {_microseconds(theirs)}"
             reason = Rejection("measured", actual=_microseconds(mine), expected=expected)
             self._num_lost += 1
-            self.lost.update(dict.fromkeys(self._model_nodes(node), reason))
-
-    def _model_nodes(self, node: Node) -> Iterator[int]:
-        """Yield the model's nodes that a delegate node computes, those of earlier delegates too."""
-        for index in node.options.nodes_to_replace:
-            inner, _ = self.subgraph.plan.node(index)
-            if inner.delegate is None:
-                yield index
-            else:
-                yield from self._model_nodes(inner)
+            self.lost.update(dict.fromkeys(sorted(nodes), reason))
 
 
 class _Variables:
