@@ -21,6 +21,7 @@ from delegraph.kernels.custom_op import (
     registered_custom_ops,
     unregister_custom_op,
 )
+from delegraph.kernels.custom_options import options_as
 
 X = np.float32([1, 2, 3])
 VECTOR = tensor((3,))
@@ -132,6 +133,8 @@ def test_options_are_the_dataclass_that_they_are_annotated_with() -> None:
         run("Repeated", X, options={"factor": 3, "steps": 2})[0], [9, 18, 27]
     )
     np.testing.assert_array_equal(repeated(X, options=ScaleOptions(2.0)), [2, 4, 6])
+    options = options_as(ScaleOptions, bytes(flexbuffers.Dumps({"factor": 3})))
+    assert (options, type(options.factor)) == (ScaleOptions(3.0), float)
 
 
 @pytest.mark.parametrize(
@@ -337,9 +340,7 @@ def test_a_node_with_other_inputs_than_the_function_takes_is_refused() -> None:
     def pair(a, b):
         return a + b
 
-    with pytest.raises(
-        NodeError, match=r"pair\(a, b\) does not take the node's inputs, there are 1:"
-    ):
+    with pytest.raises(NodeError, match=r"pair\(a, b\) does not take the node's inputs"):
         run("Pair", X)
 
 
