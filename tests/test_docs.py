@@ -75,7 +75,7 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             continue
         if ">>>" in block.text:
             parsed = doctest.DocTestParser().get_doctest(
-                block.text, names, page.name, str(page), block.line - 1
+                block.text, names, f"{page.name}:{block.line}", str(page), block.line - 1
             )
             runner.run(parsed, clear_globs=False)
             names.update(parsed.globs)
