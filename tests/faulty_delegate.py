@@ -28,6 +28,7 @@ from delegraph.schema.options import (
     AssignVariableOptions,
     CastOptions,
     GreaterOptions,
+    IfOptions,
     LessOptions,
     MulOptions,
     ReadVariableOptions,
@@ -230,6 +231,20 @@ def counting() -> bytes:
         ("ASSIGN_VARIABLE", "h y", "", AssignVariableOptions()),
     ]
     return graph_model(main, inputs="x", outputs="y", tensors=tensors)
+
+
+def counting_in_a_branch() -> bytes:
+    """The same in both branches of an IF."""
+    tensors = {"h": tensor((), "RESOURCE")}
+    branch = [
+        ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
+        ("READ_VARIABLE", "h", "old", ReadVariableOptions()),
+        ("ADD", "old x", "y", AddOptions()),
+        ("ASSIGN_VARIABLE", "h y", "", AssignVariableOptions()),
+    ]
+    either = [("IF", "c x", "y", IfOptions(then_subgraph_index=1, else_subgraph_index=1))]
+    yes = constant(np.array([True]))
+    return subgraphs_model([(either, "x", "y", {"c": yes}), (branch, "x", "y", tensors)])
 
 
 def stepped(interpreter: Interpreter, steps: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -132,6 +132,7 @@ def test_shapes_known_only_while_running_are_found_at_each_run(signs: tuple[int,
     originals.run()
     result = originals.result(originals.outputs[0])
     assert originals.is_open(originals.outputs[0])
+    assert not any(originals.is_open(index) for index in originals.inputs)
     np.testing.assert_array_equal(result.data, y, strict=True)
     np.testing.assert_array_equal(y[:, 0], np.flatnonzero(x > 0) ** 2)
 
