@@ -19,11 +19,13 @@ from delegraph.kernels.registration import Node
 from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 _VALIDATES = Rejection("validation", "no delegate gets a VALIDATION: subgraph")
 
 
+@collector_paused()
 def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Placement:
     """Return where every node of *subgraphs* runs, *delegates* being those applied.
 
