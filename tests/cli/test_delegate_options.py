@@ -79,6 +79,7 @@ def test_help_shows_every_delegate_by_rank_whatever_else_is_wrong(
         "For example: --delegate first:speed=3",
         "Delegate good",
         "a fake",
+        "rank 0",
         "no options",
     ]
 

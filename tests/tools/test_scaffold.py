@@ -93,7 +93,9 @@ def test_the_code_is_clean_for_ruff_and_mypy(
     write_project(Project.of(name, operators), tmp_path)
     run(sys.executable, "-m", "ruff", "check", "--no-cache", ".", folder=tmp_path)
     run(sys.executable, "-m", "ruff", "format", "--no-cache", "--check", ".", folder=tmp_path)
-    if sys.version_info >= (3, 11):  # NumPy's types for 3.10 are older than those used here
+    if (
+        sys.version_info >= (3, 11) and len(operators) > 1
+    ):  # NumPy's types for 3.10 are older than those used here
         pytest.importorskip("mypy")
         (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\nmypy_path = src\n")
         run(sys.executable, "-m", "mypy", "src", "tests", folder=tmp_path)

@@ -41,8 +41,7 @@ def print_delegate(out: Console, offer: Offer) -> None:
 
     heading(out, f"Delegate {offer.spec.name}")
     out.print(f"  {offer.spec.summary}")
-    if offer.spec.rank:
-        out.print(f"  rank {offer.spec.rank}")
+    out.print(f"  rank {offer.spec.rank}")
     options = describe_options(offer.spec)
     if not options:
         out.print("  no options")
