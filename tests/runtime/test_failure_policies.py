@@ -451,6 +451,16 @@ def test_a_wrong_variable_counts_as_a_wrong_result() -> None:
     assert interpreter.incidents[0].is_quarantined
 
 
+def test_a_delegate_that_cannot_say_its_tolerance_leaves_its_nodes_to_the_kernels() -> None:
+    class Speechless(Faulty):
+        def capabilities(self) -> Any:
+            raise LookupError("not configured")
+
+    interpreter, results = delegated("chain", Speechless(dynamic=True), on_failure="shadow")
+    assert_same(results, undelegated("chain"))
+    assert interpreter.incidents[0].error == "LookupError: not configured"
+
+
 def test_a_variable_within_the_tolerance_is_the_delegates() -> None:
     def forget(context: Any, node: Node, run: int) -> None:
         context.tensors[context.variables[0]].data[...] += 0.25

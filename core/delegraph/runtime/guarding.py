@@ -14,9 +14,11 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
 from delegraph.kernels.registration import Eval, Node, Registration
 from delegraph.kernels.tensor import Tensor
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.failure_policy import FailurePolicy, Incident
 from delegraph.runtime.original_nodes import OriginalNodes
 from delegraph.runtime.partition_state import PartitionState, SavedState, model_nodes
@@ -100,6 +102,7 @@ class _Guard:
         self._is_random = any(registration.name in _RANDOM for _, registration in self._replaced())
         self._why_no_kernels: ModelError | bool | None = None  # None: not known yet
         self._expected: list[_Expected] | None = None
+        self._tolerance_of = Capabilities().tolerance_of
         self._eval: Eval = _never_prepared
 
     def _replaced(self) -> list[tuple[Node, Registration]]:
@@ -113,6 +116,8 @@ class _Guard:
             self._size_outputs()
             return self._run_originals
         try:
+            if self._policy.on_failure == "shadow":
+                self._tolerance_of = self._delegate.capabilities().tolerance_of
             step = registration.prepare(self._subgraph.context, self._node)
         except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
             return self._prepared_instead(error)
@@ -212,7 +217,7 @@ class _Guard:
     ) -> None:
         self._subgraph.session.incidents.record(
             Incident(
-                delegate=self._delegate.name(),
+                delegate=delegate_name(self._delegate),
                 subgraph=self._subgraph.spec.index,
                 node_index=self._node.index,
                 nodes=tuple(node.index for node, _ in self._replaced()),
@@ -319,7 +324,7 @@ class _Guard:
             self._originals.run()
             return find(after)
         except ModelError as error:  # of a kernel, which gives nothing to compare with
-            logger.debug("nothing to compare %r with: %s", self._delegate.name(), error)
+            logger.debug("nothing to compare %r with: %s", delegate_name(self._delegate), error)
             return None
         finally:
             if after is not None:
@@ -330,7 +335,6 @@ class _Guard:
 
         Variables have the kernels' values now; the delegate's are in *after*.
         """
-        tolerance_of = self._delegate.capabilities().tolerance_of
         pairs = []
         for tensor in self._outputs:
             expected = self._originals.result(tensor.index).data
@@ -340,7 +344,7 @@ class _Guard:
             pairs.append((tensor, tensor.data, expected))
         pairs += [(t, values, t.data) for t, values in after.values()] if after else []
         for tensor, found, expected in pairs:
-            other = difference(tensor, found, expected, tolerance_of(tensor.type))
+            other = difference(tensor, found, expected, self._tolerance_of(tensor.type))
             if other is not None:
                 return f"{tensor!r} is {other}"
         return None
