@@ -18,6 +18,7 @@ from delegraph.runtime.delegated_plan import Barred, Snapshot
 from delegraph.runtime.failure_policy import RAISE, FailurePolicy, Incidents
 from delegraph.runtime.guarding import Watch
 from delegraph.runtime.kept_data import KeptData
+from delegraph.runtime.measured_partitions import losing_nodes
 from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.placing import placement_of
@@ -122,8 +123,6 @@ class Session:
             with collector_paused():
                 self._apply(delegate, {})
             if "measured" in (self.options.partition_policy, delegate.partition_policy):
-                from delegraph.runtime.measured_partitions import losing_nodes
-
                 losing = losing_nodes(self, delegate)
                 if any(losing.values()):
                     _restore(before)
@@ -176,10 +175,14 @@ class Session:
         Raises:
             PlacementError: nodes are elsewhere.
         """
+        must_be_full = self.options.require == "full"
+        if self.rules is None and not must_be_full:
+            return
+        placement = self.placement()
         if self.rules is not None:
-            self.rules.check_pins(self.placement())
-        if self.options.require == "full":
-            require_full(self.placement())
+            self.rules.check_pins(placement)
+        if must_be_full:
+            require_full(placement)
 
 
 def _restore(before: Iterable[tuple[Subgraph, Snapshot]]) -> None:
