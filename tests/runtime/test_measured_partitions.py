@@ -6,6 +6,7 @@ Time is what the fake clock says: kernels and delegates of these tests move it t
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -446,6 +447,23 @@ def test_a_delegate_that_fails_while_measured_is_kept_and_no_incident_is_left(
         assert losing_nodes(session, session.subgraphs[0].plan.applied[0].delegate) == {}
         assert session.incidents.all() == ()
     assert "lost the device" in caplog.text
+
+
+def test_resources_that_cannot_be_copied_leave_everything_unmeasured(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    with Interpreter(
+        model_content=chain("A"),
+        custom_ops=kernels(clock, {"A": 1e-3}),
+        delegates=[Timed(clock, {"A": 1})],
+    ) as interpreter:
+        session = interpreter.session
+        session.resources["lock"] = threading.Lock()
+        delegate = session.subgraphs[0].plan.applied[0].delegate
+        assert losing_nodes(session, delegate, clock=clock) == {}
+        assert "lock" in session.resources
+    assert "timed: kept without measuring: resources cannot be copied: TypeError" in caplog.text
 
 
 def test_an_operator_without_a_kernel_is_kept_and_the_log_says_why(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -28,7 +28,6 @@ from delegraph.runtime.failure_policy import Incidents
 from delegraph.runtime.guarding import Watch
 from delegraph.runtime.original_nodes import OriginalNodes
 from delegraph.runtime.partition_state import model_nodes
-from delegraph.runtime.threads import BlasThreads
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -67,14 +66,17 @@ def losing_nodes(
         By subgraph and node index, the times as a reason. Empty when every partition pays.
     """
     if delegate.flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
-        logger.warning("%s: kept without measuring: it takes every node or none", delegate.name())
-        return {}
+        return _nothing_measured(delegate, "it takes every node or none")
+    try:
+        resources = {key: deepcopy(value) for key, value in session.resources.items()}
+    except Exception as error:  # noqa: BLE001 - custom operators may keep anything there
+        return _nothing_measured(delegate, f"resources cannot be copied: {in_words(error)}")
     trials = [
         _Trials(subgraph, delegate, clock)
         for subgraph in session.subgraphs
         if any(node.delegate is delegate for node, _ in subgraph.plan.steps())
     ]
-    with _state_kept(session), BlasThreads(session.options.num_threads):
+    with _state_kept(session, resources):
         try:
             if trials:
                 _run_all(session, trials)
@@ -85,10 +87,14 @@ def losing_nodes(
     return {trial.subgraph.spec.index: trial.lost for trial in trials if trial.lost}
 
 
+def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejection]]:
+    logger.warning("%s: kept without measuring: %s", delegate.name(), why)
+    return {}
+
+
 @contextmanager
-def _state_kept(session: Session) -> Iterator[None]:
-    """Bring back resources, incidents and quarantines that a session has now."""
-    resources = {key: deepcopy(value) for key, value in session.resources.items()}
+def _state_kept(session: Session, resources: Mapping[Any, Any]) -> Iterator[None]:
+    """Bring back *resources*, and the incidents and quarantines that the session has now."""
     incidents, watch = session.incidents, session.watch
     session.incidents, session.watch = Incidents(), Watch()  # made-up data is no evidence
     try:
