@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from graph_model import graph_model, subgraphs_model
 from numpy.typing import NDArray
-from one_op import constant, tensor
 
 from delegraph import (
     DelegateContext,
     DelegateFlags,
     DelegateParams,
-    Interpreter,
     Node,
     Registration,
     Rejection,
@@ -23,20 +20,6 @@ from delegraph import (
 )
 from delegraph.delegation.capabilities import Capabilities, Tolerance
 from delegraph.runtime.original_nodes import OriginalNodes
-from delegraph.schema.options import (
-    AddOptions,
-    AssignVariableOptions,
-    CastOptions,
-    GreaterOptions,
-    IfOptions,
-    LessOptions,
-    MulOptions,
-    ReadVariableOptions,
-    RNNOptions,
-    VarHandleOptions,
-    WhereOptions,
-    WhileOptions,
-)
 
 Fault = Callable[[Any, Node, int], None]
 """Called with context, node and the number of the run, from 1, when the results are there."""
@@ -147,120 +130,12 @@ def first_output(change: Callable[[Any], object]) -> Fault:
     return fault
 
 
-# -- models ------------------------------------------------------------------------------------
+def off_by(amount: float, *, from_run: int = 1) -> Fault:
+    """Return the fault that adds *amount* to the last element of the first output."""
 
+    def fault(context: Any, node: Node, run: int) -> None:
+        if run >= from_run:
+            y = context.tensors[node.outputs[0]].data
+            y.reshape(-1)[-1:] += np.asarray(amount, y.dtype)
 
-def chain() -> bytes:
-    """f(x) = sin(x) + x + sin(2 x); two tensors of it stay inside any partition."""
-    return graph_model(
-        [
-            ("SIN", "x", "a"),
-            ("ADD", "a x", "b", AddOptions()),
-            ("MUL", "x two", "c", MulOptions()),
-            ("SIN", "c", "d"),
-            ("ADD", "b d", "y", AddOptions()),
-        ],
-        inputs="x",
-        outputs="y",
-        tensors={"two": constant(np.full(1, 2, np.float32))},
-    )
-
-
-def positive_positions() -> bytes:
-    """Squares of the positions of positive values; how many is known only while invoking."""
-    tensors = {
-        "zero": constant(np.zeros(1, np.float32)),
-        "c": tensor((4,), "BOOL"),
-        "w": tensor((4, 1), "INT64"),
-        "f": tensor((4, 1)),
-        "y": tensor((4, 1)),
-    }
-    return graph_model(
-        [
-            ("GREATER", "x zero", "c", GreaterOptions()),
-            ("WHERE", "c", "w", WhereOptions()),
-            ("CAST", "w", "f", CastOptions()),
-            ("MUL", "f f", "y", MulOptions()),
-        ],
-        inputs="x",
-        outputs="y",
-        tensors=tensors,
-    )
-
-
-def doubling() -> bytes:
-    """While x < 10: x = x + x; then + 1."""
-    one = {"x": tensor((1,)), "y": tensor((1,)), "z": tensor((1,))}
-    options = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
-    unit = constant(np.ones(1, np.float32))
-    loop = [("WHILE", "x", "z", options), ("ADD", "z unit", "y", AddOptions())]
-    less = [("LESS", "x ten", "c", LessOptions())]
-    ten = constant(np.array([10], np.float32))
-    return subgraphs_model(
-        [
-            (loop, "x", "y", {**one, "unit": unit}),
-            (less, "x", "c", {**one, "ten": ten, "c": tensor((1,), "BOOL")}),
-            ([("ADD", "x x", "y", AddOptions())], "x", "y", one),
-        ]
-    )
-
-
-def remembering() -> bytes:
-    """An RNN of one unit, whose state is a variable tensor: h = x + h / 2."""
-    tensors = {
-        "x": tensor((1, 1)),
-        "w": constant(np.ones((1, 1), np.float32)),
-        "r": constant(np.full((1, 1), 0.5, np.float32)),
-        "b": constant(np.zeros(1, np.float32)),
-        "h": tensor((1, 1), is_variable=True),
-        "y": tensor((1, 1)),
-    }
-    return graph_model(
-        [("RNN", "x w r b h", "y", RNNOptions())], inputs="x", outputs="y", tensors=tensors
-    )
-
-
-def counting() -> bytes:
-    """Adds x to a resource variable and returns the sum: read, add, assign."""
-    tensors = {"h": tensor((), "RESOURCE")}
-    handle, read = VarHandleOptions(shared_name="v"), ReadVariableOptions()
-    main = [
-        ("VAR_HANDLE", "", "h", handle),
-        ("READ_VARIABLE", "h", "old", read),
-        ("ADD", "old x", "y", AddOptions()),
-        ("ASSIGN_VARIABLE", "h y", "", AssignVariableOptions()),
-    ]
-    return graph_model(main, inputs="x", outputs="y", tensors=tensors)
-
-
-def counting_in_a_branch() -> bytes:
-    """The same in both branches of an IF."""
-    tensors = {"h": tensor((), "RESOURCE")}
-    branch = [
-        ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
-        ("READ_VARIABLE", "h", "old", ReadVariableOptions()),
-        ("ADD", "old x", "y", AddOptions()),
-        ("ASSIGN_VARIABLE", "h y", "", AssignVariableOptions()),
-    ]
-    either = [("IF", "c x", "y", IfOptions(then_subgraph_index=1, else_subgraph_index=1))]
-    yes = constant(np.array([True]))
-    return subgraphs_model([(either, "x", "y", {"c": yes}), (branch, "x", "y", tensors)])
-
-
-def stepped(interpreter: Interpreter, steps: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return the first output of consecutive invokes, each with an input of its own."""
-    index, results = interpreter.get_input_details()[0]["index"], []
-    for x in steps:
-        if tuple(interpreter.get_input_details()[0]["shape"]) != x.shape:
-            interpreter.resize_tensor_input(index, x.shape)
-        interpreter.allocate_tensors()
-        interpreter.set_tensor(index, x)
-        interpreter.invoke()
-        results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-    return results
-
-
-def floats(count: int, *shape: int, seed: int = 0) -> list[NDArray[Any]]:
-    """Return *count* arrays of *shape*, float32, around zero."""
-    numbers = np.random.default_rng(seed)
-    return [numbers.normal(size=shape or (4,)).astype(np.float32) for _ in range(count)]
+    return fault

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty_delegate import (
-    Faulty,
+from faulty_delegate import Faulty
+from graph_model import graph_model
+from one_op import constant, tensor
+from policy_models import (
     chain,
     counting,
     doubling,
@@ -16,15 +18,8 @@ from faulty_delegate import (
     remembering,
     stepped,
 )
-from graph_model import graph_model
-from one_op import constant, tensor
 
-from delegraph import (
-    DelegateContext,
-    Interpreter,
-    Registration,
-    SimpleDelegateKernelInterface,
-)
+from delegraph import DelegateContext, Interpreter, Registration, SimpleDelegateKernelInterface
 from delegraph.errors import NodeError, OperatorError, UnresolvedOpError
 from delegraph.kernels.registration import Node
 from delegraph.runtime.original_nodes import OriginalNodes

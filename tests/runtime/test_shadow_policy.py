@@ -1,0 +1,146 @@
+"""Delegates whose results are compared with those of Delegraph's kernels now and then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from faulty_delegate import Faulty, off_by
+from graph_model import graph_model
+from one_op import constant
+from policy_models import STATEFUL, assert_same, chain, delegated, floats, stepped, undelegated
+
+from delegraph import DelegateContext, Interpreter, Node
+from delegraph.delegation.capabilities import Tolerance
+from delegraph.schema.options import AddOptions
+
+
+def test_a_wrong_delegate_is_quarantined_at_the_first_invoke() -> None:
+    delegate = Faulty(fault=off_by(0.1))
+    interpreter, results = delegated("chain", delegate, on_failure="shadow")
+    assert_same(results, undelegated("chain"))
+    assert delegate.runs == 1
+    (incident,) = interpreter.incidents
+    assert incident.is_quarantined
+    assert incident.count == 1
+    assert "FLOAT32[4]" in incident.error
+    assert "at [3], the largest of 1 differences in 4 elements" in incident.error
+
+
+def test_results_within_the_tolerance_are_the_delegates() -> None:
+    delegate = Faulty(fault=off_by(0.1), tolerance={"FLOAT32": Tolerance(absolute=0.2)})
+    interpreter, results = delegated("chain", delegate, on_failure="shadow", shadow_share=1)
+    assert interpreter.incidents == ()
+    assert delegate.runs == 7
+    for a, b in zip(results, undelegated("chain"), strict=True):
+        np.testing.assert_allclose(a - b, [0, 0, 0, 0.1], rtol=1e-5, atol=1e-7)
+
+
+def test_quarantine_holds_for_all_partitions_and_every_allocation() -> None:
+    delegate = Faulty("SIN", fault=off_by(0.1))
+    interpreter, results = delegated("resized", delegate, on_failure="shadow")
+    assert_same(results, undelegated("resized"))
+    assert delegate.runs == 1
+    assert delegate.preparations == 2  # of two partitions, and no more after the resize
+    assert interpreter.incidents[0].count == 1
+
+
+def test_nothing_is_asked_of_a_quarantined_delegate() -> None:
+    class Keeping(Faulty):
+        def copy_to_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+            raise AssertionError("asked")
+
+    def keep(context: Any, node: Node, run: int) -> None:
+        context.set_buffer_handle(context.tensors[node.outputs[0]], 1, node.delegate)
+        off_by(1)(context, node, run)
+
+    interpreter, results = delegated("chain", Keeping(fault=keep), on_failure="shadow")
+    assert_same(results, undelegated("chain"))
+    assert len(interpreter.incidents) == 1
+
+
+def test_quarantine_does_not_touch_other_delegates() -> None:
+    wrong, right = Faulty("SIN", fault=off_by(1), name="wrong"), Faulty("ADD", name="right")
+    interpreter = Interpreter(model_content=chain(), delegates=[wrong, right], on_failure="shadow")
+    assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
+    assert (wrong.runs, right.runs) == (1, 7)
+
+
+@pytest.mark.parametrize(("share", "noticed"), [(1.0, 2), (0.5, 3), (0.25, 5), (0.4, 4)])
+def test_recomputed_invokes_are_spread_evenly_after_the_first(share: float, noticed: int) -> None:
+    delegate = Faulty(fault=off_by(0.1, from_run=2))
+    delegated("chain", delegate, on_failure="shadow", shadow_share=share)
+    assert delegate.runs == noticed
+
+
+def test_spreading_goes_on_across_allocations() -> None:
+    delegate = Faulty(fault=off_by(0.1, from_run=2))
+    delegated("resized", delegate, on_failure="shadow", shadow_share=0.25)
+    assert delegate.runs == 5
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_a_state_is_advanced_once_although_computed_twice(name: str) -> None:
+    delegate = Faulty(dynamic=True)
+    interpreter, results = delegated(name, delegate, on_failure="shadow", shadow_share=1)
+    assert_same(results, undelegated(name))
+    assert interpreter.incidents == ()
+    assert delegate.runs >= 7
+
+
+def test_a_wrong_variable_counts_as_a_wrong_result() -> None:
+    def forget(context: Any, node: Node, run: int) -> None:
+        context.tensors[context.variables[0]].data[...] += 1
+
+    interpreter, results = delegated("variable", Faulty(fault=forget), on_failure="shadow")
+    assert_same(results, undelegated("variable"))
+    assert "'h'" in interpreter.incidents[0].error
+    assert interpreter.incidents[0].is_quarantined
+
+
+def test_a_delegate_that_cannot_say_its_tolerance_leaves_its_nodes_to_the_kernels() -> None:
+    class Speechless(Faulty):
+        def capabilities(self) -> Any:
+            raise LookupError("not configured")
+
+    interpreter, results = delegated("chain", Speechless(dynamic=True), on_failure="shadow")
+    assert_same(results, undelegated("chain"))
+    assert interpreter.incidents[0].error == "LookupError: not configured"
+
+
+def test_a_variable_within_the_tolerance_is_the_delegates() -> None:
+    def forget(context: Any, node: Node, run: int) -> None:
+        context.tensors[context.variables[0]].data[...] += 0.25
+
+    _, results = delegated(
+        "variable",
+        Faulty(fault=forget, tolerance={"FLOAT32": Tolerance(absolute=0.5)}),
+        on_failure="shadow",
+        shadow_share=1,
+    )
+    assert abs(results[1] - undelegated("variable")[1]) == pytest.approx(0.125)
+
+
+def test_a_wrong_number_of_dynamic_elements_is_a_wrong_shape() -> None:
+    def shorten(context: Any, node: Node, run: int) -> None:
+        context.resize_tensor(context.tensors[node.outputs[0]], (1, 1))
+
+    interpreter, results = delegated(
+        "dynamic", Faulty(fault=shorten, dynamic=True), on_failure="shadow"
+    )
+    assert_same(results, undelegated("dynamic"))
+    assert "has a wrong shape" in interpreter.incidents[0].error
+
+
+def test_random_operators_are_not_compared() -> None:
+    shape = constant(np.array([4], np.int32))
+    model = graph_model(
+        [("RANDOM_UNIFORM", "shape", "r"), ("ADD", "r x", "y", AddOptions())],
+        inputs="x",
+        outputs="y",
+        tensors={"shape": shape},
+    )
+    interpreter = Interpreter(model_content=model, delegates=[Faulty()], on_failure="shadow")
+    stepped(interpreter, floats(3))
+    assert interpreter.incidents == ()
