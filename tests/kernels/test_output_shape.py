@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.output_shape import normalized_axis, size_output
+from delegraph.kernels.output_shape import fold_output, normalized_axis, size_output
 from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
 
@@ -67,6 +67,12 @@ def test_constants_are_folded_into_a_persistent_output():
     assert y.allocation_type is AllocationType.PERSISTENT_RO
     assert y.data.tolist() == [1, 2, 1, 2]
     run()
+
+
+def test_floats_that_overflow_are_folded_without_a_warning():
+    y = Tensor(0, TensorType.FLOAT32, ())
+    fold_output(Host(), y, lambda: ((1,), lambda: np.multiply(np.float32([1e38]), 10)))
+    assert y.allocation_type is AllocationType.PERSISTENT_RO
 
 
 def test_what_is_not_constant_is_not_folded():
