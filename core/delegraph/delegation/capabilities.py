@@ -84,6 +84,10 @@ class Claim:
         object.__setattr__(self, "features", frozenset(features))
         self._check()
 
+    def covers(self, operator: str, types: Set[str], features: Set[str] = frozenset()) -> bool:
+        """Return whether it names the operator, all the types and all the features."""
+        return operator in self.operators and types <= set(self.types) and features <= self.features
+
     def _check(self) -> None:
         for name in self.types:
             if name not in TensorType.__members__:
@@ -133,10 +137,7 @@ class Capabilities:
 
     def covers(self, operator: str, types: Set[str], features: Set[str] = frozenset()) -> bool:
         """Return whether one claim names the operator, all the types and all the features."""
-        return any(
-            operator in claim.operators and types <= set(claim.types) and features <= claim.features
-            for claim in self.claims
-        )
+        return any(claim.covers(operator, types, features) for claim in self.claims)
 
     def check(
         self, registration: Registration, node: Node, context: DelegateContext

@@ -176,6 +176,9 @@ def _verdict(
     except AssertionError as error:
         note["message"] = str(error)
         raise pytest.fail.Exception(str(error), pytrace=False) from None
+    except DelegraphError as error:
+        note["message"] = f"{type(error).__name__}: {error}"
+        raise
     except SkipTest as reason:
         note["message"] = str(reason)
         raise pytest.skip.Exception(str(reason)) from None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from delegraph.delegation.capabilities import Claim
 from delegraph.delegation.placement import NodePlacement
 from delegraph.errors import DelegraphError
 from delegraph.testing.conformance.differences import difference
@@ -24,8 +25,11 @@ from delegraph.testing.operator_cases import cases
 RANDOM_CASES = 80
 """Random cases of each maker that a claimed operator is tried with."""
 
-SEEDS = 4
-"""How often that many are drawn, at most."""
+SEEDS = 10
+"""How often that many are drawn, at most, until each claimed type is in one that is taken."""
+
+SEEDS_FOR_FEATURES = 2
+"""The same for features: not every operator can show every feature."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +103,13 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     """Return the attempts of the cases of an operator, the author's own ones first.
 
     Cases of types that no claim names are many, and only asked about: one of each will do. While a
-    claimed feature is in no model that the delegate takes, more cases are drawn.
+    claimed type or feature is in no model that the delegate takes, more cases are drawn.
     """
     found = _Attempts(subject, op)
     found.try_all(case for case in subject.cases if case.op == op)
     for seed in range(SEEDS):
-        found.try_all(cases(op, seed=seed, count=RANDOM_CASES))
-        if not found.missing:
+        found.try_all(cases(op, seed=seed, count=RANDOM_CASES), only_missing=seed > 0)
+        if not found.missing or (seed >= SEEDS_FOR_FEATURES and not found.misses_types):
             break
     return tuple(found.made)
 
@@ -115,32 +119,39 @@ class _Attempts:
 
     Attributes:
         made: those so far.
-        missing: claimed features that no model taken so far shows.
+        missing: types and features that a claim names and no model taken for it shows.
     """
 
     def __init__(self, subject: Subject, op: str) -> None:
-        claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
         self._subject = subject
-        self._types = {type for claim in claims for type in claim.types}
+        self._claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
+        self._types = {type for claim in self._claims for type in claim.types}
         self._other_types: set[tuple[str, ...]] = set()
-        self._has_enough = False
-        self.missing = {feature for claim in claims for feature in claim.features}
+        self.missing = {(c, name) for c in self._claims for name in (*c.types, *c.features)}
         self.made: list[Attempt] = []
 
-    def try_all(self, given: Iterable[OperatorCase]) -> None:
-        """Add the attempts of cases that say something new."""
+    @property
+    def misses_types(self) -> bool:
+        """Whether a claimed type is missing."""
+        return any(name in claim.types for claim, name in self.missing)
+
+    def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
+        """Add the attempts of cases; if wanted, only of those that show what is missing."""
         for case in given:
             types = case.types()
             is_claimed = self._types.issuperset(types)
             trial = trial_of(case) if is_claimed or types not in self._other_types else None
-            if trial is None or (self._has_enough and not trial.features & self.missing):
+            if trial is None or (only_missing and not self._shown(trial) & self.missing):
                 continue
             if not is_claimed:
                 self._other_types.add(types)
-            self._add(attempt(self._subject, trial))
-        self._has_enough = len(self.made) >= RANDOM_CASES // 4
+            made = attempt(self._subject, trial)
+            self.made.append(made)
+            if made.is_taken:
+                self.missing -= self._shown(trial)
 
-    def _add(self, found: Attempt) -> None:
-        self.made.append(found)
-        if found.is_claimed and found.is_taken:
-            self.missing -= found.trial.features
+    def _shown(self, trial: Trial) -> set[tuple[Claim, str]]:
+        """Return what a trial shows of each claim that covers it."""
+        op, types, features = trial.case.op, trial.types, trial.features
+        covering = [claim for claim in self._claims if claim.covers(op, types, features)]
+        return {(claim, name) for claim in covering for name in types | features}

@@ -1,7 +1,8 @@
 """The contract between Delegraph and a delegate, whatever it computes.
 
 Each check is a function of a :class:`Subject`. It raises ``AssertionError`` saying what the
-delegate does wrong, and ``unittest.SkipTest`` where it does not apply.
+delegate does wrong, lets ``DelegateError`` through when it cannot be applied, and raises
+``unittest.SkipTest`` where the check does not apply.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from delegraph.plugins.options import describe_options
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.testing.conformance.composition import behind_a_reshape
 from delegraph.testing.conformance.differences import difference
+from delegraph.testing.conformance.placings import placings
 from delegraph.testing.conformance.reproduction import explained
 from delegraph.testing.conformance.specimens import (
     all_with,
@@ -29,7 +31,6 @@ from delegraph.testing.conformance.trials import (
     Array,
     Trial,
     answers,
-    gallery,
     open_interpreter,
 )
 from delegraph.testing.conformance.watching import Watch, WatchedDelegate, move_border_tensors
@@ -96,30 +97,25 @@ def _require_accepted(create: Callable[..., Delegate], name: str, default: objec
 
 def every_operator_is_answered(subject: Subject) -> None:
     """A model of any operator is placed without an exception."""
-    for trial in gallery():
-        try:
-            open_interpreter(trial.case, subject.make()).close()
-        except DelegraphError as error:
+    for placing in placings(subject):
+        if placing.error is not None:
+            case = placing.trial.case
             raise AssertionError(
-                f"asked about a model of {trial.case.op}: {error}; expected a Rejection"
-                + explained(subject, trial.case, "fails-to-apply")
-            ) from error
+                f"asked about a model of {case.op}: {placing.error}; expected a Rejection"
+                + explained(subject, case, "fails-to-apply")
+            ) from placing.error
 
 
 def reasons_are_given(subject: Subject) -> None:
     """Whoever leaves a node says why."""
-    for trial in gallery():
-        try:
-            with open_interpreter(trial.case, subject.make()) as interpreter:
-                nodes = interpreter.placement.nodes
-        except DelegraphError:
-            continue  # every_operator_is_answered reports it
-        for node in nodes:
+    for placing in placings(subject):
+        for node in placing.nodes:
             reasons = node.rejections.values()
             if node.delegate is None and (not reasons or NO_REASON in reasons):
                 raise AssertionError(
                     f"node {node.index} ({node.op}) is left with no reason given; return a "
-                    "Rejection instead of False" + explained(subject, trial.case, "no-reason")
+                    "Rejection instead of False"
+                    + explained(subject, placing.trial.case, "no-reason")
                 )
 
 

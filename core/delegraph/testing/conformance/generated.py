@@ -9,7 +9,7 @@ partitions; some inner tensors are graph outputs as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 from unittest import SkipTest
@@ -68,9 +68,17 @@ class PaletteOperands(RandomOperands):
     def shape(
         self, low: int = 0, high: int = 5, *, largest: int = 7, empty: float = 0.03
     ) -> tuple[int, ...]:
-        """Return the shape of a rank from *low* to *high*."""
-        ranks = [rank for rank in (1, 2, 3, 4) if low <= rank <= high]
-        return PALETTE[self.pick(ranks) if ranks else min(low, 5)]
+        """Return the shape of a rank from *low* to *high*, an even one if it can be."""
+        ranks = [rank for rank in PALETTE if low <= rank <= high]
+        return PALETTE[self.pick([rank for rank in ranks if rank in (2, 4)] or ranks)]
+
+    def broadcast_shapes(
+        self, n: int = 2, high: int = 5, *, empty: float = 0.03
+    ) -> list[tuple[int, ...]]:
+        """Return *n* shapes, equal ones more often than not."""
+        if self.chance(0.6):
+            return [self.shape(1, high)] * n
+        return super().broadcast_shapes(n, high, empty=empty)
 
     def quantization(self, type: str, *, symmetric: bool = False) -> dict[str, Any]:
         """Return the quantization of a type."""
@@ -243,16 +251,16 @@ def barrier_of(subject: Subject) -> str | None:
 
 def barrier_case(op: str, source: Fed) -> OperatorCase:
     """Return a case whose output equals its input."""
-    shape = source.array.shape
+    shape, target = source.array.shape, replace(source.definition)
     if op == "RESHAPE":
-        return operator_case(op, [source], [source.definition], ReshapeOptions(new_shape=shape))
+        return operator_case(op, [source], [target], ReshapeOptions(new_shape=shape))
     if op == "TILE":
         once = constant(np.ones(len(shape), np.int32))
-        return operator_case(op, [source, once], [source.definition])
+        return operator_case(op, [source, once], [target])
     if op == "REVERSE_V2":
         no_axes = constant(np.zeros(0, np.int32))
-        return operator_case(op, [source, no_axes], [source.definition])
-    return operator_case(op, [source, source], [source.definition])
+        return operator_case(op, [source, no_axes], [target])
+    return operator_case(op, [source, source], [target])
 
 
 def judged(subject: Subject, case: OperatorCase) -> str | None:

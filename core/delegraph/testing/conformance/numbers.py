@@ -27,7 +27,7 @@ def results_are_right(subject: Subject, op: str) -> None:
         types = " ".join(sorted(made.trial.types))
         raise AssertionError(
             f"{op} of {types} comes out wrong in {len(failed)} of {len(tried)} models: "
-            f"{wrong(subject, made)}" + rerun(subject, case, "wrong")
+            f"{wrong(subject, made)}" + rerun(subject, made.trial.case, "wrong")
         )
     if not tried:
         raise SkipTest(f"no model of {op} is claimed and taken")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from unittest import SkipTest
 
-from delegraph.testing.conformance.attempts import Attempt, attempt, attempts
+from delegraph.testing.conformance.attempts import Attempt, attempts
+from delegraph.testing.conformance.placings import placings
 from delegraph.testing.conformance.reproduction import explained
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.trials import gallery
+from delegraph.testing.conformance.trials import Trial
 
 VALUES_ONLY = frozenset({"extreme-values"})
 """Features that show in what a model is fed, so that no delegate can refuse a node for them."""
@@ -25,20 +26,11 @@ def claims_are_executed(subject: Subject, op: str) -> None:
             + explained(subject, idle[0].trial.case, "never-runs")
         )
     for claim in subject.capabilities.claims:
-        if op not in claim.operators:
-            continue
-        claimed = frozenset(claim.features)
-        for type in claim.types:
-            tried = [
-                each
-                for each in made
-                if type in each.trial.types
-                and each.trial.types <= set(claim.types)
-                and each.trial.features <= claimed
-            ]
-            _require_taken(subject, op, type, tried)
-        for feature in sorted(claimed):
-            tried = [each for each in made if each.is_claimed and feature in each.trial.features]
+        covered = [each for each in made if claim.covers(op, each.trial.types, each.trial.features)]
+        for type in claim.types if op in claim.operators else ():
+            _require_taken(subject, op, type, [c for c in covered if type in c.trial.types])
+        for feature in sorted(claim.features):
+            tried = [each for each in covered if feature in each.trial.features]
             if tried:  # not every operator can show every feature
                 _require_taken(subject, op, f"feature {feature!r}", tried)
 
@@ -46,8 +38,8 @@ def claims_are_executed(subject: Subject, op: str) -> None:
 def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -> None:
     if not tried:
         raise AssertionError(
-            f"claims {what} for {op}, and there is no such model: Delegraph's own kernel refuses "
-            "all of them; leave it out, or give the test class cases of your own"
+            f"claims {what} for {op}, and the kit has no such model that Delegraph's own kernel "
+            "runs; leave it out, or give the test class cases of your own"
         )
     if not any(each.is_taken or each.error for each in tried):
         reasons = Counter(reason for each in tried for reason in each.reasons)
@@ -61,20 +53,23 @@ def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -
 
 def nothing_unclaimed_is_taken(subject: Subject) -> None:
     """No node is taken that no claim covers, of whatever operator."""
-    claimed = set(subject.operators)
-    if not claimed:
+    if not subject.operators:
         raise SkipTest("nothing is claimed")
-    others = (t for t in gallery() if t.case.op not in claimed)
-    for made in (
-        *(each for op in subject.operators for each in attempts(subject, op)),
-        *(attempt(subject, trial) for trial in others),
-    ):
-        trial = made.trial
-        needed = trial.features - VALUES_ONLY
-        if made.is_taken and not subject.claims(trial.case.op, trial.types, needed):
-            types = " ".join(sorted(trial.types))
-            showing = f" with {', '.join(sorted(needed))}" if needed else ""
-            raise AssertionError(
-                f"takes what it does not claim: {trial.case.op} of {types}{showing}"
-                + explained(subject, trial.case, "not-claimed")
-            )
+    for made in (each for op in subject.operators for each in attempts(subject, op)):
+        if made.is_taken:
+            _require_claimed(subject, made.trial)
+    for placing in placings(subject):
+        op = placing.trial.case.op
+        if any(node.delegate is not None and node.op == op for node in placing.nodes):
+            _require_claimed(subject, placing.trial)
+
+
+def _require_claimed(subject: Subject, trial: Trial) -> None:
+    needed = trial.features - VALUES_ONLY
+    if not subject.claims(trial.case.op, trial.types, needed):
+        types = " ".join(sorted(trial.types))
+        showing = f" with {', '.join(sorted(needed))}" if needed else ""
+        raise AssertionError(
+            f"takes what it does not claim: {trial.case.op} of {types}{showing}"
+            + explained(subject, trial.case, "not-claimed")
+        )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.errors import DelegraphError
 from delegraph.runtime.delegate_choice import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 from delegraph.testing.conformance.features import features_of, operators_of, types_of
 from delegraph.testing.operator_case import OperatorCase
@@ -77,7 +79,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
             main = interpreter.session.subgraphs[0]
             operators = operators_of(main, case.op)
             return Trial(
-                case,
+                _with_shapes(case, main),
                 expected,
                 tuple(main.tensors[i].type for i in main.outputs),
                 types_of(main, operators),
@@ -87,14 +89,38 @@ def trial_of(case: OperatorCase) -> Trial | None:
         return None
 
 
+def _with_shapes(case: OperatorCase, main: Subgraph) -> OperatorCase:
+    """Return a case that declares the shapes of what it computes, as converters write models.
+
+    Cases leave them out, since Delegraph works them out itself; delegates look at them before.
+    """
+    graph, *others = case.records.subgraphs or ()
+    declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
+    fed = [array.shape for array in case.steps[0]]
+    if others or main.has_dynamic_tensors or len(case.steps) > 1 or declared != fed:
+        return case
+    computed = {i for operator in graph.operators or () for i in operator.outputs or ()}
+    tensors = tuple(
+        record.replace(shape=main.tensors[i].shape) if i in computed else record
+        for i, record in enumerate(graph.tensors or ())
+    )
+    return replace(case, records=case.records.replace(subgraphs=(graph.replace(tensors=tensors),)))
+
+
 def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
     """Return the trials of those cases that Delegraph runs."""
     return tuple(trial for trial in map(trial_of, given) if trial is not None)
 
 
+def gallery_for(delegate: Delegate) -> list[Trial]:
+    """Return a few trials of every operator, but those that a static delegate cannot meet."""
+    if delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
+        return list(_gallery())
+    return [trial for trial in _gallery() if "dynamic-shapes" not in trial.features]
+
+
 @cache
-def gallery() -> tuple[Trial, ...]:
-    """Return a few trials of every operator that Delegraph has a kernel for."""
+def _gallery() -> tuple[Trial, ...]:
     return tuple(trial for op in REGISTERED_OPERATORS for trial in _samples(op))
 
 

@@ -1,0 +1,339 @@
+"""A sound delegate for ADD and MUL, and others with one fault each."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from delegraph import (
+    Capabilities,
+    Claim,
+    DelegateFlags,
+    DelegateOptions,
+    Rejection,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+    TensorType,
+)
+from delegraph.schema.enums import ActivationFunctionType as Activation
+
+COMPUTE = {"ADD": np.add, "MUL": np.multiply}
+RANGES = {
+    Activation.NONE: (None, None),
+    Activation.RELU: (0, None),
+    Activation.RELU_N1_TO_1: (-1, 1),
+    Activation.RELU6: (0, 6),
+}
+CAPABILITIES = Capabilities(
+    [Claim(["ADD", "MUL"], "FLOAT32", "activation", "broadcast"), Claim("ADD", "INT32")]
+)
+
+
+class SoundKernel(SimpleDelegateKernelInterface):
+    """Computes nodes one by one; subclasses change one thing."""
+
+    def init(self, context, params):
+        self.nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
+        self.borders = set(params.output_tensors)
+
+    def prepare(self, context, node):
+        self.inner = {}
+        for step, _ in self.nodes:
+            a, b = (context.tensors[i] for i in step.inputs)
+            y = context.tensors[step.outputs[0]]
+            context.resize_tensor(y, np.broadcast_shapes(a.shape, b.shape))
+            if y.index not in self.borders:
+                self.inner[y.index] = np.empty(y.shape, y.dtype)
+
+    def eval(self, context, node):
+        for step, registration in self.nodes:
+            a, b = (self.values(context.tensors[i]) for i in step.inputs)
+            self.write(
+                self.values(context.tensors[step.outputs[0]]), self.result(step, registration, a, b)
+            )
+
+    def values(self, tensor):
+        return self.inner.get(tensor.index, tensor.data)
+
+    def result(self, step, registration, a, b):
+        y = COMPUTE[registration.name](a, b)
+        low, high = RANGES[step.options.fused_activation_function]
+        return y if low is None and high is None else np.clip(y, low, high)
+
+    def write(self, target, y):
+        target[...] = y
+
+
+class SoundDelegate(SimpleDelegateInterface):
+    """Takes what it claims and says why it leaves the rest."""
+
+    kernel: type[SimpleDelegateKernelInterface] = SoundKernel
+    claims = CAPABILITIES
+
+    def name(self):
+        return "careful"
+
+    def capabilities(self):
+        return self.claims
+
+    def flags(self):
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def is_node_supported_by_delegate(self, registration, node, context) -> Any:
+        answer = self.claims.check(registration, node, context)
+        if not answer:
+            return answer
+        if node.options.fused_activation_function not in RANGES:
+            return Rejection("activation")
+        tensors = [context.tensors[i] for i in (*node.inputs, *node.outputs)]
+        a, b = tensors[:2]
+        is_float = a.type == TensorType.FLOAT32
+        plain = node.options.fused_activation_function == Activation.NONE and a.shape == b.shape
+        if not is_float and not plain:
+            return Rejection("integer", "integers are added without broadcasting nor activation")
+        if any(len(t.shape) > 4 or 0 in t.shape for t in tensors) or () in (a.shape, b.shape):
+            return Rejection("rank")
+        return True
+
+    def create_delegate_kernel_interface(self):
+        return self.kernel()
+
+
+class StaticDelegate(SoundDelegate):
+    """Sound, too: it is applied again after each resize."""
+
+    def flags(self):
+        return DelegateFlags.NONE
+
+
+class OnePartitionDelegate(SoundDelegate):
+    """Sound, too: leaves some of what it claims."""
+
+    def delegate_options(self):
+        return DelegateOptions(max_delegated_partitions=1)
+
+
+def with_kernel(kernel: type[SimpleDelegateKernelInterface]) -> type[SoundDelegate]:
+    """Return the sound delegate with another kernel."""
+    return type(f"With{kernel.__name__}", (SoundDelegate,), {"kernel": kernel})
+
+
+# -- numbers -----------------------------------------------------------------------------------
+
+
+class WrongIntegers(SoundKernel):
+    def result(self, step, registration, a, b):
+        y = super().result(step, registration, a, b)
+        return y + 1 if y.dtype == np.int32 else y
+
+
+class IgnoresActivation(SoundKernel):
+    def result(self, step, registration, a, b):
+        return COMPUTE[registration.name](a, b)
+
+
+class RunsOnlyTheLastNodes(SoundKernel):
+    def eval(self, context, node):
+        self.nodes, nodes = self.nodes[-2:], self.nodes
+        super().eval(context, node)
+        self.nodes = nodes
+
+
+class ForgetsOutputsInside(SoundKernel):
+    """Keeps to itself a tensor that another of its nodes reads, graph output or not."""
+
+    def init(self, context, params):
+        super().init(context, params)
+        self.borders -= {i for step, _ in self.nodes for i in step.inputs}
+
+
+# -- contract ----------------------------------------------------------------------------------
+
+
+class KeepsViews(SoundKernel):
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        self.kept = {}
+
+    def values(self, tensor):
+        return self.kept.setdefault(tensor.index, super().values(tensor))
+
+
+class PreparesTwiceDifferently(SoundKernel):
+    times = 0
+
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        self.times += 1
+
+    def write(self, target, y):
+        target[...] = y + y.dtype.type(self.times - 1)
+
+
+class PreparesOnce(SoundKernel):
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        if not hasattr(self, "scratch"):
+            self.scratch = {
+                s.outputs[0]: context.tensors[s.outputs[0]].shape for s, _ in self.nodes
+            }
+
+    def write(self, target, y):
+        shape = next(iter(self.scratch.values()))
+        target[...] = y if y.shape == shape else 0
+
+
+class WritesItsInput(SoundKernel):
+    def result(self, step, registration, a, b):
+        y = super().result(step, registration, a, b)
+        if a.flags.writeable and y.shape == a.shape:
+            a[...] = y
+        return y
+
+
+class ReliesOnZeroedMemory(SoundKernel):
+    def write(self, target, y):
+        np.copyto(target, y, where=np.asarray(y != 0))
+
+
+class Accumulates(SoundKernel):
+    last: Any = 0
+
+    def write(self, target, y):
+        target[...] = y + self.last
+        self.last = y
+
+
+class RemembersInputs(SoundKernel):
+    last: Any = None
+
+    def result(self, step, registration, a, b):
+        y = super().result(step, registration, a, b)
+        changed = self.last is not None and not np.array_equal(self.last, a)
+        self.last = a.copy()
+        return y + y.dtype.type(1) if changed else y
+
+
+class SharesScratch(SoundKernel):
+    """One array for all kernels of the process: whoever prepared last has it."""
+
+    scratch: Any = None
+
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        shapes = [context.tensors[s.outputs[0]].shape for s, _ in self.nodes]
+        SharesScratch.scratch = np.empty(shapes[-1], np.float64)
+
+    def write(self, target, y):
+        SharesScratch.scratch[...] = y
+        target[...] = SharesScratch.scratch
+
+
+class RacesForScratch(SoundKernel):
+    """Arrays by shape for all kernels of the process: right until two threads meet."""
+
+    scratch: ClassVar[dict[Any, Any]] = {}
+
+    def result(self, step, registration, a, b):
+        y = super().result(step, registration, a, b)
+        scratch = self.scratch.setdefault((y.shape, y.dtype), np.empty_like(y))
+        scratch[...] = y
+        return self.finished(scratch)
+
+    def finished(self, scratch):
+        return scratch
+
+
+class IgnoresNewShapes(SoundKernel):
+    """Counts on the shapes that the model declares."""
+
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        if any(context.tensors[i].is_dynamic for i in node.inputs):
+            raise RuntimeError("shape of an input is not known")
+
+
+class ChangesItsName(SoundDelegate):
+    count = 0
+
+    def name(self):
+        ChangesItsName.count += 1
+        return f"careful{self.count}"
+
+
+class GivesNoReason(SoundDelegate):
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return bool(super().is_node_supported_by_delegate(registration, node, context))
+
+
+class FailsOnOtherOperators(SoundDelegate):
+    def is_node_supported_by_delegate(self, registration, node, context):
+        if node.options.fused_activation_function == Activation.TANH:
+            return Rejection("activation")
+        return super().is_node_supported_by_delegate(registration, node, context)
+
+
+class SharesItsKernel(SoundDelegate):
+    def __init__(self):
+        self.only = SoundKernel()
+
+    def create_delegate_kernel_interface(self):
+        return self.only
+
+
+class ServesOnce(SoundDelegate):
+    used = False
+
+    def initialize(self, context):
+        if self.used:
+            raise RuntimeError("it is in use")
+        self.used = True
+
+
+# -- soundness ---------------------------------------------------------------------------------
+
+
+class ClaimsATypeItLeaves(SoundDelegate):
+    claims = Capabilities([Claim("ADD", ["FLOAT32", "INT64"])])
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return CAPABILITIES.check(registration, node, context)
+
+
+class ClaimsAFeatureItLeaves(SoundDelegate):
+    def is_node_supported_by_delegate(self, registration, node, context):
+        a, b = (context.tensors[i].shape for i in (*node.inputs, -1, -1)[:2])
+        if a != b:
+            return Rejection("broadcast")
+        return super().is_node_supported_by_delegate(registration, node, context)
+
+
+class ClaimsTheImpossible(SoundDelegate):
+    claims = Capabilities([Claim("ADD", "FLOAT32"), Claim("ADD", "STRING")])
+
+
+class TakesMoreTypes(SoundDelegate):
+    claims = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast")])
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        if registration.name == "ADD" and context.tensors[node.inputs[0]].type == TensorType.INT64:
+            return True
+        return super().is_node_supported_by_delegate(registration, node, context)
+
+
+class TakesMoreOperators(SoundDelegate):
+    claims = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast")])
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return registration.name == "FLOOR" or super().is_node_supported_by_delegate(
+            registration, node, context
+        )
+
+
+class TakesMoreFeatures(SoundDelegate):
+    claims = Capabilities([Claim("ADD", "FLOAT32", "broadcast")])
+
+
+class DeclaresNothing(SoundDelegate):
+    claims = Capabilities()

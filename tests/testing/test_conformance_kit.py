@@ -1,0 +1,194 @@
+"""Each fault that is seeded in a delegate is found, and its message names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest import SkipTest
+
+import faulty_delegates as faulty
+import pytest
+
+from delegraph import Delegate, DelegateSpec, Interpreter
+from delegraph.errors import DelegateError, PluginOptionError
+from delegraph.testing.conformance import attempts, contract, isolation, numbers, soundness
+from delegraph.testing.conformance.generated import check_generated_models
+from delegraph.testing.conformance.subject import Subject, require_claims, subject_of
+from delegraph.testing.delegate_conformance import CONTRACT
+
+MAY_BE_SKIPPED = (contract.options_are_validated, contract.dynamic_shapes_are_followed)
+SOUND = (faulty.SoundDelegate, faulty.StaticDelegate, faulty.OnePartitionDelegate)
+
+
+@pytest.fixture(autouse=True)
+def _few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "RANDOM_CASES", 12)
+
+
+def subject(kind: Callable[[], Delegate], folder: Path) -> Subject:
+    return replace(subject_of(kind), folder=folder)
+
+
+@pytest.mark.parametrize("kind", SOUND)
+def test_sound_delegate_passes(kind: type, tmp_path: Path) -> None:
+    tested = subject(kind, tmp_path)
+    require_claims(tested)
+    for check in CONTRACT:
+        with suppress(SkipTest) if check in MAY_BE_SKIPPED else nullcontext():
+            check(tested)
+    for op in tested.operators:
+        soundness.claims_are_executed(tested, op)
+        numbers.results_are_right(tested, op)
+    soundness.nothing_unclaimed_is_taken(tested)
+    assert check_generated_models(tested, 25) > 10
+    assert list(tmp_path.iterdir()) == []
+
+
+KERNELS = [
+    (faulty.KeepsViews, contract.no_views_are_kept, "does the kernel keep views of tensor.data"),
+    (faulty.PreparesTwiceDifferently, contract.prepare_is_idempotent, "prepare called 2 times"),
+    (faulty.PreparesOnce, contract.resize_is_survived, "after a resize to"),
+    (faulty.PreparesOnce, contract.dynamic_shapes_are_followed, "only while invoking.*then others"),
+    (
+        faulty.IgnoresNewShapes,
+        contract.dynamic_shapes_are_followed,
+        "ALLOW_DYNAMIC_TENSORS is set.*not known",
+    ),
+    (faulty.WritesItsInput, contract.inputs_are_only_read, r"changed input Tensor\(\d.*only read"),
+    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "left unwritten"),
+    (faulty.Accumulates, contract.invokes_are_independent, "second invoke on the same inputs"),
+    (faulty.RemembersInputs, contract.invokes_are_independent, "depends on the inputs of the"),
+    (faulty.SharesScratch, isolation.one_object_serves_two_interpreters, "one delegate object in"),
+    (faulty.SharesScratch, isolation.two_objects_share_nothing, "two delegate objects in two"),
+    (faulty.RacesForScratch, isolation.threads_do_not_meet, "two interpreters in two threads"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "check", "message"), KERNELS)
+def test_fault_of_a_kernel_is_named(
+    kernel: type, check: Callable[[Subject], None], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(AssertionError, match=f"(?s){message}"):
+        check(subject(faulty.with_kernel(kernel), tmp_path))
+
+
+DELEGATES = [
+    (faulty.ChangesItsName, contract.name_is_stable, r"returns 'careful\d', and later 'careful\d'"),
+    (faulty.GivesNoReason, contract.reasons_are_given, "left with no reason given.*saved: "),
+    (
+        faulty.FailsOnOtherOperators,
+        contract.every_operator_is_answered,
+        "asked about a model of .*fused_activation_function.*expected a Rejection.*saved: ",
+    ),
+    (faulty.SharesItsKernel, isolation.kernels_are_not_shared, "the same object twice"),
+    (faulty.ServesOnce, contract.delegate_can_be_taken_off, "it is in use"),
+    (faulty.DeclaresNothing, require_claims, r"declares no capabilities.*Claim\(\["),
+    (
+        faulty.TakesMoreTypes,
+        soundness.nothing_unclaimed_is_taken,
+        "takes what it does not claim: ADD of INT64",
+    ),
+    (
+        faulty.TakesMoreOperators,
+        soundness.nothing_unclaimed_is_taken,
+        "takes what it does not claim: FLOOR of",
+    ),
+    (
+        faulty.TakesMoreFeatures,
+        soundness.nothing_unclaimed_is_taken,
+        "takes what it does not claim: ADD of FLOAT32 with activation",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "check", "message"), DELEGATES)
+def test_fault_of_a_delegate_is_named(
+    kind: type, check: Callable[[Subject], None], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises((AssertionError, DelegateError), match=f"(?s){message}"):
+        check(subject(kind, tmp_path))
+
+
+CLAIMS = [
+    (faulty.ClaimsATypeItLeaves, "claimed but never taken: INT64 for ADD.*dtype: is INT64"),
+    (faulty.ClaimsAFeatureItLeaves, "claimed but never taken: feature 'broadcast' for ADD"),
+    (faulty.ClaimsTheImpossible, "claims STRING for ADD, and the kit has no such model"),
+]
+
+
+@pytest.mark.parametrize(("kind", "message"), CLAIMS)
+def test_claim_that_is_not_executed_is_named(kind: type, message: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=f"(?s){message}"):
+        soundness.claims_are_executed(subject(kind, tmp_path), "ADD")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "op", "message"),
+    [
+        (faulty.WrongIntegers, "ADD", "ADD of INT32 comes out wrong in"),
+        (faulty.IgnoresActivation, "MUL", "MUL of FLOAT32 comes out wrong.*activation_function="),
+    ],
+)
+def test_wrong_result_is_shrunk_and_saved(
+    kernel: type, op: str, message: str, tmp_path: Path
+) -> None:
+    kind = faulty.with_kernel(kernel)
+    with pytest.raises(AssertionError, match=f"(?s){message}") as caught:
+        numbers.results_are_right(subject(kind, tmp_path), op)
+    (path,) = re.findall(r"saved: (.*\.tflite)", str(caught.value))
+    with Interpreter(path, delegates=[kind()]) as interpreter:
+        assert [p.nodes for p in interpreter.placement.partitions] == [(0,)]
+        details = interpreter.get_input_details()
+    assert all(n == 1 for detail in details for n in detail["shape"])  # a failing model is smallest
+    assert len(list(tmp_path.glob("*.npy"))) == len(details)
+
+
+def test_wrong_result_of_one_type_leaves_the_others_right(tmp_path: Path) -> None:
+    tested = subject(faulty.with_kernel(faulty.WrongIntegers), tmp_path)
+    numbers.results_are_right(tested, "MUL")
+    row = numbers.results_by_type(tested, "ADD")
+    right, compared = row["FLOAT32"].split("/")
+    assert right == compared
+    assert row["INT32"].startswith("0/")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "nodes"), [(faulty.RunsOnlyTheLastNodes, 3), (faulty.ForgetsOutputsInside, 2)]
+)
+def test_fault_between_nodes_shows_in_generated_models(
+    kernel: type, nodes: int, tmp_path: Path
+) -> None:
+    tested = subject(faulty.with_kernel(kernel), tmp_path)
+    numbers.results_are_right(tested, "ADD")  # one node alone is right
+    with pytest.raises(AssertionError, match=f"model of {nodes} nodes comes out wrong") as caught:
+        check_generated_models(tested)
+    assert "saved: " in str(caught.value)
+    assert len(list(tmp_path.glob("*.tflite"))) == 1
+
+
+@dataclass
+class Threads:
+    threads: int = 4
+
+
+def refusing(options: object) -> Delegate:
+    raise PluginOptionError(f"no option {options}")
+
+
+@pytest.mark.parametrize(
+    ("create", "message"),
+    [
+        (lambda options: None, "options {'no_such_option': '1'} are accepted"),
+        (refusing, "option 'threads' refuses its own documented default '4'"),
+    ],
+)
+def test_options_that_are_not_validated_are_named(
+    create: Callable[..., Delegate], message: str, tmp_path: Path
+) -> None:
+    spec = DelegateSpec("careful", "", lambda: faulty.SoundDelegate, Threads)
+    tested = replace(subject(faulty.SoundDelegate, tmp_path), spec=spec, create=create)
+    with pytest.raises(AssertionError, match=re.escape(message)):
+        contract.options_are_validated(tested)
