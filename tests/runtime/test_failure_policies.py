@@ -22,14 +22,17 @@ from policy_models import (
 )
 
 from delegraph import (
+    Delegate,
     DelegateContext,
     DelegateParams,
     Interpreter,
     Node,
+    Registration,
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import DelegateError, DelegateNodeError
+from delegraph.kernels.registration import InPlace
 
 # -- raise ---------------------------------------------------------------------------------------
 
@@ -263,6 +266,37 @@ def test_arrays_that_a_failing_delegate_put_in_place_are_taken_away() -> None:
 
     _, results = delegated("chain", Faulty(fault=replace), on_failure="fallback")
     assert_same(results, undelegated("chain"))
+
+
+class InPlaceSine(Delegate):
+    """Computes in the memory of its input, as its registration allows; fails in the middle."""
+
+    def name(self) -> str:
+        return "in_place"
+
+    def prepare(self, context: DelegateContext) -> None:
+        def prepare(context: Any, node: Node) -> Any:
+            x, y = (context.tensors[i] for i in (*node.inputs, *node.outputs))
+
+            def run() -> None:
+                np.sin(x.data, out=y.data)
+                raise OSError("device lost")
+
+            return run
+
+        inplace = InPlace.INPUT_0
+        registration = Registration("in_place", prepare, inplace=inplace)
+        context.replace_node_subsets_with_delegate_kernels(registration, [1], self)
+
+
+def test_inputs_outlast_a_failing_node_that_works_in_place() -> None:
+    model = graph_model(
+        [("SIN", "x", "a"), ("SIN", "a", "b"), ("SIN", "b", "y")], inputs="x", outputs="y"
+    )
+    interpreter = Interpreter(model_content=model, delegates=[InPlaceSine()], on_failure="fallback")
+    steps = floats(2)
+    assert_same(stepped(interpreter, steps), stepped(Interpreter(model_content=model), steps))
+    assert interpreter.incidents[0].count == 2
 
 
 def test_interrupts_get_through() -> None:

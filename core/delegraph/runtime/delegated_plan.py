@@ -26,7 +26,7 @@ from delegraph.delegation.delegate import (
 )
 from delegraph.delegation.partitioner import NodeSubset
 from delegraph.errors import DelegateError, DelegatePhase, in_words
-from delegraph.kernels.registration import Node, Registration
+from delegraph.kernels.registration import InPlace, Node, Registration
 from delegraph.runtime.plan_partitions import partition_plan
 from delegraph.schema.enums import BuiltinOperator
 
@@ -328,6 +328,8 @@ class DelegatedPlan:
         if not nodes:
             return
         registration = replace(registration, builtin_code=BuiltinOperator.DELEGATE)
+        if self._subgraph.session.options.policy.needs_guard:  # inputs may be needed once more
+            registration = replace(registration, inplace=InPlace.NONE)
         plan: list[int] = []
         for subset in partition_plan(self._subgraph, nodes):
             if subset.type == "kTfPartition":

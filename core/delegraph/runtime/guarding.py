@@ -100,7 +100,7 @@ class _Guard:
         self._originals = OriginalNodes(subgraph, node, only_kernels=True)
         self._state = PartitionState(subgraph, node)
         self._is_random = any(registration.name in _RANDOM for _, registration in self._replaced())
-        self._why_no_kernels: ModelError | bool | None = None  # None: not known yet
+        self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
         self._expected: list[_Expected] | None = None
         self._tolerance_of = Capabilities().tolerance_of
         self._eval: Eval = _never_prepared
@@ -205,7 +205,7 @@ class _Guard:
             raise error
         if not self._has_kernels():
             raise OperatorError(
-                f"{in_words(error)}; Delegraph's kernels cannot take over: {self._why_no_kernels}"
+                f"{in_words(error)}; Delegraph's kernels cannot take over: {self._obstacle}"
             ) from error
         is_out = is_wrong and self._policy.on_failure == "shadow"
         self._record(error, phase, is_quarantined=is_out)
@@ -233,13 +233,13 @@ class _Guard:
 
     def _has_kernels(self) -> bool:
         """Whether Delegraph has kernels that take the original nodes."""
-        if self._why_no_kernels is None:
+        if self._obstacle is None:
             try:
                 self._originals.work_out_shapes()
-                self._why_no_kernels = False
+                self._obstacle = ""
             except ModelError as error:
-                self._why_no_kernels = error
-        return self._why_no_kernels is False
+                self._obstacle = str(error)
+        return not self._obstacle
 
     # -- looking at results --------------------------------------------------------------------
 
