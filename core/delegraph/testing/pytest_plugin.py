@@ -40,6 +40,10 @@ def pytest_load_initial_conftests(args: Sequence[str], parser: pytest.Parser) ->
 
 def pytest_configure(config: pytest.Config) -> None:
     """Collect the notes of this run."""
+    path = config.getoption("delegate_report")
+    if path is not None and not path.endswith((".json", ".md")):
+        ending = "." + path.rpartition(".")[2]
+        raise pytest.UsageError(f"--delegate-report {path!r} ends in {ending!r}, not .json or .md")
     config.pluginmanager.register(_Notes(config), "delegraph-notes")
 
 

@@ -22,13 +22,13 @@ from delegraph.testing.conformance.watching import Watch, WatchedDelegate
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 
-RANDOM_CASES = 80
+RANDOM_CASES = 40
 """Random cases of each maker that a claimed operator is tried with."""
 
-SEEDS = 10
+SEEDS = 12
 """How often that many are drawn, at most, until each claimed type is in one that is taken."""
 
-SEEDS_FOR_FEATURES = 2
+SEEDS_FOR_FEATURES = 3
 """The same for features: not every operator can show every feature."""
 
 
@@ -127,13 +127,14 @@ class _Attempts:
         self._claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
         self._types = {type for claim in self._claims for type in claim.types}
         self._other_types: set[tuple[str, ...]] = set()
+        self._seen: set[str] = set()
         self.missing = {(c, name) for c in self._claims for name in (*c.types, *c.features)}
         self.made: list[Attempt] = []
 
     @property
     def misses_types(self) -> bool:
-        """Whether a claimed type is missing."""
-        return any(name in claim.types for claim, name in self.missing)
+        """Whether a claimed type is missing of which there are models."""
+        return any(name in claim.types and name in self._seen for claim, name in self.missing)
 
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
         """Add the attempts of cases; if wanted, only of those that show what is missing."""
@@ -141,7 +142,10 @@ class _Attempts:
             types = case.types()
             is_claimed = self._types.issuperset(types)
             trial = trial_of(case) if is_claimed or types not in self._other_types else None
-            if trial is None or (only_missing and not self._shown(trial) & self.missing):
+            if trial is None:
+                continue
+            self._seen |= trial.types
+            if only_missing and not self._shown(trial) & self.missing:
                 continue
             if not is_claimed:
                 self._other_types.add(types)

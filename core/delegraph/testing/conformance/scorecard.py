@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from delegraph.errors import ArgumentError
-
 SECTIONS = ("contract", "soundness", "numbers")
 OUTCOMES = {"passed": "passed", "failed": "failed", "skipped": "not applicable"}
 """What pytest says, and what the scorecard calls it."""
@@ -100,18 +98,11 @@ class Scorecard:
         }
 
     def write(self, path: str) -> None:
-        """Write a file: Markdown for ``.md``, JSON for ``.json``.
-
-        Raises:
-            ArgumentError: another ending.
-        """
-        ending = Path(path).suffix
-        if ending == ".md":
+        """Write a file: Markdown for a name that ends in ``.md``, else JSON."""
+        if Path(path).suffix == ".md":
             content = self.markdown()
-        elif ending == ".json":
-            content = json.dumps(self.to_json(), indent=1) + "\n"
         else:
-            raise ArgumentError(f"--delegate-report {path!r} ends in {ending!r}, not .json or .md")
+            content = json.dumps(self.to_json(), indent=1) + "\n"
         Path(path).write_text(content, encoding="utf-8")
 
     def _failures(self, delegate: str) -> list[Result]:

@@ -79,7 +79,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
             main = interpreter.session.subgraphs[0]
             operators = operators_of(main, case.op)
             return Trial(
-                _with_shapes(case, main),
+                _with_outputs_declared(case, main),
                 expected,
                 tuple(main.tensors[i].type for i in main.outputs),
                 types_of(main, operators),
@@ -89,10 +89,10 @@ def trial_of(case: OperatorCase) -> Trial | None:
         return None
 
 
-def _with_shapes(case: OperatorCase, main: Subgraph) -> OperatorCase:
-    """Return a case that declares the shapes of what it computes, as converters write models.
+def _with_outputs_declared(case: OperatorCase, main: Subgraph) -> OperatorCase:
+    """Return a case that declares shapes and types of what it computes, as converters write models.
 
-    Cases leave them out, since Delegraph works them out itself; delegates look at them before.
+    Cases leave shapes out, since Delegraph works them out itself; delegates look at them before.
     """
     graph, *others = case.records.subgraphs or ()
     declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
@@ -101,7 +101,9 @@ def _with_shapes(case: OperatorCase, main: Subgraph) -> OperatorCase:
         return case
     computed = {i for operator in graph.operators or () for i in operator.outputs or ()}
     tensors = tuple(
-        record.replace(shape=main.tensors[i].shape) if i in computed else record
+        record.replace(shape=main.tensors[i].shape, type=main.tensors[i].type)
+        if i in computed
+        else record
         for i, record in enumerate(graph.tensors or ())
     )
     return replace(case, records=case.records.replace(subgraphs=(graph.replace(tensors=tensors),)))

@@ -1,0 +1,134 @@
+"""The kit as authors meet it: a class, a command, and a scorecard at the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ("pytester",)
+
+AUTHOR = """
+import pytest
+from delegraph.testing import DelegateConformance
+from delegraph.testing.conformance import attempts
+import faulty_delegates as faulty
+
+attempts.RANDOM_CASES = 5
+
+class TestSound(DelegateConformance):
+    examples = 5
+    def make_delegate(self):
+        return faulty.SoundDelegate()
+
+class TestWrong(DelegateConformance):
+    def make_delegate(self):
+        return faulty.with_kernel(faulty.WrongIntegers)()
+"""
+
+NUMBERS = ("-k", "numbers or name_is_stable or options", "-p", "no:cacheprovider")
+
+
+@pytest.fixture
+def author(pytester: pytest.Pytester, pytestconfig: pytest.Config) -> pytest.Pytester:
+    """A folder with an author's test file; the plugin comes by its entry point."""
+    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n")
+    pytester.makepyfile(AUTHOR)
+    return pytester
+
+
+def test_scorecard_counts_sections_and_compares_operators_by_type(author: pytest.Pytester) -> None:
+    result = author.runpytest_subprocess(*NUMBERS)
+    result.assert_outcomes(passed=5, failed=1, skipped=2)
+    result.stdout.fnmatch_lines(
+        [
+            "ADD of INT32 comes out wrong in * of * models: output 0: *",
+            "  saved: *careful-ADD-wrong.tflite",
+            "  again: Interpreter('*careful-ADD-wrong.tflite', delegates=*",
+            "*= delegate conformance =*",
+            "careful: FAILED",
+            "  section * passed * failed * not applicable",
+            "  contract * 2 * 0 * 2",
+            "  numbers  * 3 * 1 * 0",
+            "  models right * FLOAT32 *INT32",
+            "  ADD *",
+            "  numbers: ADD: ADD of INT32 comes out wrong in *",
+        ]
+    )
+
+
+def test_report_is_written_as_json_or_markdown(author: pytest.Pytester) -> None:
+    only_sound = ("-k", "TestSound and (numbers or name_is_stable)")
+    for name in ("card.json", "card.md"):
+        result = author.runpytest_subprocess(*only_sound, f"--delegate-report={name}")
+        assert result.ret == 0
+    (card,) = json.loads((author.path / "card.json").read_text())["delegates"]
+    assert (card["name"], card["passed"]) == ("careful", True)
+    assert card["sections"]["numbers"] == {"passed": 2}
+    assert set(card["operators"]["ADD"]) == {"FLOAT32", "INT32"}
+    assert [check["check"] for check in card["checks"]] == ["name is stable", "ADD", "MUL"]
+    markdown = (author.path / "card.md").read_text()
+    assert "## careful\n" in markdown
+    assert "| contract | 1 | 0 | 0 |" in markdown
+
+
+def test_report_of_another_ending_is_refused_before_anything_runs(author: pytest.Pytester) -> None:
+    result = author.runpytest_subprocess("--delegate-report=card.txt")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--delegate-report 'card.txt' ends in '.txt', not .json or .md"])
+
+
+def test_class_that_names_no_delegate_says_so(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "from delegraph.testing import DelegateConformance\n"
+        "class TestNothing(DelegateConformance): pass\n"
+    )
+    result = pytester.runpytest_subprocess()
+    result.stdout.fnmatch_lines(["*TestNothing names no delegate: set `delegate`, or override *"])
+
+
+def test_command_tests_the_delegates_it_is_given(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_subprocess(
+        "--pyargs", "delegraph.testing", "--delegate", "sin", "--delegate", "add_sub",
+        "-k", "name_is_stable",
+    )  # fmt: skip
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["sin: passed", "add_sub: passed"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "say which delegate to test: --delegate NAME"),
+        (("--delegate", "nobody"), "UnknownDelegateError: no installed plugin provides *nobody*"),
+        (("--delegate", "add_sub:no=1"), "PluginOptionError: * has no option 'no'; valid *"),
+    ],
+)
+def test_command_explains_what_it_cannot_test(
+    pytester: pytest.Pytester, arguments: tuple[str, ...], message: str
+) -> None:
+    result = pytester.runpytest_subprocess("--pyargs", "delegraph.testing", *arguments)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines([f"*{message}*"])
+
+
+def test_other_projects_keep_their_own_delegate_option(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        "def pytest_addoption(parser): parser.addoption('--delegate', type=int)\n"
+    )
+    pytester.makepyfile("def test_option(request): assert request.config.option.delegate == 3\n")
+    result = pytester.runpytest_subprocess("--delegate", "3")
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*delegate conformance*")
+
+
+def test_plugin_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, delegraph.testing.pytest_plugin\n"
+        "print(*(m for m in sys.modules if m.startswith('delegraph.') or m in "
+        "('numpy', 'hypothesis', 'flatbuffers')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["delegraph.testing", "delegraph.testing.pytest_plugin"]
