@@ -48,7 +48,7 @@ class Request:
     labels: tuple[str, ...]
     top: int
     seed: int
-    threads: int
+    threads: int | None
     numerics: Numerics
     save: str | None
 
@@ -87,7 +87,9 @@ class Answer:
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Classes shown.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
 @click.option(
-    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of kernels."
+    "--threads",
+    type=click.IntRange(1),
+    help="Threads of kernels and delegates. Default: one for kernels, what delegates choose.",
 )
 @click.option(
     "--numerics",

@@ -176,6 +176,10 @@ class DelegateContext(OpContext, Protocol):
     def subgraph_index(self) -> int:
         """Position of this subgraph in the model."""
 
+    @property
+    def recommended_num_threads(self) -> int:
+        """Threads that the user grants this interpreter; -1 when that is left to the delegate."""
+
     def get_execution_plan(self) -> tuple[int, ...]:
         """Return node indices in execution order, earlier delegates' nodes included."""
 

@@ -56,6 +56,11 @@ class SubgraphContext:
         return self._subgraph.session.options.num_threads
 
     @property
+    def recommended_num_threads(self) -> int:
+        """Threads that the user grants; -1 when that is left open."""
+        return self._subgraph.session.options.recommended_num_threads
+
+    @property
     def numerics(self) -> Numerics:
         """Which official kernels to round like."""
         return self._subgraph.session.options.numerics

@@ -50,7 +50,8 @@ class Interpreter:
         model_path: a ``.tflite`` file; it is mapped, not read.
         model_content: the bytes of a model, kept without a copy. Either this or ``model_path``.
         experimental_delegates: delegates to apply, in order.
-        num_threads: threads that kernels may use; >= 1, default 1.
+        num_threads: threads that kernels may use; >= 1. None is one for Delegraph's kernels, and
+            leaves it to delegates.
         experimental_op_resolver_type: ``BUILTIN_REF`` means ``numerics="reference"``; the others
             are all the same here.
         experimental_preserve_all_tensors: keep intermediate tensors readable after ``invoke``.
@@ -116,7 +117,7 @@ class Interpreter:
         check_choice("require", require, [None, *get_args(Requirement)])
         check_choice("partition_policy", partition_policy, get_args(PartitionPolicy))
         options = Options(
-            num_threads=num_threads or 1,
+            recommended_num_threads=num_threads or -1,
             numerics=numerics or numerics_of(experimental_op_resolver_type),
             preserve_all_tensors=experimental_preserve_all_tensors,
             disable_delegate_clustering=experimental_disable_delegate_clustering,

@@ -35,7 +35,7 @@ class Options:
     """How an interpreter runs its model.
 
     Attributes:
-        num_threads: threads that kernels may use; >= 1.
+        recommended_num_threads: threads that the user grants; -1 when that is left open.
         numerics: which official kernels to round like.
         preserve_all_tensors: keep every intermediate tensor; delegates then get one node at a time.
         disable_delegate_clustering: partition in plan order instead of pulling nodes together.
@@ -47,7 +47,7 @@ class Options:
         memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
     """
 
-    num_threads: int
+    recommended_num_threads: int
     numerics: Numerics
     preserve_all_tensors: bool
     disable_delegate_clustering: bool
@@ -57,6 +57,11 @@ class Options:
     policy: FailurePolicy = RAISE
     partition_policy: PartitionPolicy = "largest"
     require: Requirement | None = None
+
+    @property
+    def num_threads(self) -> int:
+        """Threads that kernels use; >= 1."""
+        return max(self.recommended_num_threads, 1)
 
 
 class Session:
