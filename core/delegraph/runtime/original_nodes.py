@@ -9,7 +9,7 @@ delegate sees is put back afterwards. Constants, inputs, variables and resources
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ import numpy as np
 from delegraph.delegation.delegate import DelegateParams
 from delegraph.errors import ModelError, NodeError, OperatorError, UnresolvedOpError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.kernels.registration import Eval, InPlace, Node, Registration
+from delegraph.kernels.registration import Eval, Node, Registration
 from delegraph.runtime.private_state import PrivateContext, PrivateState
 from delegraph.runtime.threads import BlasThreads
 
@@ -166,9 +166,18 @@ class OriginalNodes:
         return [(tensors[i].shape, tensors[i].allocation_type) for i in self.inputs]
 
     def _allocate_all(self) -> None:
-        memory = self._context.memory
-        nodes = [(node, replace(r, inplace=InPlace.NONE)) for node, r in self.nodes]
-        memory.plan(self._subgraph.tensors, nodes, (), self.outputs, ())
+        position = {state.tensor.index: i for i, state in enumerate(self._states)}
+
+        def numbered(tensors: Iterable[int]) -> tuple[int, ...]:
+            """Return where the tensors are among those that get memory; -1 for the others."""
+            return tuple(position.get(index, -1) for index in tensors)
+
+        nodes = [
+            (replace(n, inputs=numbered(n.inputs), outputs=numbered(n.outputs)), registration)
+            for n, registration in self.nodes
+        ]
+        tensors = [state.tensor for state in self._states]
+        self._context.memory.plan(tensors, nodes, (), numbered(self.outputs), ())
         self._allocate(0)
         self._has_memory = True
 

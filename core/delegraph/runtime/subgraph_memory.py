@@ -110,7 +110,7 @@ class SubgraphMemory:
             indices.update(node.outputs)
         for index in indices:
             if index >= 0:
-                self._bind(self._tensors[index])
+                self._bind(index)
 
     def reset_after(self, position: int) -> None:
         """Take back the memory of tensors first used behind a plan position."""
@@ -135,9 +135,9 @@ class SubgraphMemory:
         if wanted > self.limit.bytes:
             raise OperatorError(f"{wanted} bytes of tensors exceed {self.limit.advice()}")
 
-    def _bind(self, tensor: Tensor) -> None:
+    def _bind(self, index: int) -> None:
         assert self._planner is not None, "plan() comes first"
-        address = self._planner.address(tensor.index)
+        tensor, address = self._tensors[index], self._planner.address(index)
         if address is not None:
             buffer, offset, size = address
             tensor.data = view(buffer[offset : offset + size], tensor)
