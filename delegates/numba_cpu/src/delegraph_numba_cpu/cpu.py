@@ -1,0 +1,78 @@
+"""What the processor can do, as far as kernels differ by it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLevel:
+    """Instructions that kernels are compiled for.
+
+    Attributes:
+        name: what the option ``cpu`` calls it.
+        target: LLVM's name of a processor that has them; empty for the host itself.
+        needs: features that LLVM must report for the host.
+        vector_bytes: width of the vectors that kernels use.
+        machine: processor family, as ``platform.machine`` calls it; empty for any.
+    """
+
+    name: str
+    target: str
+    needs: tuple[str, ...]
+    vector_bytes: int
+    machine: str = ""
+
+
+LEVELS = {
+    level.name: level
+    for level in (
+        CpuLevel(
+            "avx512_vnni",
+            "icelake-server",
+            ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fma"),
+            64,
+            "x86_64",
+        ),
+        CpuLevel("avx2", "haswell", ("avx2", "fma", "f16c", "bmi2"), 32, "x86_64"),
+        CpuLevel("generic", "", (), 16),
+    )
+}
+"""The levels, the fastest first. ``generic`` is plain vector code, for any processor."""
+
+
+@cache
+def supported_levels() -> tuple[CpuLevel, ...]:
+    """Return the levels that this processor has, the fastest first; the last is ``generic``.
+
+    LLVM aborts the process when it meets an instruction it does not have, so this decides before
+    anything is compiled.
+    """
+    features = {name for name, has in llvm.get_host_cpu_features().items() if has}
+    machine = platform.machine().lower().replace("amd64", "x86_64")
+    return tuple(
+        level
+        for level in LEVELS.values()
+        if level.machine in ("", machine) and features.issuperset(level.needs)
+    )
+
+
+def physical_cores() -> int:
+    """Return how many cores this process may use, counting two threads of a core once; >= 1."""
+    usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    if usable is None:
+        return max(1, (os.cpu_count() or 1) // 2)
+    siblings = set()
+    for cpu in usable:
+        path = f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+        try:
+            with open(path, encoding="ascii") as file:
+                siblings.add(file.read().strip())
+        except OSError:
+            siblings.add(str(cpu))
+    return max(1, len(siblings))

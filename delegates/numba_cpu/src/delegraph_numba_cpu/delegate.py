@@ -1,0 +1,111 @@
+"""The delegate: claims nodes, and turns each partition into a program."""
+
+from __future__ import annotations
+
+from delegraph import (
+    Capabilities,
+    Claim,
+    DelegateContext,
+    DelegateFlags,
+    DelegateParams,
+    Node,
+    Registration,
+    Rejection,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+    Tolerance,
+)
+from delegraph.errors import DelegateError
+from delegraph_numba_cpu.cpu import CpuLevel, physical_cores, supported_levels
+from delegraph_numba_cpu.library import library
+from delegraph_numba_cpu.operators import OPERATORS, Call
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.pool import POOL
+from delegraph_numba_cpu.program import Program, ProgramBuilder
+from delegraph_numba_cpu.schedule import Partition, lower_all
+
+
+class NumbaCpuDelegate(SimpleDelegateInterface):
+    """Takes what it has kernels for; see ``operators``."""
+
+    def __init__(self, options: NumbaCpuOptions) -> None:
+        self.options = options
+        self.level = _level(options.cpu)
+
+    def name(self) -> str:
+        return "numba_cpu"
+
+    def flags(self) -> DelegateFlags:
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+
+    def capabilities(self) -> Capabilities:
+        claims = [Claim(name, entry.types, *entry.features) for name, entry in OPERATORS.items()]
+        unit = Tolerance(absolute=0.0 if self.options.exact else 1.0)
+        return Capabilities(
+            claims, tolerance={"INT8": unit, "UINT8": unit, "FLOAT32": Tolerance(1e-5, 1e-5)}
+        )
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        operator = OPERATORS.get(registration.name)
+        if operator is None or node.delegate is not None:
+            return Rejection("op", f"there is no kernel for {registration.name}")
+        return operator.check(Call.of(context, node, registration)) or True
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return NumbaCpuKernel(self)
+
+
+class NumbaCpuKernel(SimpleDelegateKernelInterface):
+    """One partition."""
+
+    def __init__(self, delegate: NumbaCpuDelegate) -> None:
+        self._delegate = delegate
+        self._library = library(delegate.level)
+        self._program: Program | None = None
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        self._border = (*params.input_tensors, *params.output_tensors)
+        self._packed: dict[object, object] = {}  # weights as kernels want them
+        calls = [
+            Call.of(context, *context.get_node_and_registration(index))
+            for index in params.nodes_to_replace
+        ]
+        self._partition = Partition(calls, params.output_tensors)
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        self._workers = (
+            self._delegate.options.num_threads
+            or max(context.recommended_num_threads, 0)
+            or physical_cores()
+        )
+        builder = ProgramBuilder(
+            context, self._library, self._workers, self._delegate.options.exact, self._packed
+        )
+        for index in self._border:
+            builder.border(index)
+        lower_all(self._partition, builder)
+        self._program = builder.finish()
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        program = self._program
+        assert program is not None
+        program.bind()
+        POOL.run(program, self._library, self._workers)
+
+
+def _level(name: str) -> CpuLevel:
+    """Return the level that the option asks for.
+
+    Raises:
+        DelegateError: this processor does not have it.
+    """
+    levels = supported_levels()
+    if name == "auto":
+        return levels[0]
+    for level in levels:
+        if level.name == name:
+            return level
+    has = ", ".join(level.name for level in levels)
+    raise DelegateError(f"cpu={name}: this processor has only: {has}")

@@ -1,0 +1,1 @@
+"""Kernels written with Numba, imported only to compile them; see ``compiling``."""

@@ -1,0 +1,96 @@
+"""One entry an operator: whether a node can be taken, and how it becomes kernel calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph import DelegateContext, Node, Registration, Rejection, Tensor
+from delegraph_numba_cpu.program import ProgramBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One node of the partition.
+
+    Attributes:
+        context: the host's view of the subgraph.
+        node: the node.
+        name: its operator.
+    """
+
+    context: DelegateContext
+    node: Node
+    name: str
+
+    @classmethod
+    def of(cls, context: DelegateContext, node: Node, registration: Registration) -> Call:
+        """Return the call that a node makes."""
+        return cls(context, node, registration.name)
+
+    @property
+    def options(self) -> Any:
+        """The operator's typed options."""
+        return self.node.options
+
+    def input(self, i: int) -> Tensor:
+        """Return input *i*, which is there."""
+        return self.context.tensors[self.node.inputs[i]]
+
+    def optional_input(self, i: int) -> Tensor | None:
+        """Return input *i*; None when it is absent."""
+        inputs = self.node.inputs
+        return None if i >= len(inputs) or inputs[i] < 0 else self.context.tensors[inputs[i]]
+
+    def output(self, i: int = 0) -> Tensor:
+        """Return output *i*."""
+        return self.context.tensors[self.node.outputs[i]]
+
+
+Check = Callable[[Call], Rejection | None]
+"""Returns why a node cannot be taken; None when it can. Shapes may still change."""
+
+Lower = Callable[[Call, ProgramBuilder], None]
+"""Emits the kernel calls of a node. All shapes are known, outputs' included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator this delegate takes.
+
+    Attributes:
+        check: see :data:`Check`.
+        lower: see :data:`Lower`.
+        types: names of the types that its tensors may have, for the claims.
+        features: what else may occur, names of ``delegraph.delegation.capabilities.FEATURES``.
+    """
+
+    check: Check
+    lower: Lower
+    types: tuple[str, ...]
+    features: tuple[str, ...] = ()
+
+
+OPERATORS: dict[str, Operator] = {}
+"""Operator name to what is known about it; the modules of this package fill it."""
+
+
+def register(operators: Mapping[str, Operator]) -> None:
+    """Add operators."""
+    OPERATORS.update(operators)
+
+
+def check_types(call: Call, *allowed: str) -> Rejection | None:
+    """Return a rejection for the first tensor whose type is not *allowed*."""
+    for index in (*call.node.inputs, *call.node.outputs):
+        if index >= 0:
+            tensor = call.context.tensors[index]
+            if tensor.type.name not in allowed:
+                return Rejection(
+                    "dtype",
+                    actual=tensor.type.name,
+                    expected=" or ".join(allowed),
+                    tensor=index,
+                )
+    return None

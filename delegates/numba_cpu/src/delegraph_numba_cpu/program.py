@@ -1,0 +1,259 @@
+"""A program: rows of kernel calls with the addresses they work on.
+
+Operators write a program through :class:`ProgramBuilder`, when shapes are known. Memory inside the
+program is planned once; the tensors at its border are where the host has put them, and addresses
+follow when the host moves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import DelegateContext, Tensor
+from delegraph.memory.arena import SimpleMemoryArena, aligned_buffer
+from delegraph_numba_cpu.blocks import Block, float_word
+from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
+from delegraph_numba_cpu.library import Library
+
+SLACK = 64
+"""Bytes behind every piece of memory of a program that kernels may read, and not write."""
+
+
+@dataclass(eq=False, slots=True)
+class Memory:
+    """Something that a program reads or writes.
+
+    Attributes:
+        size: bytes.
+        address: where it is, once that is known; constants know it at once.
+        tensor: the tensor at the border of the partition, None for memory of the program's own.
+        array: what keeps it alive.
+        first: first row that uses it.
+        last: last row that uses it; -1 while none does.
+    """
+
+    size: int
+    address: int = 0
+    tensor: Tensor | None = None
+    array: Any = field(default=None, repr=False)
+    first: int = 0
+    last: int = -1
+
+    def __add__(self, offset: int) -> Address:
+        return Address(self, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A byte of some memory."""
+
+    memory: Memory
+    offset: int = 0
+
+    def __add__(self, offset: int) -> Address:
+        return Address(self.memory, self.offset + offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kernel call."""
+
+    block: Block
+    tiles: int
+    words: dict[str, Any]
+
+
+class ProgramBuilder:
+    """Collects rows, and where their memory is.
+
+    Attributes:
+        context: the host's view of the subgraph.
+        level: the instructions that kernels use.
+        workers: how many threads will run the program; scratch memory is needed for each.
+        exact: whether integer results must be those of the official kernels, bit for bit.
+    """
+
+    def __init__(
+        self,
+        context: DelegateContext,
+        library: Library,
+        workers: int,
+        exact: bool,
+        packed: dict[object, object],
+    ) -> None:
+        self.context = context
+        self.library = library
+        self.level = library.level
+        self.workers = workers
+        self.exact = exact
+        self._rows: list[Row] = []
+        self._tensors: dict[int, Memory] = {}
+        self._packed = packed
+
+    def tensor(self, index: int) -> Memory:
+        """Return the memory of a tensor, inside the partition or at its border."""
+        found = self._tensors.get(index)
+        if found is None:
+            tensor = self.context.tensors[index]
+            if tensor.is_constant:
+                found = self.constant(tensor.data)
+            else:
+                found = Memory(tensor.bytes)
+            self._tensors[index] = found
+        return found
+
+    def border(self, index: int) -> None:
+        """Say that the host has the memory of a tensor, and may move it."""
+        tensor = self.context.tensors[index]
+        if not tensor.is_constant:
+            self._tensors[index] = Memory(tensor.bytes, tensor=tensor)
+
+    def alias(self, index: int, of: int) -> bool:
+        """Let a tensor inside the program have the memory of another; False when it cannot."""
+        known = self._tensors.get(index)
+        if known is not None:
+            return False  # at the border, or in use already
+        self._tensors[index] = self.tensor(of)
+        return True
+
+    def scratch(self, size: int) -> Memory:
+        """Return memory for the rows that use it; undefined at first, 64-byte aligned."""
+        return Memory(size)
+
+    def constant(self, array: NDArray[Any]) -> Memory:
+        """Return memory that holds *array*, copied where its address does not suit vectors."""
+        array = np.ascontiguousarray(array)
+        if array.ctypes.data % 64 or array.base is not None:
+            copy = aligned_buffer(array.nbytes + SLACK)[: array.nbytes]
+            copy[:] = array.reshape(-1).view(np.uint8)
+            array = copy
+        return Memory(array.nbytes, array.ctypes.data, array=array)
+
+    def packed(self, key: object, pack: Callable[[], NDArray[Any]]) -> Memory:
+        """Return constants in the form that kernels want, made once a partition.
+
+        Args:
+            key: what they are: the tensor's index and all that the form depends on.
+            pack: makes them.
+        """
+        found = self._packed.get(key)
+        if found is None:
+            found = self._packed[key] = self.constant(pack())
+        assert isinstance(found, Memory)
+        found.last = -1  # of an earlier program
+        return found
+
+    def emit(self, block: Block, tiles: int = 1, **words: Any) -> None:
+        """Add a kernel call.
+
+        Args:
+            block: the kernel and its words.
+            tiles: into how many parts it is split; the kernel gets their numbers, in any order,
+                and if it has a word ``tiles``, how many there are.
+            words: a value for each word: an int, a float, a :class:`Memory` or an :class:`Address`.
+        """
+        row = len(self._rows)
+        if "tiles" in block.names:
+            words["tiles"] = tiles
+        for name, value in words.items():
+            if isinstance(value, Memory):
+                words[name] = value = Address(value)
+            if isinstance(value, Address):
+                memory = value.memory
+                memory.first = row if memory.last < 0 else min(memory.first, row)
+                memory.last = max(memory.last, row)
+        self._rows.append(Row(block, tiles, words))
+
+    def finish(self) -> Program:
+        """Return the program; the builder is of no use afterwards."""
+        self.library.load(row.block.family for row in self._rows)
+        return Program(self._rows, self.library)
+
+
+class Program:
+    """Rows ready to run, once :meth:`bind` has been called.
+
+    Attributes:
+        table: address of the table of rows.
+        tiles: largest number of parts that a row is split into.
+        scratch_bytes: memory of the program's own.
+    """
+
+    def __init__(self, rows: list[Row], library: Library) -> None:
+        memories = {id(m): m for row in rows for m in _memories(row)}
+        self._keep = [m.array for m in memories.values() if m.array is not None]
+        self._plan([m for m in memories.values() if m.tensor is None and not m.address])
+        self.tiles = max((row.tiles for row in rows), default=1)
+        starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
+        self._words = _words(int(starts[-1]))
+        self._claims = _words(CLAIM_WORDS * len(rows))
+        self._table = _words(HEADER_WORDS + ROW_WORDS * len(rows))
+        self._table[0] = len(rows)
+        self.table = self._table.ctypes.data
+        self._moving: dict[int, tuple[Memory, list[tuple[int, int]]]] = {}
+        table = self._table[HEADER_WORDS:].reshape(-1, ROW_WORDS)
+        for i, row in enumerate(rows):
+            start = int(starts[i])
+            table[i] = (
+                library.address(row.block.family, row.block.kernel),
+                row.tiles,
+                self._words.ctypes.data + 8 * start,
+                self._claims.ctypes.data + 8 * CLAIM_WORDS * i,
+            )
+            self._fill(row, start)
+
+    def _plan(self, memories: list[Memory]) -> None:
+        arena = SimpleMemoryArena()
+        memories.sort(key=lambda memory: (-memory.size, memory.first))
+        found = [arena.allocate(m.size + SLACK, i, m.first, m.last) for i, m in enumerate(memories)]
+        arena.commit()
+        self.scratch_bytes = arena.high_water_mark
+        self._arena = arena
+        for memory, allocation in zip(memories, found, strict=True):
+            buffer, offset, _ = arena.resolve(allocation)
+            memory.address = buffer.ctypes.data + offset
+
+    def _fill(self, row: Row, start: int) -> None:
+        """Write a row's words, and note those that follow a tensor of the host."""
+        concrete = {}
+        for position, name in enumerate(row.block.names):
+            value = row.words[name]
+            if isinstance(value, Address):
+                memory = value.memory
+                if memory.tensor is not None:
+                    entry = self._moving.setdefault(id(memory), (memory, []))
+                    entry[1].append((start + position, value.offset))
+                value = memory.address + value.offset
+            concrete[name] = value
+        block = row.block.pack(**concrete)
+        self._words[start : start + len(block)] = block
+
+    def bind(self) -> None:
+        """Let the rows work on the memory that the tensors have now."""
+        for memory, places in self._moving.values():
+            assert memory.tensor is not None
+            array = memory.tensor.data
+            if array is not memory.array:
+                memory.array = array
+                memory.address = array.__array_interface__["data"][0]
+                for position, offset in places:
+                    self._words[position] = memory.address + offset
+
+
+def _memories(row: Row) -> list[Memory]:
+    return [value.memory for value in row.words.values() if isinstance(value, Address)]
+
+
+def _words(count: int) -> NDArray[np.int64]:
+    """Return *count* zeros at the start of a cache line."""
+    words: NDArray[np.int64] = aligned_buffer(max(count, 1) * 8).view(np.int64)
+    words[:] = 0
+    return words
+
+
+__all__ = ["Address", "Memory", "Program", "ProgramBuilder", "float_word"]
