@@ -21,6 +21,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import ArgumentError, DelegateError, StateError
+from delegraph.runtime.failure_policy import Incident, Incidents
 from delegraph.schema.options import AddOptions, LessOptions, WhileOptions
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
@@ -231,3 +232,25 @@ def test_a_delegate_that_keeps_its_results_to_itself_works_in_a_loop_body() -> N
 
     interpreter = Interpreter(model_content=doubling_while(), delegates=[Keeping("ADD")])
     np.testing.assert_array_equal(run(interpreter, np.float32([3])), [12])
+
+
+def test_a_delegate_that_cannot_come_back_after_a_resize_stays_off_as_an_incident() -> None:
+    class OnlyOnce(ByName):
+        def initialize(self, context: DelegateContext) -> None:
+            if self.params:
+                raise OSError("device is taken")
+
+    delegates = [OnlyOnce("SIN", name="once"), ByName("ADD")]
+    interpreter = Interpreter(model_content=sines(), delegates=delegates, on_failure="fallback")
+    interpreter.resize_tensor_input(0, [1, 4])
+    np.testing.assert_allclose(run(interpreter, X[None]), Y[None], rtol=1e-6)
+    (incident,) = interpreter.incidents
+    assert (incident.delegate, incident.phase) == ("once", "initialize")
+    assert {p.delegate for p in interpreter.placement.partitions} == {"by_name"}
+
+
+def test_incidents_of_ever_new_texts_are_bounded() -> None:
+    incidents = Incidents()
+    for i in range(1100):
+        incidents.record(Incident("npu", 0, 3, (1,), "eval", f"lost at {i}"))
+    assert len(incidents.all()) == 1000

@@ -12,8 +12,8 @@ Source:
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,48 +27,15 @@ from delegraph.delegation.delegate import (
 from delegraph.delegation.partitioner import NodeSubset
 from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.kernels.registration import InPlace, Node, Registration
+from delegraph.runtime.failure_policy import Incident
 from delegraph.runtime.plan_partitions import partition_plan
+from delegraph.runtime.plan_state import AppliedDelegate, Barred, Snapshot
 from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from delegraph.runtime.subgraph import Subgraph
 
 logger = logging.getLogger(__name__)
-
-
-Barred = Mapping[int, Rejection]
-"""Model nodes that a delegate may not have, and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedDelegate:
-    """A delegate in force.
-
-    Attributes:
-        delegate: the delegate.
-        rejections: why it left the nodes it left, by node index.
-        lost: nodes that it had and lost by measurement; part of ``rejections``.
-    """
-
-    delegate: Delegate
-    rejections: Barred
-    lost: Barred
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All that applying a delegate changes."""
-
-    num_nodes: int
-    num_tensors: int
-    execution_plan: list[int]
-    applied: list[AppliedDelegate]
-    undone: list[AppliedDelegate]
-    node_inputs: list[tuple[int, ...]]
-    tensor_owners: list[object | None]
-    tensor_shapes: list[tuple[int, ...]]
-    owner: dict[int, int]
-    absorbed: frozenset[int]
 
 
 class DelegatedPlan:
@@ -80,6 +47,7 @@ class DelegatedPlan:
         applied: delegates in force, in order.
         owner: for each node that a delegate node replaced, that delegate node.
         absorbed: other subgraphs that delegate nodes of this one compute.
+        being_applied: the delegate being applied for the first time; None when there is none.
         being_applied: the delegate being applied for the first time, with the allocation that is
             part of it.
     """
@@ -297,10 +265,26 @@ class DelegatedPlan:
 
         Raises:
             DelegateError: one of them fails for the new shapes; it and those behind it stay off.
+                Under another policy than ``"raise"`` it stays off alone, and is an incident.
         """
         undone, self._undone = self._undone, []
+        session = self._subgraph.session
         for applied in undone:
-            self.apply(applied.delegate, applied.lost, is_again=True)
+            try:
+                self.apply(applied.delegate, applied.lost, is_again=True)
+            except DelegateError as error:
+                if session.options.policy.on_failure == "raise":
+                    raise
+                session.incidents.record(
+                    Incident(
+                        error.delegate,
+                        self._subgraph.spec.index,
+                        -1 if error.node_index is None else error.node_index,
+                        (),
+                        error.phase or "claim",
+                        str(error),
+                    )
+                )
 
     def remove_all(self) -> None:
         """Take all delegates off for good, those that a resize has taken off too."""

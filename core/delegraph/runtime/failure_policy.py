@@ -58,7 +58,7 @@ class Incident:
     Attributes:
         delegate: its name.
         subgraph: index of the subgraph.
-        node_index: the delegate's node.
+        node_index: the delegate's node; -1 when it got none.
         nodes: the model's nodes that it computes.
         phase: what it was doing.
         error: the error in words.
@@ -97,8 +97,14 @@ class Incident:
         }
 
 
+_MOST_INCIDENTS = 1000
+
+
 class Incidents:
-    """The incidents of one interpreter; equal ones are counted, and logged the first time."""
+    """The incidents of one interpreter; equal ones are counted, and logged the first time.
+
+    Error texts may differ at every invoke, so at most a thousand different ones are kept.
+    """
 
     def __init__(self) -> None:
         self._found: dict[Incident, Incident] = {}
@@ -107,8 +113,9 @@ class Incidents:
         """Add an incident with a count of 1."""
         known = self._found.get(incident)
         if known is None:
-            logger.warning("%s; Delegraph's kernels take over", incident)
-            self._found[incident] = incident
+            if len(self._found) < _MOST_INCIDENTS:
+                logger.warning("%s; Delegraph's kernels take over", incident)
+                self._found[incident] = incident
         else:
             self._found[incident] = replace(known, count=known.count + 1)
 

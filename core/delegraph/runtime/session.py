@@ -14,7 +14,6 @@ from delegraph.delegation.rules import PlacementRules, require_full
 from delegraph.graph.model import Model
 from delegraph.kernels.custom_op import AnyCustomOp
 from delegraph.kernels.registration import Numerics
-from delegraph.runtime.delegated_plan import Barred, Snapshot
 from delegraph.runtime.failure_policy import RAISE, FailurePolicy, Incidents
 from delegraph.runtime.guarding import Watch
 from delegraph.runtime.kept_data import KeptData
@@ -22,6 +21,7 @@ from delegraph.runtime.measured_partitions import losing_nodes
 from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.placing import placement_of
+from delegraph.runtime.plan_state import Barred, Snapshot
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.collector import collector_paused
