@@ -10,7 +10,6 @@ from delegraph import (
     Capabilities,
     Claim,
     DelegateFlags,
-    DelegateOptions,
     Rejection,
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
@@ -105,13 +104,6 @@ class StaticDelegate(SoundDelegate):
 
     def flags(self):
         return DelegateFlags.NONE
-
-
-class OnePartitionDelegate(SoundDelegate):
-    """Sound, too: leaves some of what it claims."""
-
-    def delegate_options(self):
-        return DelegateOptions(max_delegated_partitions=1)
 
 
 def with_kernel(kernel: type[SimpleDelegateKernelInterface]) -> type[SoundDelegate]:

@@ -25,6 +25,9 @@ from delegraph.testing.operator_cases import cases
 RANDOM_CASES = 40
 """Random cases of each maker that a claimed operator is tried with."""
 
+ENOUGH = 20
+"""Models that are claimed and taken, after which only those are tried that show something new."""
+
 SEEDS = 12
 """How often that many are drawn, at most, until each claimed type is in one that is taken."""
 
@@ -109,7 +112,8 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     found.try_all(case for case in subject.cases if case.op == op)
     for seed in range(SEEDS):
         found.try_all(cases(op, seed=seed, count=RANDOM_CASES), only_missing=seed > 0)
-        if not found.missing or (seed >= SEEDS_FOR_FEATURES and not found.misses_types):
+        complete = found.has_enough and not found.missing
+        if complete or (seed >= SEEDS_FOR_FEATURES and not found.misses_types):
             break
     return tuple(found.made)
 
@@ -136,8 +140,13 @@ class _Attempts:
         """Whether a claimed type is missing of which there are models."""
         return any(name in claim.types and name in self._seen for claim, name in self.missing)
 
+    @property
+    def has_enough(self) -> bool:
+        """Whether there are :data:`ENOUGH` that the delegate claims and takes."""
+        return sum(each.is_claimed and each.is_taken for each in self.made) >= ENOUGH
+
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
-        """Add the attempts of cases; if wanted, only of those that show what is missing."""
+        """Add the attempts of cases; once there are enough, if wanted only of what is missing."""
         for case in given:
             types = case.types()
             is_claimed = self._types.issuperset(types)
@@ -145,7 +154,7 @@ class _Attempts:
             if trial is None:
                 continue
             self._seen |= trial.types
-            if only_missing and not self._shown(trial) & self.missing:
+            if only_missing and self.has_enough and not self._shown(trial) & self.missing:
                 continue
             if not is_claimed:
                 self._other_types.add(types)

@@ -49,7 +49,7 @@ def array_difference(
         allowed = _described(tolerance)
     if not wrong.any():
         return ""
-    place = tuple(int(i[0]) for i in np.nonzero(wrong.reshape(got.shape)))
+    place = tuple(map(int, np.unravel_index(np.flatnonzero(wrong)[0], got.shape)))
     return (
         f"{int(wrong.sum())} of {got.size} {type.name} values differ, first at {list(place)}: "
         f"{got[place]} instead of {right[place]} (allowed: {allowed})"

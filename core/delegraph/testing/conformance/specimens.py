@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from typing import Any
 from unittest import SkipTest
 
@@ -20,6 +21,9 @@ Array = NDArray[Any]
 SPECIMENS = 6
 """Models that each check of the contract is made with, at most."""
 
+COMPUTED = 20
+"""Models of each operator for checks that need many."""
+
 _NONE = "the delegate computes none of the models it claims rightly; see soundness and numbers"
 
 
@@ -27,16 +31,16 @@ _NONE = "the delegate computes none of the models it claims rightly; see soundne
 def specimens(subject: Subject) -> tuple[Trial, ...]:
     """Return one-step trials that the delegate claims, takes and computes rightly.
 
-    They are of different operators and types, have inputs to feed with elements in them, and give
-    the same results each time.
+    They are of different operators, types and features, have inputs to feed with elements in them,
+    and give the same results each time.
 
     Raises:
         SkipTest: there are none.
     """
-    found: dict[tuple[str, frozenset[str]], Trial] = {}
+    found: dict[tuple[str, frozenset[str], frozenset[str]], Trial] = {}
     for op in subject.operators:
         for made in attempts(subject, op):
-            key = (op, made.trial.types)
+            key = (op, made.trial.types, made.trial.features)
             if key not in found and made.is_claimed and made.ran and not wrong(subject, made):
                 trial = first_step(made.trial)
                 if _is_telling(trial):
@@ -45,6 +49,20 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
         raise SkipTest(_NONE)
     chosen = list(found.values())
     return tuple(chosen[:: -(-len(chosen) // SPECIMENS)])
+
+
+def computed(subject: Subject) -> Iterator[Trial]:
+    """Yield trials that the delegate claims, takes and computes, some for each operator.
+
+    Raises:
+        SkipTest: there are none.
+    """
+    if not specimens(subject):
+        raise SkipTest(_NONE)
+    for op in subject.operators:
+        made = (each.trial for each in attempts(subject, op) if each.is_claimed and each.ran)
+        fitting = (trial for trial in made if not trial.case.is_random)
+        yield from map(first_step, islice(fitting, COMPUTED))
 
 
 def first_step(trial: Trial) -> Trial:

@@ -10,13 +10,14 @@ from pathlib import Path
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import Delegate
 from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.options import split_text
 from delegraph.plugins.plugin_set import installed
 from delegraph.plugins.specs import DelegateSpec
 from delegraph.runtime.delegate_choice import AnyDelegate, as_delegate
 from delegraph.testing.operator_case import OperatorCase
 
-CreateDelegate = Callable[[Mapping[str, object] | None], Delegate]
-"""Returns a delegate with the options given by name; None stands for the defaults."""
+CreateDelegate = Callable[[Mapping[str, object]], Delegate]
+"""Returns a delegate with the options given by name."""
 
 DECLARE = """\
 delegate {name!r} declares no capabilities, so nothing can be checked. Add this to it, for what it
@@ -97,10 +98,11 @@ def installed_subject(address: str, capabilities: Capabilities | None = None) ->
     """
     parsed = DelegateAddress.parse(address)
     offer = installed().find(parsed)
+    given = split_text(parsed.name, parsed.options)
     subject = subject_of(lambda: address, capabilities)
     return replace(
         subject,
         address=address,
         spec=offer.spec,
-        create=lambda options: installed().create_delegate(offer.address, options),
+        create=lambda options: installed().create_delegate(offer.address, {**given, **options}),
     )
