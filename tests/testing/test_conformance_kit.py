@@ -19,7 +19,7 @@ from delegraph.testing.conformance.generated import check_generated_models
 from delegraph.testing.conformance.subject import Subject, require_claims, subject_of
 from delegraph.testing.delegate_conformance import CONTRACT
 
-ADD = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast")])
+ADD = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast"), Claim("ADD", "INT32")])
 MAY_BE_SKIPPED = (contract.options_are_validated, contract.dynamic_shapes_are_followed)
 SOUND = (faulty.SoundDelegate, faulty.StaticDelegate)
 
