@@ -58,12 +58,18 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
 
 class NumbaCpuKernel(SimpleDelegateKernelInterface):
-    """One partition."""
+    """One partition.
+
+    Attributes:
+        library: the compiled kernels.
+        partition: the nodes.
+        program: what it runs; None before the first ``prepare``.
+    """
 
     def __init__(self, delegate: NumbaCpuDelegate) -> None:
         self._delegate = delegate
-        self._library = library(delegate.level)
-        self._program: Program | None = None
+        self.library = library(delegate.level)
+        self.program: Program | None = None
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         self._border = (*params.input_tensors, *params.output_tensors)
@@ -72,7 +78,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
             Call.of(context, *context.get_node_and_registration(index))
             for index in params.nodes_to_replace
         ]
-        self._partition = Partition(calls, params.output_tensors)
+        self.partition = Partition(calls, params.output_tensors)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
         self._workers = (
@@ -81,18 +87,18 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
             or physical_cores()
         )
         builder = ProgramBuilder(
-            context, self._library, self._workers, self._delegate.options.exact, self._packed
+            context, self.library, self._workers, self._delegate.options.exact, self._packed
         )
         for index in self._border:
             builder.border(index)
-        lower_all(self._partition, builder)
-        self._program = builder.finish()
+        lower_all(self.partition, builder)
+        self.program = builder.finish()
 
     def eval(self, context: DelegateContext, node: Node) -> None:
-        program = self._program
+        program = self.program
         assert program is not None
         program.bind()
-        POOL.run(program, self._library, self._workers)
+        POOL.run(program, self.library, self._workers)
 
 
 def _level(name: str) -> CpuLevel:

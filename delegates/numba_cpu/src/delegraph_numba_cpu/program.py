@@ -61,11 +61,19 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kernel call."""
+    """One kernel call.
+
+    Attributes:
+        block: the kernel and its words.
+        tiles: into how many parts it is split.
+        words: the value of each word.
+        nodes: indices of the nodes that it computes, or a part of.
+    """
 
     block: Block
     tiles: int
     words: dict[str, Any]
+    nodes: tuple[int, ...] = ()
 
 
 class ProgramBuilder:
@@ -76,6 +84,7 @@ class ProgramBuilder:
         level: the instructions that kernels use.
         workers: how many threads will run the program; scratch memory is needed for each.
         exact: whether integer results must be those of the official kernels, bit for bit.
+        nodes: indices of the nodes that are being lowered, for those who look at a program.
     """
 
     def __init__(
@@ -91,6 +100,7 @@ class ProgramBuilder:
         self.level = library.level
         self.workers = workers
         self.exact = exact
+        self.nodes: tuple[int, ...] = ()
         self._rows: list[Row] = []
         self._tensors: dict[int, Memory] = {}
         self._packed = packed
@@ -167,7 +177,7 @@ class ProgramBuilder:
                 memory = value.memory
                 memory.first = row if memory.last < 0 else min(memory.first, row)
                 memory.last = max(memory.last, row)
-        self._rows.append(Row(block, tiles, words))
+        self._rows.append(Row(block, tiles, words, self.nodes))
 
     def finish(self) -> Program:
         """Return the program; the builder is of no use afterwards."""
@@ -180,6 +190,7 @@ class Program:
 
     Attributes:
         table: address of the table of rows.
+        rows: what the rows call, in order.
         tiles: largest number of parts that a row is split into.
         scratch_bytes: memory of the program's own.
     """
@@ -188,6 +199,7 @@ class Program:
         memories = {id(m): m for row in rows for m in _memories(row)}
         self._keep = [m.array for m in memories.values() if m.array is not None]
         self._plan([m for m in memories.values() if m.tensor is None and not m.address])
+        self.rows = tuple(rows)
         self.tiles = max((row.tiles for row in rows), default=1)
         starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
         self._words = _words(int(starts[-1]))

@@ -72,8 +72,11 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
     taken = {member for fusion in fused.values() for member in fusion.members}
     for position, call in enumerate(partition.calls):
         if position in fused:
+            members = sorted(fused[position].members)
+            builder.nodes = tuple(partition.calls[member].node.index for member in members)
             fused[position].lower(builder)
         elif position not in taken:
+            builder.nodes = (call.node.index,)
             OPERATORS[call.name].lower(call, builder)
 
 
