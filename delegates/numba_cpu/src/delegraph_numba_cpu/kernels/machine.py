@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-I8, I16, I32, I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 
 jit = njit(nogil=True, error_model="numpy", boundscheck=False)
@@ -102,7 +102,9 @@ def atomic_add(context: Any, address: Any, value: Any) -> Any:
     """Add to an int64; return what it was."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("add", pointer(builder, arguments[0], I64), arguments[1], "seq_cst")
+        return builder.atomic_rmw(
+            "add", pointer(builder, arguments[0], I64), arguments[1], "seq_cst"
+        )
 
     return types.int64(types.int64, types.int64), generate
 

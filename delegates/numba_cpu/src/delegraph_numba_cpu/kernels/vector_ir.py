@@ -1,0 +1,126 @@
+"""Vectors in LLVM IR: what register-tiled micro-kernels are written with.
+
+These functions append instructions to an ``IRBuilder`` and return values; they run while Numba
+compiles. All is plain IR that LLVM can lower for any processor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from delegraph_numba_cpu.kernels.machine import F32, I1, I8, I32, I64, call, pointer
+from delegraph_numba_cpu.kernels.registry import level
+
+LANES = level().vector_bytes // 4
+"""float32 or int32 values of the level's vectors."""
+
+_NAMES = {F32: "f32", I1: "i1", I8: "i8", I32: "i32", I64: "i64"}
+
+
+def vector(element: Any, lanes: int) -> Any:
+    """Return the type of *lanes* values."""
+    return ir.VectorType(element, lanes)
+
+
+def integer(value: int) -> Any:
+    """Return an int64 constant."""
+    return ir.Constant(I64, value)
+
+
+def splat(builder: Any, value: Any, lanes: int) -> Any:
+    """Return a vector of copies of a scalar."""
+    kind = vector(value.type, lanes)
+    first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(I32, 0))
+    return builder.shuffle_vector(first, first, ir.Constant(vector(I32, lanes), [0] * lanes))
+
+
+def load(builder: Any, address: Any, kind: Any) -> Any:
+    """Return the scalar or vector at an address, which may have any alignment."""
+    value = builder.load(pointer(builder, address, kind))
+    value.align = 1
+    return value
+
+
+def store(builder: Any, value: Any, address: Any) -> None:
+    """Write a scalar or vector to an address, which may have any alignment."""
+    done = builder.store(value, pointer(builder, address, value.type))
+    done.align = 1
+
+
+def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
+    """Return a mask of the first *count* lanes; none for a count < 0, all for one >= *lanes*."""
+    numbers = ir.Constant(vector(I32, lanes), list(range(lanes)))
+    return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, I32), lanes))
+
+
+def masked_load(builder: Any, address: Any, mask: Any, kind: Any) -> Any:
+    """Return a vector whose lanes outside the mask are zero, and are not read."""
+    arguments = [
+        pointer(builder, address, kind),
+        ir.Constant(I32, 1),
+        mask,
+        ir.Constant(kind, [0] * kind.count),
+    ]
+    return call(builder, f"llvm.masked.load.{_suffix(kind)}.p0", kind, arguments)
+
+
+def masked_store(builder: Any, value: Any, address: Any, mask: Any) -> None:
+    """Write the lanes of the mask; the others are not touched."""
+    arguments = [value, pointer(builder, address, value.type), ir.Constant(I32, 1), mask]
+    call(builder, f"llvm.masked.store.{_suffix(value.type)}.p0", ir.VoidType(), arguments)
+
+
+def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return x * y + z of floats, rounded once where the processor has that instruction."""
+    return call(builder, f"llvm.fmuladd.{_suffix(x.type)}", x.type, [x, y, z])
+
+
+def clamp(builder: Any, x: Any, low: Any, high: Any) -> Any:
+    """Return floats no less than *low* and no more than *high*; not-a-number stays."""
+    x = builder.select(builder.fcmp_ordered("<", x, low), low, x)
+    return builder.select(builder.fcmp_ordered(">", x, high), high, x)
+
+
+class Loop:
+    """A loop that counts from 0 up in steps; its body runs at least once.
+
+    Attributes:
+        index: int64, 0, *step*, 2 * *step*, ... in the body.
+    """
+
+    def __init__(self, builder: Any, end: Any, step: int = 1) -> None:
+        self._builder, self._end, self._step = builder, end, step
+        self._before = builder.block
+        self._body = builder.append_basic_block("body")
+        self._phis: list[Any] = []
+        builder.branch(self._body)
+        builder.position_at_end(self._body)
+        self.index = self.carried(integer(0))
+
+    def carried(self, start: Any) -> Any:
+        """Return a value that is *start* at first, and then what :meth:`close` was given."""
+        phi = self._builder.phi(start.type)
+        phi.add_incoming(start, self._before)
+        self._phis.append(phi)
+        return phi
+
+    def close(self, *values: Any) -> None:
+        """End the body; one value for each that is carried, in the same order."""
+        builder = self._builder
+        following = builder.add(self.index, integer(self._step))
+        again = builder.icmp_signed("<", following, self._end)
+        end = builder.block
+        for phi, value in zip(self._phis, (following, *values), strict=True):
+            phi.add_incoming(value, end)
+        after = builder.append_basic_block("after")
+        builder.cbranch(again, self._body, after)
+        builder.position_at_end(after)
+
+
+def _suffix(kind: Any) -> str:
+    """Return how intrinsics' names spell a type: ``v16f32``."""
+    if isinstance(kind, ir.VectorType):
+        return f"v{kind.count}{_NAMES[kind.element]}"
+    return _NAMES[kind]
