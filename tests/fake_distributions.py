@@ -29,6 +29,23 @@ class FakeDelegate(SimpleDelegateInterface):
 """
 
 
+COMMAND = """\
+from delegraph import CommandSpec, hookimpl
+
+def _load():
+    {body}
+
+@hookimpl
+def delegraph_commands():
+    return [CommandSpec({name!r}, "a fake command", _load)]
+"""
+
+
+def command_plugin(name: str, body: str) -> str:
+    """Source of a plugin that offers a command whose ``load`` has *body*."""
+    return COMMAND.format(name=name, body=body)
+
+
 def write_distribution(
     site: Path,
     name: str,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from delegraph.kernels.tensor import Tensor as Tensor
     from delegraph.plugins.delegate_file import delegate_from_file as delegate_from_file
     from delegraph.plugins.hookspecs import hookimpl as hookimpl
+    from delegraph.plugins.specs import CommandSpec as CommandSpec
     from delegraph.plugins.specs import CustomOpSpec as CustomOpSpec
     from delegraph.plugins.specs import DelegateSpec as DelegateSpec
     from delegraph.runtime.delegate_choice import load_delegate as load_delegate
@@ -89,7 +90,7 @@ _MODULES = {
     "kernels.tensor": ("AllocationType", "Tensor"),
     "plugins.delegate_file": ("delegate_from_file",),
     "plugins.hookspecs": ("hookimpl",),
-    "plugins.specs": ("CustomOpSpec", "DelegateSpec"),
+    "plugins.specs": ("CommandSpec", "CustomOpSpec", "DelegateSpec"),
     "runtime.delegate_choice": ("load_delegate",),
     "runtime.interpreter": ("Interpreter",),
     "runtime.op_resolver": ("OpResolverType",),

@@ -73,7 +73,8 @@ def test_each_fault_is_found_and_errors_come_first(site: Path) -> None:
         "'op' of fake-op 1.0: OSError: no library",
         "warning: delegate 'shared': provided by plugin 'one' of fake-one 1.0, plugin 'two' of "
         "fake-two 1.0",
-        "warning: plugin 'empty' of fake-empty 1.0: offers neither delegates nor custom operators",
+        "warning: plugin 'empty' of fake-empty 1.0: offers no delegates, custom operators or "
+        "commands",
         "warning: plugin 'empty' of fake-empty 1.0: warns when imported: old",
         "warning: the disable list: names 'gone', which is not installed",
     ):

@@ -1,4 +1,7 @@
-"""The ``delegraph`` command: one module a subcommand, imported when it is asked for."""
+"""The ``delegraph`` command: one module a subcommand, imported when it is asked for.
+
+Plugins are looked at only for a command that is not Delegraph's own, and to list theirs in help.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ COMMANDS = ("run", "inspect", "explain", "plugins", "new")
 
 
 class CommandGroup(click.Group):
-    """Imports a subcommand's module when it is asked for."""
+    """Imports a subcommand's module when it is asked for; Delegraph's own come before plugins'."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the subcommands."""
@@ -26,7 +29,9 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a subcommand; None when there is none of that name."""
         if cmd_name not in COMMANDS:
-            return None
+            from delegraph.plugins import installed
+
+            return installed().load_command(cmd_name)
         command: click.Command = import_module(f"delegraph.cli.{cmd_name}").command
         return command
 
@@ -37,8 +42,35 @@ class CommandGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            known = ", ".join(COMMANDS)
-            raise click.UsageError(f"no command {args[0]!r}, expected one of: {known}") from None
+            if args[0].startswith("-"):
+                raise
+            raise click.UsageError(_no_command(args[0])) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the subcommands, then those of plugins, whose modules are not imported for it."""
+        from delegraph.plugins import installed
+
+        super().format_commands(ctx, formatter)
+        rows = [
+            (name, providers[0][1].summary)
+            for name, providers in installed().commands().items()
+            if name not in COMMANDS
+        ]
+        if rows:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl(rows)
+
+
+def _no_command(name: str) -> str:
+    """Return what to say about a command that nothing offers."""
+    from delegraph.plugins import installed
+
+    plugins = installed()
+    known = ", ".join(dict.fromkeys([*COMMANDS, *plugins.commands()]))
+    message = f"no command {name!r}, expected one of: {known}"
+    if any(plugin.is_faulty for plugin in plugins.plugins):
+        message += "; a plugin that is not usable may have it, see 'delegraph plugins doctor'"
+    return message
 
 
 @click.group(

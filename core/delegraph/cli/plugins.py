@@ -70,6 +70,10 @@ def list_plugins(as_json: bool) -> None:
     if ops:
         heading(out, "Custom operators")
         print_table(out, ("name", "plugin", "summary"), sorted(ops))
+    commands = [(s.name, p.name, s.summary) for p in plugins.plugins for s in p.commands]
+    if commands:
+        heading(out, "Commands")
+        print_table(out, ("name", "plugin", "summary"), sorted(commands))
     _print_unusable(out, plugins)
 
 
@@ -112,6 +116,9 @@ def info(name: str, as_json: bool) -> int:
         for spec in plugin.custom_ops:
             heading(out, f"Custom operator {spec.name}")
             out.print(f"  {spec.summary}")
+        for command_spec in plugin.commands:
+            heading(out, f"Command delegraph {command_spec.name}")
+            out.print(f"  {command_spec.summary}")
     return PLUGIN_TROUBLE if any(plugin.is_faulty for plugin in matching) else OK
 
 
@@ -140,12 +147,13 @@ def doctor(as_json: bool) -> int:
     Imports every delegate's own module, so it may take a while; no delegate is made. Exits with 3
     when something cannot be used.
     """
+    from delegraph.cli import COMMANDS
     from delegraph.plugins import installed
     from delegraph.tools.plugin_check import Level, check_plugins
 
     plugins = installed()
     with progress("importing the delegates"):
-        findings = check_plugins(plugins)
+        findings = check_plugins(plugins, COMMANDS)
     failed = any(finding.level is Level.ERROR for finding in findings)
     if as_json:
         print_json(
@@ -189,6 +197,7 @@ def _plugin_json(plugin: Plugin) -> dict[str, Any]:
         "warnings": list(plugin.warnings),
         "delegates": [_delegate_json(spec) for spec in plugin.delegates],
         "custom_ops": [{"name": s.name, "summary": s.summary} for s in plugin.custom_ops],
+        "commands": [{"name": s.name, "summary": s.summary} for s in plugin.commands],
     }
 
 

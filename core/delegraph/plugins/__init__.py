@@ -1,6 +1,6 @@
 """Installed plugins: what a plugin offers, how it is found, how a delegate is made by name.
 
-A plugin's entry-point module needs ``hookimpl``, ``DelegateSpec`` and ``CustomOpSpec``, which
+A plugin's entry-point module needs ``hookimpl`` and the specs of what it offers, which
 ``delegraph`` itself also has; everybody else starts at :func:`installed`. Importing this package
 discovers nothing and imports neither NumPy nor any plugin.
 """
@@ -8,10 +8,11 @@ discovers nothing and imports neither NumPy nor any plugin.
 from delegraph.plugins.hookspecs import API_VERSION, hookimpl
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import PluginSet, installed
-from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
 
 __all__ = [
     "API_VERSION",
+    "CommandSpec",
     "CustomOpSpec",
     "DelegateSpec",
     "Plugin",

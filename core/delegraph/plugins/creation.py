@@ -1,4 +1,4 @@
-"""Running a provider's own code: making delegates, loading custom operators; errors name it."""
+"""Running a provider's own code: making delegates, loading what it offers; errors name it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from delegraph.errors import ArgumentError, PluginError, PluginLoadError
 from delegraph.plugins.options import Given, make_options
 from delegraph.plugins.plugin import one_line
-from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
 
 if TYPE_CHECKING:
+    import click
+
     from delegraph.delegation.delegate import Delegate
     from delegraph.kernels.registration import Registration
 
@@ -75,3 +77,27 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
             f"custom operator {spec.name!r}: load() of {provider} returned a "
             f"{type(loaded).__name__}, expected a Registration or what custom_op makes"
         ) from None
+
+
+def load_command(spec: CommandSpec, provider: object) -> click.Command:
+    """Return a subcommand of the command line.
+
+    Raises:
+        PluginLoadError: the provider's own code failed, or returned something else.
+    """
+    import click
+
+    try:
+        loaded = spec.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plugin may raise anything, SystemExit too
+        raise PluginLoadError(
+            f"command {spec.name!r} could not be loaded from {provider}: {one_line(error)}"
+        ) from error
+    if not isinstance(loaded, click.Command):
+        raise PluginLoadError(
+            f"command {spec.name!r}: load() of {provider} returned a {type(loaded).__name__}, "
+            "expected a click.Command"
+        )
+    return loaded

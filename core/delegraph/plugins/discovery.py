@@ -17,13 +17,13 @@ from packaging.utils import canonicalize_name
 from delegraph.plugins import hookspecs
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.plugin import Plugin, PluginState, one_line
-from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
 
 GROUP = "delegraph.plugins"
 Distribution = Any  # importlib_metadata's classes for it differ by version
 UNKNOWN = "(unknown distribution)"
 
-Spec = TypeVar("Spec", DelegateSpec, CustomOpSpec)
+Spec = TypeVar("Spec", DelegateSpec, CustomOpSpec, CommandSpec)
 
 
 def discover(
@@ -131,7 +131,8 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
     manager.check_pending()
     delegates = _answer(manager.hook.delegraph_delegates, DelegateSpec)
     custom_ops = _answer(manager.hook.delegraph_custom_ops, CustomOpSpec)
-    return replace(plugin, delegates=delegates, custom_ops=custom_ops)
+    commands = _answer(manager.hook.delegraph_commands, CommandSpec)
+    return replace(plugin, delegates=delegates, custom_ops=custom_ops, commands=commands)
 
 
 def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+    from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
 
 PROJECT = "delegraph"
 """pluggy's project name; it also starts the name of every hook."""
@@ -69,4 +69,21 @@ def delegraph_custom_ops() -> list[CustomOpSpec]:  # type: ignore[empty-body]  #
         Each :class:`~delegraph.plugins.CustomOpSpec` makes the custom operator of that name run.
         Its ``load`` is called for the first model that contains the operator. Anything but a list
         of specs with distinct names marks the plugin as broken.
+    """
+
+
+@hookspec
+def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pluggy only reads it
+    """Offer subcommands of the command line.
+
+    When called:
+        Directly after :func:`delegraph_custom_ops`.
+
+    Arguments:
+        None.
+
+    What the return value does:
+        Each :class:`~delegraph.plugins.CommandSpec` becomes ``delegraph NAME``, unless Delegraph
+        has a command of that name itself. Its ``load`` is called when a user runs it. Anything but
+        a list of specs with distinct names marks the plugin as broken.
     """

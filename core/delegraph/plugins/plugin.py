@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
 
 
 class PluginState(Enum):
@@ -31,6 +31,7 @@ class Plugin:
         error: why not, in one line; empty when it can.
         delegates: what it offers, by name; empty unless usable.
         custom_ops: the same for custom operators.
+        commands: the same for subcommands of the command line.
         warnings: warnings that its import gave, as text.
         exception: what its import or its hooks raised.
     """
@@ -43,6 +44,7 @@ class Plugin:
     error: str = ""
     delegates: tuple[DelegateSpec, ...] = ()
     custom_ops: tuple[CustomOpSpec, ...] = ()
+    commands: tuple[CommandSpec, ...] = ()
     warnings: tuple[str, ...] = ()
     exception: BaseException | None = field(default=None, repr=False, compare=False)
 

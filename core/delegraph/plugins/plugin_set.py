@@ -21,14 +21,15 @@ from delegraph.errors import (
 )
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.choice import PluginChoice
-from delegraph.plugins.creation import load_custom_op, make_delegate
+from delegraph.plugins.creation import load_command, load_custom_op, make_delegate
 from delegraph.plugins.discovery import discover
 from delegraph.plugins.known_packages import package_for_delegate
 from delegraph.plugins.options import Given
 from delegraph.plugins.plugin import Plugin, PluginState
-from delegraph.plugins.specs import CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
 
 if TYPE_CHECKING:
+    import click
     from importlib_metadata import EntryPoint
 
     from delegraph.delegation.delegate import Delegate
@@ -151,6 +152,33 @@ class PluginSet:
             for spec in plugin.custom_ops:
                 providers.setdefault(spec.name, []).append(plugin)
         return dict(sorted(providers.items()))
+
+    def commands(self) -> dict[str, list[tuple[Plugin, CommandSpec]]]:
+        """Return the commands of all usable plugins by name, each with those that offer it."""
+        found: dict[str, list[tuple[Plugin, CommandSpec]]] = {}
+        for plugin in self.plugins:
+            for spec in plugin.commands:
+                found.setdefault(spec.name, []).append((plugin, spec))
+        return dict(sorted(found.items()))
+
+    def load_command(self, name: str) -> click.Command | None:
+        """Return a command that a plugin offers; None when none does.
+
+        Raises:
+            PluginError: several plugins offer it.
+            PluginLoadError: the plugin's own code failed, or returned something else.
+        """
+        providers = self.commands().get(name, [])
+        if not providers:
+            return None
+        if len(providers) > 1:
+            who = ", ".join(str(plugin) for plugin, _ in providers)
+            raise PluginError(
+                f"command {name!r} is provided by {len(providers)} plugins: {who}; leave one out "
+                "with DELEGRAPH_DISABLE_PLUGINS"
+            )
+        plugin, spec = providers[0]
+        return load_command(spec, plugin)
 
     def _not_found(self, address: DelegateAddress) -> PluginError:
         """Return the error for a delegate that no usable plugin offers.

@@ -1,4 +1,4 @@
-"""What a plugin offers: delegates and custom operators that are known but not yet imported."""
+"""What a plugin offers: delegates, operators and commands, known but not yet imported."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from delegraph.errors import ArgumentError
 
 if TYPE_CHECKING:
+    import click
+
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.simple_delegate import SimpleDelegateInterface
     from delegraph.kernels.custom_op import CustomOp
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """No ``:``, ``=`` or ``,``: ``dist:name:key=value,key=value`` stays unambiguous."""
+
+COMMAND_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
 RESERVED_NAMES = frozenset({"all", "help"})
 """What ``--delegate`` understands besides the names of delegates."""
@@ -95,7 +99,34 @@ class CustomOpSpec:
         _check_summary_and_load(self)
 
 
-def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec) -> None:
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A subcommand of the command line: ``delegraph NAME``.
+
+    Attributes:
+        name: what users type; lower-case letters, digits, ``_`` and ``-``, a letter first.
+        summary: one line for ``delegraph --help``.
+        load: imports and returns the command, a ``click.Command``. What it returns when run is the
+            exit code, None for 0; errors of :mod:`delegraph.errors` end in one line.
+
+    Raises:
+        ArgumentError: a field that cannot be used.
+    """
+
+    name: str
+    summary: str
+    load: Callable[[], click.Command]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not COMMAND_NAME.fullmatch(self.name):
+            raise ArgumentError(
+                f"CommandSpec name is {self.name!r}, expected a lower-case letter followed by "
+                "lower-case letters, digits, '_' or '-'"
+            )
+        _check_summary_and_load(self)
+
+
+def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec | CommandSpec) -> None:
     what = f"{type(spec).__name__} {spec.name!r}"
     if not isinstance(spec.summary, str):
         raise ArgumentError(f"{what}: summary is {spec.summary!r}, expected one line of text")

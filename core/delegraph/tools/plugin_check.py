@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
@@ -31,13 +31,19 @@ class Finding:
     remedy: str = ""
 
 
-def check_plugins(plugins: PluginSet) -> tuple[Finding, ...]:
-    """Return all findings, errors first. Imports the heavy module of every delegate."""
+def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Return all findings, errors first. Imports the heavy module of every delegate and command.
+
+    Args:
+        plugins: whom to look at.
+        builtin: commands that Delegraph has itself.
+    """
     findings = [
         *_unusable(plugins),
         *_conflicts(plugins),
         *(finding for offer in plugins.offers() for finding in _offer(offer)),
         *_custom_ops(plugins),
+        *_commands(plugins, builtin),
         *(finding for plugin in plugins.plugins for finding in _looks(plugin)),
         *_unmatched(plugins),
     ]
@@ -104,9 +110,27 @@ def _custom_ops(plugins: PluginSet) -> Iterator[Finding]:
             yield Finding(Level.ERROR, f"custom operator {name!r}", str(error))
 
 
+def _commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]:
+    for name, providers in plugins.commands().items():
+        subject = f"command {name!r}"
+        who = ", ".join(str(plugin) for plugin, _ in providers)
+        if name in builtin:
+            text = f"provided by {who}; Delegraph's own of that name runs"
+            yield Finding(Level.WARNING, subject, text)
+        elif len(providers) > 1:
+            remedy = "leave the others out with DELEGRAPH_DISABLE_PLUGINS"
+            yield Finding(Level.ERROR, subject, f"provided by {who}; none of them runs", remedy)
+        else:
+            try:
+                plugins.load_command(name)
+            except PluginError as error:
+                yield Finding(Level.ERROR, subject, str(error))
+
+
 def _looks(plugin: Plugin) -> Iterator[Finding]:
-    if plugin.state is PluginState.OK and not plugin.delegates and not plugin.custom_ops:
-        text = "offers neither delegates nor custom operators"
+    offers_something = plugin.delegates or plugin.custom_ops or plugin.commands
+    if plugin.state is PluginState.OK and not offers_something:
+        text = "offers no delegates, custom operators or commands"
         remedy = f"implement a hook in {plugin.module}, marked with delegraph.hookimpl"
         yield Finding(Level.WARNING, str(plugin), text, remedy)
     for warning in plugin.warnings:
