@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,17 @@ def test_refusals_of_several_delegates_are_one_phrase() -> None:
 )
 def test_counts_agree_with_their_nouns(nodes: tuple[NodePlacement, ...], text: str) -> None:
     assert str(Placement(nodes, ())) == text
+
+
+def test_a_note_stands_behind_what_its_delegate_takes() -> None:
+    nodes = (NodePlacement(0, 0, "ADD", "npu", 0), NodePlacement(0, 1, "ADD"))
+    placement = Placement(nodes, (), ("npu", "gpu"), notes={"npu": "within 1 unit", "gpu": "slow"})
+    assert str(placement) == (
+        "2 nodes: npu takes 1 in 0 partitions (within 1 unit), gpu takes none, "
+        "1 stays with Delegraph's kernels"
+    )
+    assert placement.to_json()["notes"] == {"npu": "within 1 unit", "gpu": "slow"}
+    assert "(quarantined; within 1 unit)" in str(replace(placement, quarantined=("npu",)))
 
 
 def test_the_examples_are_right() -> None:

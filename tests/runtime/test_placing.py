@@ -55,6 +55,40 @@ def crossings(placement: Placement) -> list[tuple[str, int | None, int | None]]:
     return [(c.name, c.source, c.target) for c in placement.crossings]
 
 
+# -- notes -----------------------------------------------------------------------------------------
+
+
+class Noted(ByName):
+    """Has something to say."""
+
+    def __init__(self, note: str, name: str = "noted") -> None:
+        super().__init__("SIN", name=name)
+        self.text = note
+
+    def note(self) -> str:
+        if not self.text:
+            raise OSError("no words")
+        return self.text
+
+
+def test_delegates_without_a_note_add_nothing_to_the_line() -> None:
+    placement = Interpreter(model_content=sines(), delegates=[ByName("SIN")]).placement
+    assert placement.notes == {}
+    assert "(" not in str(placement)
+
+
+def test_a_note_is_one_line_and_those_of_one_name_stand_together() -> None:
+    delegates = [Noted("within\n1 unit"), Noted("slow"), Noted("slow"), Noted("fast", "other")]
+    placement = Interpreter(model_content=sines(), delegates=delegates).placement
+    assert placement.notes == {"noted": "within 1 unit; slow", "other": "fast"}
+    assert "noted takes 2 in 2 partitions (within 1 unit; slow)" in str(placement)
+
+
+def test_a_note_that_fails_is_told_and_harms_nothing() -> None:
+    placement = Interpreter(model_content=sines(), delegates=[Noted("")]).placement
+    assert placement.notes == {"noted": "note() failed: OSError: no words"}
+
+
 # -- nodes -----------------------------------------------------------------------------------------
 
 

@@ -288,6 +288,13 @@ class Delegate(ABC):
 
         return Capabilities()
 
+    def note(self) -> str:
+        """Return what users should know of the results, a few words; nothing by default.
+
+        Placements show it behind what the delegate takes: ``within 1 unit``.
+        """
+        return ""
+
     @abstractmethod
     def name(self) -> str:
         """Return the name that reports and errors show."""

@@ -122,6 +122,7 @@ class Placement:
         subgraph_names: as the model has them; may be empty.
         quarantined: names of delegates whose results were wrong, so that Delegraph's kernels
             compute their partitions, as ``on_failure="shadow"`` says.
+        notes: delegate name to what it wants users to know of its results, where it says anything.
     """
 
     nodes: tuple[NodePlacement, ...]
@@ -130,6 +131,7 @@ class Placement:
     crossings: tuple[Crossing, ...] = ()
     subgraph_names: tuple[str, ...] = ()
     quarantined: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         total = len(self.nodes)
@@ -145,8 +147,12 @@ class Placement:
     def _share(self, delegate: str, nodes: int, partitions: int) -> str:
         if not nodes:
             return f"{delegate} takes none"
-        state = " (quarantined)" if delegate in self.quarantined else ""
-        return f"{delegate} takes {nodes} in {partitions} partition{'s' * (partitions != 1)}{state}"
+        remarks = ["quarantined"] if delegate in self.quarantined else []
+        if delegate in self.notes:
+            remarks.append(self.notes[delegate])
+        behind = f" ({'; '.join(remarks)})" if remarks else ""
+        places = f"{partitions} partition{'s' * (partitions != 1)}"
+        return f"{delegate} takes {nodes} in {places}{behind}"
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
         """Yield the nodes that delegates may get: all but those of ``VALIDATION:`` subgraphs."""
@@ -199,6 +205,7 @@ class Placement:
             "summary": str(self),
             "delegates": list(self.delegates),
             "quarantined": list(self.quarantined),
+            "notes": dict(self.notes),
             "totals": {
                 "nodes": len(self.nodes),
                 "delegated": sum(node.delegate is not None for node in self.nodes),

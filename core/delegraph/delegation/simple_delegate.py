@@ -93,6 +93,10 @@ class SimpleDelegateInterface(ABC):
         """Return what the delegate claims to compute, and how exactly; nothing by default."""
         return Capabilities()
 
+    def note(self) -> str:
+        """Return what users should know of the results; see :meth:`Delegate.note`."""
+        return ""
+
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
         """See :meth:`Delegate.copy_from_buffer_handle`."""
         Delegate.copy_from_buffer_handle(self, context, tensor)  # type: ignore[arg-type]  # name() only
@@ -133,6 +137,10 @@ class SimpleDelegate(Delegate):
     def capabilities(self) -> Capabilities:
         """Return what the wrapped object claims."""
         return self.simple.capabilities()
+
+    def note(self) -> str:
+        """Return what the wrapped object wants users to know."""
+        return self.simple.note()
 
     def rejections(self) -> dict[int, Rejection]:
         """Return why nodes were left, by node index, for the subgraph prepared last."""

@@ -14,6 +14,7 @@ from delegraph.delegation.placement import (
     is_never_delegated,
     total_bytes,
 )
+from delegraph.errors import in_words
 from delegraph.graph.calls import called_subgraphs
 from delegraph.kernels.registration import Node
 from delegraph.kernels.tensor import Tensor
@@ -52,12 +53,27 @@ def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
         tuple(crossings),
         tuple(subgraph.spec.name for subgraph in subgraphs),
         tuple(_quarantined(subgraphs, delegates)),
+        _notes(delegates),
     )
 
 
 def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Iterator[str]:
     watch = subgraphs[0].session.watch
     return (delegate_name(delegate) for delegate in delegates if watch.is_quarantined(delegate))
+
+
+def _notes(delegates: Iterable[Delegate]) -> dict[str, str]:
+    """Return what each delegate wants users to know, on one line; those of one name together."""
+    notes: dict[str, list[str]] = {}
+    for delegate in delegates:
+        try:
+            note = " ".join(str(delegate.note()).split())
+        except Exception as error:  # noqa: BLE001 - a plugin's method; the placement matters more
+            note = f"note() failed: {in_words(error)}"
+        known = notes.setdefault(delegate_name(delegate), [])
+        if note and note not in known:
+            known.append(note)
+    return {name: "; ".join(found) for name, found in notes.items() if found}
 
 
 def _partitions(subgraph: Subgraph, first: int) -> list[PartitionPlacement]:
