@@ -45,6 +45,9 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
             claims, tolerance={"INT8": unit, "UINT8": unit, "FLOAT32": Tolerance(1e-5, 1e-5)}
         )
 
+    def note(self) -> str:
+        return "" if self.options.exact else "integers within 1 unit per operator"
+
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
