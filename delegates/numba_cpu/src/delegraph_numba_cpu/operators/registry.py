@@ -81,6 +81,43 @@ def register(operators: Mapping[str, Operator]) -> None:
     OPERATORS.update(operators)
 
 
+def register_variants(type: str, operators: Mapping[str, Operator], position: int = 0) -> None:
+    """Add operators for nodes whose input at *position* has a type; other modules add other types.
+
+    Args:
+        type: the type's name.
+        operators: by name.
+        position: the input that tells variants apart; the same for all variants of an operator.
+    """
+    for name, operator in operators.items():
+        variants = _VARIANTS.setdefault(name, {})
+        variants[type] = operator
+        OPERATORS[name] = _by_type(variants, position)
+
+
+_VARIANTS: dict[str, dict[str, Operator]] = {}
+"""Operator name to the type's name to what is known for it."""
+
+
+def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
+    """Return an operator that asks the variant of a node's type."""
+
+    def check(call: Call) -> Rejection | None:
+        found = call.input(position).type.name
+        if found in variants:
+            return variants[found].check(call)
+        expected = " or ".join(sorted(variants))
+        tensor = call.node.inputs[position]
+        return Rejection("dtype", actual=found, expected=expected, tensor=tensor)
+
+    def lower(call: Call, builder: ProgramBuilder) -> None:
+        variants[call.input(position).type.name].lower(call, builder)
+
+    types = dict.fromkeys(type for each in variants.values() for type in each.types)
+    features = dict.fromkeys(feature for each in variants.values() for feature in each.features)
+    return Operator(check, lower, tuple(types), tuple(features))
+
+
 def check_types(call: Call, *allowed: str) -> Rejection | None:
     """Return a rejection for the first tensor whose type is not *allowed*."""
     for index in (*call.node.inputs, *call.node.outputs):
