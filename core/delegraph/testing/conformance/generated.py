@@ -31,6 +31,7 @@ from delegraph.testing.conformance.features import features_of, types_of
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trials_of
+from delegraph.testing.conformance.watching import PATTERN, Watch, WatchedDelegate
 from delegraph.testing.one_op import constant
 from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
 from delegraph.testing.operator_cases.registry import MAKERS
@@ -276,7 +277,8 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
     if right is None:
         return None
     try:
-        with open_interpreter(case, subject.make()) as interpreter:
+        watched = WatchedDelegate(subject.make(), Watch(PATTERN))
+        with open_interpreter(case, watched) as interpreter:
             if not interpreter.placement.partitions:
                 return None
             got = answers(interpreter, case.steps[0])

@@ -22,6 +22,9 @@ from delegraph.kernels.registration import Eval, Node, OpContext, Registration
 if TYPE_CHECKING:
     from delegraph.kernels.tensor import Tensor
 
+PATTERN = 0x2A
+"""A byte that fills outputs before they are computed, so that what stays unwritten shows."""
+
 
 class Watch:
     """What the kernels of watched delegates did.
