@@ -10,13 +10,13 @@ from typing import Any
 
 from llvmlite import ir
 
-from delegraph_numba_cpu.kernels.machine import F32, I1, I8, I32, I64, call, pointer
+from delegraph_numba_cpu.kernels.machine import F32, F64, I1, I8, I32, I64, call, pointer
 from delegraph_numba_cpu.kernels.registry import level
 
 LANES = level().vector_bytes // 4
 """float32 or int32 values of the level's vectors."""
 
-_NAMES = {F32: "f32", I1: "i1", I8: "i8", I32: "i32", I64: "i64"}
+_NAMES = {F32: "f32", F64: "f64", I1: "i1", I8: "i8", I32: "i32", I64: "i64"}
 
 
 def vector(element: Any, lanes: int) -> Any:
