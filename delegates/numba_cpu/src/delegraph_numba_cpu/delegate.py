@@ -54,7 +54,8 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         operator = OPERATORS.get(registration.name)
         if operator is None or node.delegate is not None:
             return Rejection("op", f"there is no kernel for {registration.name}")
-        return operator.check(Call.of(context, node, registration)) or True
+        rejection = operator.check(Call.of(context, node, registration))
+        return True if rejection is None else rejection
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return NumbaCpuKernel(self)
