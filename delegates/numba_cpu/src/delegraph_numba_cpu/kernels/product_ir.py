@@ -1,0 +1,232 @@
+"""Micro-kernels in LLVM IR: sums of products of float32 values in registers.
+
+Both kinds take the addresses of a few pixels (*rows*) and the offsets of the *taps* of a window: a
+tap of a pixel is at ``rows[m] + taps[t]``. Sums stay in registers until the last tap is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.kernels.machine import F32, I64
+from delegraph_numba_cpu.kernels.vector_ir import (
+    Loop,
+    clamp,
+    first_lanes,
+    integer,
+    load,
+    masked_load,
+    masked_store,
+    multiply_add,
+    splat,
+    store,
+    vector,
+)
+
+LOW, HIGH, SUM_LOW, SUM_HIGH = 0, 8, 16, 24
+"""Offsets in *limits*: clamping ranges of the sums, and of the sums with the residual added."""
+
+
+def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
+    """Return ``product(rows, taps, tap_count, tap_bytes, weight, out)``.
+
+    It writes to *height* pixels, a register of each of the *widths* (in lanes) for every pixel. Of
+    each tap, ``tap_bytes / 4`` values are multiplied with as many rows of weights.
+
+    Source of the tile's shape: enough sums that none waits for itself, few enough for registers.
+    """
+
+    @intrinsic
+    def product(
+        context: Any,
+        rows: Any,
+        taps: Any,
+        tap_count: Any,
+        tap_bytes: Any,
+        weight: Any,
+        out: Any,
+        residual: Any,
+        pitch: Any,
+        pixels: Any,
+        columns: Any,
+        limits: Any,
+    ) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            rows, taps, tap_count, tap_bytes, weight, *output = arguments
+            sums, weights = _bias(builder, height, widths, weight)
+            pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
+            outer = Loop(builder, tap_count)
+            weights = outer.carried(weights)
+            sums = [outer.carried(value) for value in sums]
+            offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
+            tap = [builder.add(address, offset) for address in pixel]
+            inner = Loop(builder, tap_bytes, step=4)
+            weights = inner.carried(weights)
+            sums = [inner.carried(value) for value in sums]
+            following = builder.add(weights, integer(4 * sum(widths)))
+            sums = _add_products(builder, sums, widths, tap, inner.index, weights)
+            inner.close(following, *sums)
+            outer.close(following, *sums)
+            _write(builder, sums, height, widths, *output)
+            return target.get_dummy_value()
+
+        return types.void(*[types.int64] * 11), generate
+
+    return product
+
+
+def _bias(builder: Any, height: int, widths: tuple[int, ...], weight: Any) -> Any:
+    """Return the first sums, and the address of the weights behind them."""
+    bias, address = [], weight
+    for width in widths:
+        bias.append(load(builder, address, vector(F32, width)))
+        address = builder.add(address, integer(4 * width))
+    return bias * height, address
+
+
+def _add_products(
+    builder: Any, sums: list[Any], widths: tuple[int, ...], tap: list[Any], k: Any, weights: Any
+) -> list[Any]:
+    """Return the sums with the products of one value of every pixel added."""
+    columns, start = [], 0
+    for width in widths:
+        columns.append(load(builder, builder.add(weights, integer(4 * start)), vector(F32, width)))
+        start += width
+    following = []
+    for m, address in enumerate(tap):
+        value = load(builder, builder.add(address, k), F32)
+        for j, width in enumerate(widths):
+            copies = splat(builder, value, width)
+            following.append(multiply_add(builder, copies, columns[j], sums[m * len(widths) + j]))
+    return following
+
+
+def channel_product(height: int, width: int, masked: bool) -> Any:
+    """Return ``product(rows, taps, tap_count, channel, weight, out)``.
+
+    It writes one register of *width* channels for each of *height* pixels; *channel* is the offset
+    of the first in a pixel. With *masked*, only the first *columns* channels are read.
+    """
+
+    @intrinsic
+    def product(
+        context: Any,
+        rows: Any,
+        taps: Any,
+        tap_count: Any,
+        channel: Any,
+        weight: Any,
+        out: Any,
+        residual: Any,
+        pitch: Any,
+        pixels: Any,
+        columns: Any,
+        limits: Any,
+    ) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            rows, taps, tap_count, channel, weight, *output = arguments
+            kind = vector(F32, width)
+            mask = first_lanes(builder, output[4], width) if masked else None
+            sums, weights = _bias(builder, height, (width,), weight)
+            pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
+            pixel = [builder.add(address, channel) for address in pixel]
+            loop = Loop(builder, tap_count)
+            weights = loop.carried(weights)
+            sums = [loop.carried(value) for value in sums]
+            offset = load(builder, builder.add(taps, builder.shl(loop.index, integer(3))), I64)
+            factors = load(builder, weights, kind)
+            following = []
+            for address, value in zip(pixel, sums, strict=True):
+                place = builder.add(address, offset)
+                x = (
+                    load(builder, place, kind)
+                    if mask is None
+                    else masked_load(builder, place, mask, kind)
+                )
+                following.append(multiply_add(builder, x, factors, value))
+            loop.close(builder.add(weights, integer(4 * width)), *following)
+            _write(builder, following, height, (width,), *output)
+            return target.get_dummy_value()
+
+        return types.void(*[types.int64] * 11), generate
+
+    return product
+
+
+def _write(
+    builder: Any,
+    sums: list[Any],
+    height: int,
+    widths: tuple[int, ...],
+    out: Any,
+    residual: Any,
+    pitch: Any,
+    pixels: Any,
+    columns: Any,
+    limits: Any,
+) -> None:
+    """Clamp the sums, add the residual if there is one, and write what is inside the output.
+
+    Pixels behind the last are copies of it, so they are written to its place.
+    """
+    sums = _clamped(builder, sums, limits, LOW, HIGH)
+    last = builder.sub(pixels, integer(1))
+    offsets = []
+    for m in range(height):
+        row = integer(m)
+        row = builder.select(builder.icmp_signed("<", row, last), row, last)
+        start = 0
+        for width in widths:
+            offsets.append(builder.add(builder.mul(row, pitch), integer(4 * start)))
+            start += width
+    whole = builder.icmp_signed(">=", columns, integer(sum(widths)))
+    plain = builder.and_(whole, builder.icmp_signed("==", residual, integer(0)))
+    with builder.if_else(plain, likely=True) as (yes, no):
+        with yes:
+            for value, offset in zip(sums, offsets, strict=True):
+                store(builder, value, builder.add(out, offset))
+        with no:
+            masks = _masks(builder, widths, columns)
+            has_residual = builder.icmp_signed("!=", residual, integer(0))
+            before = builder.block
+            with builder.if_then(has_residual):
+                added = []
+                for i, (value, offset) in enumerate(zip(sums, offsets, strict=True)):
+                    mask = masks[i % len(widths)]
+                    more = masked_load(builder, builder.add(residual, offset), mask, value.type)
+                    added.append(builder.fadd(value, more))
+                added = _clamped(builder, added, limits, SUM_LOW, SUM_HIGH)
+                inside = builder.block
+            for i, value in enumerate(sums):
+                result = builder.phi(value.type)
+                result.add_incoming(value, before)
+                result.add_incoming(added[i], inside)
+                sums[i] = result
+            for i, (value, offset) in enumerate(zip(sums, offsets, strict=True)):
+                masked_store(builder, value, builder.add(out, offset), masks[i % len(widths)])
+
+
+def _clamped(builder: Any, sums: list[Any], limits: Any, low: int, high: int) -> list[Any]:
+    lowest = load(builder, builder.add(limits, integer(low)), F32)
+    highest = load(builder, builder.add(limits, integer(high)), F32)
+    return [
+        clamp(
+            builder,
+            value,
+            splat(builder, lowest, value.type.count),
+            splat(builder, highest, value.type.count),
+        )
+        for value in sums
+    ]
+
+
+def _masks(builder: Any, widths: tuple[int, ...], columns: Any) -> list[Any]:
+    """Return the mask of each register of a pixel."""
+    masks, start = [], 0
+    for width in widths:
+        masks.append(first_lanes(builder, builder.sub(columns, integer(start)), width))
+        start += width
+    return masks

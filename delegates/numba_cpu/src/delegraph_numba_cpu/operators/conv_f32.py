@@ -1,0 +1,250 @@
+"""Float32 convolutions and matrix products with constant weights."""
+
+from __future__ import annotations
+
+import math
+
+from delegraph import Rejection, Tensor
+from delegraph.kernels.activation import float_activation_range
+from delegraph.kernels.padding import Window, convolution_windows
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph_numba_cpu.blocks.conv_f32 import CONV, DEPTHWISE, REPEAT
+from delegraph_numba_cpu.operators.conv_packing import (
+    block_widths,
+    packed_channels,
+    packed_matrix,
+)
+from delegraph_numba_cpu.operators.conv_windows import Split, Windows, split, window_words
+from delegraph_numba_cpu.operators.registry import (
+    Call,
+    Operator,
+    check_types,
+    register_variants,
+)
+from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
+
+CLAMPS = (Act.NONE, Act.RELU, Act.RELU_N1_TO_1, Act.RELU6)
+
+Range = tuple[float, float]
+
+UNLIMITED: Range = (-math.inf, math.inf)
+
+
+def check_conv(call: Call) -> Rejection | None:
+    """Let pass what has constant weights of all the input's channels."""
+    found = check_weighted(call, rank=4)
+    if found is not None:
+        return found
+    channels, per_group = call.input(0).shape[3], call.input(1).shape[3]
+    if channels != per_group:
+        return Rejection("groups", actual=f"{per_group} of {channels} channels", expected="all")
+    return None
+
+
+def check_weighted(call: Call, rank: int) -> Rejection | None:
+    """Let pass float32 with constant, dense weights of a rank, and a fused clamp."""
+    found = check_types(call, "FLOAT32")
+    if found is not None:
+        return found
+    for position in (1, 2):
+        tensor = call.optional_input(position)
+        if tensor is not None:
+            found = check_constant(tensor)
+            if found is not None:
+                return found
+    weight = call.input(1)
+    if len(weight.shape) != rank or 0 in weight.shape:
+        return Rejection("weights-shape", actual=list(weight.shape), expected=f"{rank} dimensions")
+    activation = Act(call.options.fused_activation_function)
+    if activation not in CLAMPS:
+        return Rejection("activation", actual=activation.name, expected="a clamp")
+    return None
+
+
+def check_constant(tensor: Tensor) -> Rejection | None:
+    """Let pass a constant that is stored in full."""
+    if not tensor.is_constant:
+        return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
+    if tensor.sparsity is not None:
+        return Rejection("sparse", expected="weights stored in full", tensor=tensor.index)
+    return None
+
+
+def lower_conv(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution."""
+    x, weight = call.input(0), call.input(1)
+    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    source = builder.tensor(x.index)
+    emit_conv(call, builder, source, x.shape, windows, clamp_range(call))
+
+
+def clamp_range(call: Call) -> Range:
+    """Return the range of the fused activation."""
+    return float_activation_range(call.options.fused_activation_function)
+
+
+def emit_conv(
+    call: Call,
+    builder: ProgramBuilder,
+    source: Memory | Address,
+    shape: tuple[int, ...],
+    windows: tuple[Window, Window],
+    limits: Range,
+    target: Memory | None = None,
+    residual: Memory | None = None,
+    sum_limits: Range = UNLIMITED,
+) -> None:
+    """Emit the kernel call of a convolution.
+
+    Args:
+        call: the CONV_2D node.
+        builder: gets the call.
+        source: where the input is.
+        shape: of the input, ``[N, H, W, C]``.
+        windows: along height and width.
+        limits: clamping range.
+        target: where the result goes; None for the node's output.
+        residual: what is added to the result, of the result's shape; None for nothing.
+        sum_limits: clamping range of the result with the residual.
+    """
+    weight, bias = call.input(1), call.optional_input(2)
+    outputs, kernel_h, kernel_w, channels = weight.shape
+    over = Windows(windows[0], windows[1], shape[0], 4 * channels, outputs).flat()
+    if over.images * over.down.output * over.across.output == 0:
+        return
+    merged = over.across.dilation == 1
+    taps = (kernel_h, 1, 0) if merged else (kernel_h, kernel_w, over.across.dilation * over.pixel)
+    depth = kernel_h * kernel_w * channels
+    blocks = len(block_widths(outputs, builder.level.vector_bytes // 4))
+    parts = split(over, builder, over.across.output * outputs * depth, blocks)
+    builder.emit(
+        CONV,
+        parts.tiles,
+        x=source,
+        y=builder.tensor(call.node.outputs[0]) if target is None else target,
+        weight=packed_matrix(builder, weight, bias, outputs),
+        residual=0 if residual is None else residual,
+        tap_bytes=(kernel_w if merged else 1) * over.pixel,
+        low=limits[0],
+        high=limits[1],
+        sum_low=sum_limits[0],
+        sum_high=sum_limits[1],
+        **window_words(over, parts, taps, builder),
+    )
+
+
+def check_fully_connected(call: Call) -> Rejection | None:
+    """Let pass constant weights in the default order."""
+    return check_weighted(call, rank=2)
+
+
+def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a matrix product: a convolution whose pixels are the input's rows."""
+    x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
+    outputs, depth = weight.shape
+    rows = math.prod(x.shape) // depth
+    if rows == 0:
+        return
+    one = Window(1, 1, 1, 1, 1, 0)
+    over = Windows(Window(rows, 1, 1, 1, rows, 0), one, 1, 4 * depth, outputs)
+    blocks = len(block_widths(outputs, builder.level.vector_bytes // 4))
+    parts = split(over, builder, outputs * depth, blocks)
+    low, high = clamp_range(call)
+    builder.emit(
+        CONV,
+        parts.tiles,
+        x=builder.tensor(x.index),
+        y=builder.tensor(call.node.outputs[0]),
+        weight=packed_matrix(builder, weight, bias, outputs),
+        residual=0,
+        tap_bytes=over.pixel,
+        low=low,
+        high=high,
+        sum_low=UNLIMITED[0],
+        sum_high=UNLIMITED[1],
+        **window_words(over, parts, (1, 1, 0), builder),
+    )
+
+
+def check_depthwise(call: Call) -> Rejection | None:
+    """Let pass constant weights."""
+    return check_weighted(call, rank=4)
+
+
+def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a depthwise convolution; the input's channels are repeated for each of their outputs."""
+    x, weight = call.input(0), call.input(1)
+    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    emit_depthwise(call, builder, builder.tensor(x.index), x.shape, windows)
+
+
+def emit_depthwise(
+    call: Call,
+    builder: ProgramBuilder,
+    source: Memory,
+    shape: tuple[int, ...],
+    windows: tuple[Window, Window],
+) -> None:
+    """Emit the kernel call of a depthwise convolution.
+
+    Args:
+        call: the DEPTHWISE_CONV_2D node.
+        builder: gets the call.
+        source: where the input is.
+        shape: of the input, ``[N, H, W, C]``.
+        windows: along height and width.
+    """
+    weight, bias = call.input(1), call.optional_input(2)
+    _, kernel_h, kernel_w, outputs = weight.shape
+    over = Windows(windows[0], windows[1], shape[0], 4 * outputs, outputs)
+    if over.images * over.down.output * over.across.output == 0:
+        return
+    if outputs != shape[3]:
+        source = repeated(builder, source, math.prod(shape), outputs // shape[3])
+    parts = _depthwise_split(over, builder, kernel_h * kernel_w)
+    low, high = clamp_range(call)
+    builder.emit(
+        DEPTHWISE,
+        parts.tiles,
+        x=source,
+        y=builder.tensor(call.node.outputs[0]),
+        weight=packed_channels(builder, weight, bias, outputs),
+        residual=0,
+        low=low,
+        high=high,
+        sum_low=UNLIMITED[0],
+        sum_high=UNLIMITED[1],
+        **window_words(
+            over, parts, (kernel_h, kernel_w, over.across.dilation * over.pixel), builder
+        ),
+    )
+
+
+def _depthwise_split(over: Windows, builder: ProgramBuilder, taps: int) -> Split:
+    blocks = -(-over.columns // (builder.level.vector_bytes // 4))
+    return split(over, builder, over.across.output * over.columns * taps, blocks)
+
+
+def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -> Memory:
+    """Emit a copy in which each value stands several times; return where it is."""
+    target = builder.scratch(4 * values * times)
+    tiles = max(1, min(builder.workers, values * times // 20_000))
+    builder.emit(REPEAT, tiles, x=source, y=target, values=values, times=times)
+    return target
+
+
+_FEATURES = ("activation", "empty", "extreme-values")
+
+register_variants(
+    "FLOAT32",
+    {
+        "CONV_2D": Operator(check_conv, lower_conv, ("FLOAT32",), _FEATURES),
+        "FULLY_CONNECTED": Operator(
+            check_fully_connected,
+            lower_fully_connected,
+            ("FLOAT32",),
+            (*_FEATURES, "many-dims", "scalar"),
+        ),
+        "DEPTHWISE_CONV_2D": Operator(check_depthwise, lower_depthwise, ("FLOAT32",), _FEATURES),
+    },
+)
