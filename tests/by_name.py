@@ -113,7 +113,7 @@ def sines() -> bytes:
         ],
         inputs="x",
         outputs="y",
-        tensors={"two": constant(np.full(4, 2, np.float32))},
+        tensors={"two": constant(np.full(1, 2, np.float32))},
     )
 
 

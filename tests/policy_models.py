@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from by_name import sines
 from faulty_delegate import Faulty
 from graph_model import graph_model, subgraphs_model
 from numpy.typing import NDArray
@@ -26,22 +27,6 @@ from delegraph.schema.options import (
     WhereOptions,
     WhileOptions,
 )
-
-
-def chain() -> bytes:
-    """f(x) = sin(x) + x + sin(2 x); two tensors of it stay inside any partition."""
-    return graph_model(
-        [
-            ("SIN", "x", "a"),
-            ("ADD", "a x", "b", AddOptions()),
-            ("MUL", "x two", "c", MulOptions()),
-            ("SIN", "c", "d"),
-            ("ADD", "b d", "y", AddOptions()),
-        ],
-        inputs="x",
-        outputs="y",
-        tensors={"two": constant(np.full(1, 2, np.float32))},
-    )
 
 
 def positive_positions() -> bytes:
@@ -150,8 +135,8 @@ STATEFUL = {
     "branch": (counting_in_a_branch(), floats(7)),
 }
 MODELS = {
-    "chain": (chain(), floats(7)),
-    "resized": (chain(), [*floats(2), *floats(2, 3, 4), *floats(2, 2)]),
+    "chain": (sines(), floats(7)),
+    "resized": (sines(), [*floats(2), *floats(2, 3, 4), *floats(2, 2)]),
     "dynamic": (positive_positions(), floats(7)),
     "loop": (doubling(), [np.full(1, n, np.float32) for n in (1, 3, 20, 0.5)]),
     **STATEFUL,

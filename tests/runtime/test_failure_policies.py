@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_name import sines
 from corpus import corpus_file, needs_corpus
 from faulty_delegate import Fault, Faulty, FaultyKernel, failing, first_output, spoil
 from graph_model import graph_model
 from policy_models import (
     MODELS,
     assert_same,
-    chain,
     counting,
     delegated,
     floats,
@@ -38,7 +38,7 @@ from delegraph.kernels.registration import InPlace
 
 
 def test_without_a_policy_the_error_names_delegate_nodes_phase_and_cause() -> None:
-    interpreter = Interpreter(model_content=chain(), delegates=[Faulty(fault=failing())])
+    interpreter = Interpreter(model_content=sines(), delegates=[Faulty(fault=failing())])
     with pytest.raises(
         DelegateNodeError,
         match=r"\(faulty\) failed to invoke: OSError: device lost \(delegate 'faulty', in place of "
@@ -51,7 +51,7 @@ def test_without_a_policy_the_error_names_delegate_nodes_phase_and_cause() -> No
 
 
 def test_without_a_policy_nothing_is_wrapped() -> None:
-    interpreter = Interpreter(model_content=chain(), delegates=[Faulty("SIN")])
+    interpreter = Interpreter(model_content=sines(), delegates=[Faulty("SIN")])
     stepped(interpreter, floats(1))
     (step, *_) = interpreter.session.subgraphs[0]._steps
     assert "guarding" not in step.__module__
@@ -178,7 +178,7 @@ def test_failing_while_it_is_applied_is_still_an_error() -> None:
     def refuse(context: Any, node: Node, run: int) -> None:
         raise ValueError("no")
 
-    interpreter = Interpreter(model_content=chain(), on_failure="fallback")
+    interpreter = Interpreter(model_content=sines(), on_failure="fallback")
     with pytest.raises(DelegateError, match=r"'faulty' could not be applied.*ValueError: no"):
         interpreter.modify_graph_with_delegate(Faulty(at_prepare=refuse))
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
@@ -251,7 +251,7 @@ def test_stacked_delegates_fall_back_one_by_one(failing_one: str) -> None:
     earlier = Faulty("SIN", name="earlier", fault=fault("earlier"))
     later = Faulty("ADD", "earlier", name="later", fault=fault("later"))
     interpreter = Interpreter(
-        model_content=chain(), delegates=[earlier, later], on_failure="fallback"
+        model_content=sines(), delegates=[earlier, later], on_failure="fallback"
     )
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
     assert {incident.delegate for incident in interpreter.incidents}.issubset({"earlier", "later"})
@@ -303,7 +303,7 @@ def test_interrupts_get_through() -> None:
     for stop in (KeyboardInterrupt, SystemExit):
         delegate = Faulty(fault=failing(error=stop()))
         interpreter = Interpreter(
-            model_content=chain(), delegates=[delegate], on_failure="fallback"
+            model_content=sines(), delegates=[delegate], on_failure="fallback"
         )
         with pytest.raises(stop):
             stepped(interpreter, floats(1))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_name import sines
 from faulty_delegate import Faulty
 from graph_model import graph_model
 from one_op import constant, tensor
 from policy_models import (
-    chain,
     counting,
     doubling,
     floats,
@@ -51,11 +51,11 @@ def fed(model: bytes, delegate: Faulty, x: np.ndarray[Any, Any] = X) -> Interpre
 
 @pytest.mark.parametrize("ops", [(), ("SIN",)])
 def test_results_are_those_of_the_undelegated_run(ops: tuple[str, ...]) -> None:
-    interpreter = fed(chain(), Faulty(*ops))
+    interpreter = fed(sines(), Faulty(*ops))
     originals = originals_of(interpreter)
     originals.prepare()
     originals.run()
-    undelegated = Interpreter(model_content=chain(), experimental_preserve_all_tensors=True)
+    undelegated = Interpreter(model_content=sines(), experimental_preserve_all_tensors=True)
     stepped(undelegated, [X])
     for index in originals.outputs:
         np.testing.assert_array_equal(
@@ -66,7 +66,7 @@ def test_results_are_those_of_the_undelegated_run(ops: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("model", "x"),
     [
-        (chain(), X),
+        (sines(), X),
         (positive_positions(), X),
         (doubling(), X[:1]),
         (remembering(), X[:1].reshape(1, 1)),
@@ -84,7 +84,7 @@ def test_what_the_delegate_sees_does_not_change(model: bytes, x: Any) -> None:
 
 
 def test_inner_tensors_get_memory_only_for_the_original_nodes() -> None:
-    interpreter = fed(chain(), Faulty())
+    interpreter = fed(sines(), Faulty())
     originals = originals_of(interpreter)
     inner = interpreter.session.subgraphs[0].tensors[1]
     assert inner.data is None
@@ -95,7 +95,7 @@ def test_inner_tensors_get_memory_only_for_the_original_nodes() -> None:
 
 
 def test_delivered_results_are_the_outputs() -> None:
-    interpreter = fed(chain(), Faulty())
+    interpreter = fed(sines(), Faulty())
     originals = originals_of(interpreter)
     output = interpreter.get_output_details()[0]["index"]
     expected = interpreter.get_tensor(output)
@@ -108,7 +108,7 @@ def test_delivered_results_are_the_outputs() -> None:
 
 
 def test_they_are_prepared_again_when_shapes_change() -> None:
-    interpreter = Interpreter(model_content=chain(), delegates=[Faulty(dynamic=True)])
+    interpreter = Interpreter(model_content=sines(), delegates=[Faulty(dynamic=True)])
     stepped(interpreter, [X])
     originals = originals_of(interpreter)
     originals.run()
@@ -159,7 +159,7 @@ def test_resources_are_shared() -> None:
 def test_a_node_of_an_earlier_delegate_is_run_by_that_delegate() -> None:
     earlier = Faulty("SIN", name="earlier")
     interpreter = Interpreter(
-        model_content=chain(), delegates=[earlier, Faulty("ADD", "MUL", "earlier")]
+        model_content=sines(), delegates=[earlier, Faulty("ADD", "MUL", "earlier")]
     )
     (y,) = stepped(interpreter, [X])
     originals = originals_of(interpreter)
@@ -174,7 +174,7 @@ def test_a_node_of_an_earlier_delegate_is_run_by_that_delegate() -> None:
 def test_with_only_kernels_a_node_of_an_earlier_delegate_is_its_original_nodes() -> None:
     earlier = Faulty("SIN", name="earlier")
     interpreter = Interpreter(
-        model_content=chain(), delegates=[earlier, Faulty("ADD", "MUL", "earlier")]
+        model_content=sines(), delegates=[earlier, Faulty("ADD", "MUL", "earlier")]
     )
     (y,) = stepped(interpreter, [X])
     originals = originals_of(interpreter, only_kernels=True)
@@ -264,7 +264,7 @@ def test_a_kernel_that_fails_is_named() -> None:
 
 
 def test_results_that_do_not_fit_are_not_delivered() -> None:
-    interpreter = fed(chain(), Faulty())
+    interpreter = fed(sines(), Faulty())
     originals = originals_of(interpreter)
     originals.run()
     output = interpreter.session.subgraphs[0].tensors[originals.outputs[0]]
@@ -274,7 +274,7 @@ def test_results_that_do_not_fit_are_not_delivered() -> None:
 
 
 def test_propagated_shapes_reach_inner_tensors_and_outputs() -> None:
-    interpreter = Interpreter(model_content=chain(), delegates=[Faulty(dynamic=True)])
+    interpreter = Interpreter(model_content=sines(), delegates=[Faulty(dynamic=True)])
     interpreter.resize_tensor_input(0, (2, 3))
     subgraph = interpreter.session.subgraphs[0]
     originals_of(interpreter).propagate_shapes()
@@ -286,6 +286,6 @@ def test_propagated_shapes_reach_inner_tensors_and_outputs() -> None:
 @pytest.mark.parametrize("ops", [(), ("ADD", "MUL"), ("SIN", "MUL")])
 def test_within_an_invoke_they_give_the_same_as_without_delegate(ops: tuple[str, ...]) -> None:
     steps = floats(5)
-    delegated = Interpreter(model_content=chain(), delegates=[Faulty(*ops)])
-    plain = Interpreter(model_content=chain())
+    delegated = Interpreter(model_content=sines(), delegates=[Faulty(*ops)])
+    plain = Interpreter(model_content=sines())
     np.testing.assert_array_equal(stepped(delegated, steps), stepped(plain, steps))

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_name import sines
 from faulty_delegate import Faulty, off_by
 from graph_model import graph_model
 from one_op import constant
-from policy_models import STATEFUL, assert_same, chain, delegated, floats, stepped, undelegated
+from policy_models import STATEFUL, assert_same, delegated, floats, stepped, undelegated
 
 from delegraph import DelegateContext, Interpreter, Node
 from delegraph.delegation.capabilities import Tolerance
@@ -62,7 +63,7 @@ def test_nothing_is_asked_of_a_quarantined_delegate() -> None:
 
 def test_quarantine_does_not_touch_other_delegates() -> None:
     wrong, right = Faulty("SIN", fault=off_by(1), name="wrong"), Faulty("ADD", name="right")
-    interpreter = Interpreter(model_content=chain(), delegates=[wrong, right], on_failure="shadow")
+    interpreter = Interpreter(model_content=sines(), delegates=[wrong, right], on_failure="shadow")
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
     assert (wrong.runs, right.runs) == (1, 7)
 

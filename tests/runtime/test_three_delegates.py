@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_name import ByName
 from corpus import corpus_file, needs_corpus
 
 from delegraph import (
@@ -14,9 +15,6 @@ from delegraph import (
     DelegateParams,
     Interpreter,
     Node,
-    Registration,
-    Rejection,
-    SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.rules import PlacementRule
@@ -33,21 +31,11 @@ MODELS = [
 ]
 
 
-class Inner(SimpleDelegateInterface):
+class Inner(ByName):
     """Computes partitions by an interpreter of its own, so results are the same bit for bit."""
 
     def __init__(self, name: str, *ops: str) -> None:
-        self._name, self._ops = name, ops
-
-    def name(self) -> str:
-        return self._name
-
-    def is_node_supported_by_delegate(
-        self, registration: Registration, node: Node, context: DelegateContext
-    ) -> bool | Rejection:
-        if registration.name in self._ops:
-            return True
-        return Rejection("op", actual=registration.name, expected=" or ".join(self._ops))
+        super().__init__(*ops, name=name)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return InnerKernel()

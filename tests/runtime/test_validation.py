@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_name import sines
 from faulty_delegate import Fault, Faulty, first_output
 from graph_model import graph_model
 from one_op import constant, tensor
-from policy_models import MODELS, assert_same, chain, delegated, floats, stepped, undelegated
+from policy_models import MODELS, assert_same, delegated, floats, stepped, undelegated
 
 from delegraph import Interpreter, Node
 from delegraph.errors import DelegateError, DelegateNodeError
@@ -52,11 +53,11 @@ def _greater() -> bytes:
 
 
 VIOLATIONS = {
-    "NaN": (chain(), _write(np.nan), "is NaN or infinite where it should be a number"),
-    "infinity": (chain(), _write(-np.inf), "is NaN or infinite where it should be a number"),
-    "dtype": (chain(), _set(data=np.zeros(4)), r"was given an array of float64\[4\]"),
-    "array": (chain(), _set(data=np.zeros((2, 2), np.float32)), r"array of float32\[2, 2\]"),
-    "shape": (chain(), _set(shape=(2, 2)), r"has a wrong shape, expected \[4\]"),
+    "NaN": (sines(), _write(np.nan), "is NaN or infinite where it should be a number"),
+    "infinity": (sines(), _write(-np.inf), "is NaN or infinite where it should be a number"),
+    "dtype": (sines(), _set(data=np.zeros(4)), r"was given an array of float64\[4\]"),
+    "array": (sines(), _set(data=np.zeros((2, 2), np.float32)), r"array of float32\[2, 2\]"),
+    "shape": (sines(), _set(shape=(2, 2)), r"has a wrong shape, expected \[4\]"),
     "bool": (_greater(), first_output(lambda y: y.data.view(np.uint8).fill(3)), "other than 0 and"),
     "clamp": (_relu(), _write(111), r"has values outside \[-10, 110\]"),
     "index": (_arg_max(), _write(4), r"has values outside \[0, 3\]"),
@@ -111,7 +112,7 @@ def _wrong_shape(context: Any, node: Node, run: int) -> None:
 
 
 def test_a_wrong_static_shape_fails_the_application() -> None:
-    interpreter = Interpreter(model_content=chain(), validate=True)
+    interpreter = Interpreter(model_content=sines(), validate=True)
     with pytest.raises(DelegateError, match=r"has a wrong shape, expected \[4\]"):
         interpreter.modify_graph_with_delegate(Faulty(at_prepare=_wrong_shape))
 
@@ -131,7 +132,7 @@ def test_a_wrong_shape_after_a_resize_is_an_incident(policy: Any, runs: int) -> 
 
 def test_special_values_are_not_looked_for_when_inputs_have_them() -> None:
     delegate = Faulty(fault=_write(np.inf))
-    interpreter = Interpreter(model_content=chain(), delegates=[delegate], validate=True)
+    interpreter = Interpreter(model_content=sines(), delegates=[delegate], validate=True)
     (y,) = stepped(interpreter, [np.array([1, np.nan, 1, 2], np.float32)])
     assert np.isinf(y[0])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import SkipTest
 
-import faulty_delegates as faulty
+import seeded_faults as faulty
 import pytest
 
 from delegraph import Capabilities, Claim, Delegate, DelegateSpec, Interpreter

@@ -14,7 +14,7 @@ AUTHOR = """
 import pytest
 from delegraph.testing import DelegateConformance
 from delegraph.testing.conformance import attempts
-import faulty_delegates as faulty
+import seeded_faults as faulty
 
 attempts.RANDOM_CASES = 5
 
