@@ -121,14 +121,12 @@ class DelegateNodeError(NodeError, DelegateError):
     def __init__(
         self, message: str, *, node_index: int, op: str, delegate: str, phase: DelegatePhase
     ) -> None:
-        DelegateError.__init__(
-            self, message, delegate=delegate, phase=phase, node_index=node_index
-        )
+        DelegateError.__init__(self, message, delegate=delegate, phase=phase, node_index=node_index)
         self.op = op
 
 
 class PlacementError(DelegateError):
-    """Nodes are not where placement rules or ``require="full"`` want them; the message lists them."""
+    """Nodes are not where rules or ``require="full"`` want them; the message lists them."""
 
 
 class PluginError(DelegraphError):

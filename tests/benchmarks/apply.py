@@ -36,7 +36,7 @@ class AddKernel(SimpleDelegateKernelInterface):
 
     def prepare(self, context: Any, node: Any) -> None:
         """Keep the shape."""
-        a, b = self._node.inputs
+        a = self._node.inputs[0]
         context.resize_tensor(context.tensors[node.outputs[0]], context.tensors[a].shape)
 
     def eval(self, context: Any, node: Any) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import SkipTest
 
-import seeded_faults as faulty
 import pytest
+import seeded_faults as faulty
 
 from delegraph import Capabilities, Claim, Delegate, DelegateSpec, Interpreter
 from delegraph.errors import DelegateError, PluginOptionError
