@@ -1,6 +1,32 @@
 """Blocks of ``kernels/moves.py``: values that only change their place."""
 
+from __future__ import annotations
+
 from delegraph_numba_cpu.blocks import Block
 
 COPY = Block("copy", "moves", "source target bytes tiles")
 """``bytes`` bytes from one address to another, which do not overlap."""
+
+NEST_WORDS = 3
+"""Words of a loop in a nest: steps, and by how many bytes source and target go on at each."""
+
+NEST = Block("nest", "moves", "source target loops depth rows unit tiles")
+"""Elements of ``unit`` bytes (1, 2, 4, 8) from a walk through memory to another.
+
+``loops`` is a table of ``depth`` loops, at least two, the outermost first; ``rows`` is the product
+of the steps of all but the innermost.
+"""
+
+FILL = Block("fill", "moves", "target loops depth rows unit value tiles")
+"""A walk through memory filled with the low ``unit`` bytes of ``value``; loops as for ``NEST``."""
+
+PICK = Block("pick", "moves", "source target outer inner offsets run rows tiles")
+"""Runs of ``run`` bytes put one behind another.
+
+Run ``r`` is at ``source + outer[r // inner] + offsets[r % inner]``, r < ``rows``; both are tables
+of byte offsets.
+"""
+
+RECODE = Block("recode", "moves", "source target table run runs step tiles")
+"""Bytes looked up in a table of 256: ``runs`` runs of ``run`` bytes that lie behind one another,
+to targets that lie ``step`` bytes apart."""

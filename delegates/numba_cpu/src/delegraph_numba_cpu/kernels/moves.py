@@ -1,17 +1,192 @@
 """Values that only change their place."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import moves as blocks
-from delegraph_numba_cpu.kernels.machine import copy_bytes, word
+from delegraph_numba_cpu.kernels.machine import (
+    copy_bytes,
+    fill_bytes,
+    jit,
+    load_i16,
+    load_i32,
+    load_i64,
+    load_u8,
+    store_i16,
+    store_i32,
+    store_i64,
+    store_u8,
+    word,
+)
 from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.transposed import transposer
 
-SOURCE, TARGET, BYTES, TILES = blocks.COPY.slots("source", "target", "bytes", "tiles")
+LOOP_BYTES = 8 * blocks.NEST_WORDS
 
 
 @kernel(blocks.COPY)
 def copy(block, tile, worker):
     """Copy the tile's share of the bytes."""
-    size, tiles = word(block, BYTES), word(block, TILES)
+    size, tiles = word(block, COPY_BYTES), word(block, COPY_TILES)
     first, last = size * tile // tiles, size * (tile + 1) // tiles
-    copy_bytes(word(block, TARGET) + first, word(block, SOURCE) + first, last - first)
+    copy_bytes(word(block, COPY_TARGET) + first, word(block, COPY_SOURCE) + first, last - first)
+
+
+COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = blocks.COPY.slots(*blocks.COPY.names)
+
+
+def _mover(unit, load, store):
+    """Return a function that moves *rows* times *count* elements of *unit* bytes."""
+    transpose = transposer(unit, load, store)
+
+    @jit
+    def move(source, source_row, target, target_row, rows, source_step, target_step, count):
+        if source_row == unit and target_step == unit:
+            transpose(source, source_step, target, target_row, count, rows)
+            return
+        for _ in range(rows):
+            for i in range(count):
+                store(target + i * target_step, load(source + i * source_step))
+            source += source_row
+            target += target_row
+
+    return move
+
+
+move_1, move_2 = _mover(1, load_u8, store_u8), _mover(2, load_i16, store_i16)
+move_4, move_8 = _mover(4, load_i32, store_i32), _mover(8, load_i64, store_i64)
+
+N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_UNIT, N_TILES = blocks.NEST.slots(
+    *blocks.NEST.names
+)
+
+
+@jit
+def place(loops, depth, outer, side):
+    """Return the byte offset of a step of the loops but the inner two; *side* is 1 or 2."""
+    offset = 0
+    for k in range(depth - 3, -1, -1):
+        loop = loops + LOOP_BYTES * k
+        steps = load_i64(loop)
+        offset += outer % steps * load_i64(loop + 8 * side)
+        outer //= steps
+    return offset
+
+
+@kernel(blocks.NEST)
+def nest(block, tile, worker):
+    """Move the tile's share of the rows."""
+    loops, depth, rows = word(block, N_LOOPS), word(block, N_DEPTH), word(block, N_ROWS)
+    unit, tiles = word(block, N_UNIT), word(block, N_TILES)
+    inner = loops + LOOP_BYTES * (depth - 1)
+    middle = inner - LOOP_BYTES
+    count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)
+    steps, source_row, target_row = load_i64(middle), load_i64(middle + 8), load_i64(middle + 16)
+    row, last = rows * tile // tiles, rows * (tile + 1) // tiles
+    while row < last:
+        outer, first = row // steps, row % steps
+        several = min(steps - first, last - row)
+        source = word(block, N_SOURCE) + place(loops, depth, outer, 1) + first * source_row
+        target = word(block, N_TARGET) + place(loops, depth, outer, 2) + first * target_row
+        if source_step == unit and target_step == unit:
+            for _ in range(several):
+                copy_bytes(target, source, count * unit)
+                source += source_row
+                target += target_row
+        elif unit == 1:
+            move_1(source, source_row, target, target_row, several, source_step, target_step, count)
+        elif unit == 2:
+            move_2(source, source_row, target, target_row, several, source_step, target_step, count)
+        elif unit == 4:
+            move_4(source, source_row, target, target_row, several, source_step, target_step, count)
+        else:
+            move_8(source, source_row, target, target_row, several, source_step, target_step, count)
+        row += several
+
+
+F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = blocks.FILL.slots(*blocks.FILL.names)
+
+
+@kernel(blocks.FILL)
+def fill(block, tile, worker):
+    """Fill the tile's share of the rows."""
+    loops, depth, rows = word(block, F_LOOPS), word(block, F_DEPTH), word(block, F_ROWS)
+    unit, value, tiles = word(block, F_UNIT), word(block, F_VALUE), word(block, F_TILES)
+    inner = loops + LOOP_BYTES * (depth - 1)
+    middle = inner - LOOP_BYTES
+    count, step = load_i64(inner), load_i64(inner + 16)
+    steps, target_row = load_i64(middle), load_i64(middle + 16)
+    for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+        target = word(block, F_TARGET) + place(loops, depth, row // steps, 2)
+        fill_row(target + row % steps * target_row, value, count, step, unit)
+
+
+@jit
+def fill_row(target, value, count, step, unit):
+    """Store the low *unit* bytes of a value *count* times."""
+    if step == unit and (unit == 1 or value == 0):
+        fill_bytes(target, value, count * unit)
+    elif unit == 1:
+        for i in range(count):
+            store_u8(target + i * step, value)
+    elif unit == 2:
+        for i in range(count):
+            store_i16(target + i * step, value)
+    elif unit == 4:
+        for i in range(count):
+            store_i32(target + i * step, value)
+    else:
+        for i in range(count):
+            store_i64(target + i * step, value)
+
+
+P_SOURCE, P_TARGET, P_OUTER, P_INNER, P_OFFSETS, P_RUN, P_ROWS, P_TILES = blocks.PICK.slots(
+    *blocks.PICK.names
+)
+
+
+@kernel(blocks.PICK)
+def pick(block, tile, worker):
+    """Copy the tile's share of the runs."""
+    source, outer, offsets = word(block, P_SOURCE), word(block, P_OUTER), word(block, P_OFFSETS)
+    inner, run = word(block, P_INNER), word(block, P_RUN)
+    rows, tiles = word(block, P_ROWS), word(block, P_TILES)
+    row, last = rows * tile // tiles, rows * (tile + 1) // tiles
+    target = word(block, P_TARGET) + row * run
+    while row < last:
+        start, first = source + load_i64(outer + row // inner * 8), row % inner
+        several = min(inner - first, last - row)
+        pick_runs(start, offsets + 8 * first, target, several, run)
+        target += several * run
+        row += several
+
+
+@jit
+def pick_runs(source, offsets, target, count, run):
+    """Copy *count* runs; the shortest without a call."""
+    if run == 1:
+        for i in range(count):
+            store_u8(target + i, load_u8(source + load_i64(offsets + 8 * i)))
+    elif run == 4:
+        for i in range(count):
+            store_i32(target + 4 * i, load_i32(source + load_i64(offsets + 8 * i)))
+    else:
+        for i in range(count):
+            copy_bytes(target + run * i, source + load_i64(offsets + 8 * i), run)
+
+
+R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = blocks.RECODE.slots(
+    *blocks.RECODE.names
+)
+
+
+@kernel(blocks.RECODE)
+def recode(block, tile, worker):
+    """Look up the tile's share of the runs."""
+    run, runs, tiles = word(block, R_RUN), word(block, R_RUNS), word(block, R_TILES)
+    table = word(block, R_TABLE)
+    for i in range(runs * tile // tiles, runs * (tile + 1) // tiles):
+        source = word(block, R_SOURCE) + i * run
+        target = word(block, R_TARGET) + i * word(block, R_STEP)
+        for k in range(run):
+            store_u8(target + k, load_u8(table + load_u8(source + k)))

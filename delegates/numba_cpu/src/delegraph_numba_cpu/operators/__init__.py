@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.operators import moves as moves  # fills the table
+from delegraph_numba_cpu.operators import arranging as arranging  # these fill the table
+from delegraph_numba_cpu.operators import conv_f32 as conv_f32
+from delegraph_numba_cpu.operators import joining as joining
+from delegraph_numba_cpu.operators import moves as moves
+from delegraph_numba_cpu.operators import padding as padding
+from delegraph_numba_cpu.operators import picking as picking
+from delegraph_numba_cpu.operators import slicing as slicing
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
 
 __all__ = ["OPERATORS", "Call", "Operator"]

@@ -1,43 +1,78 @@
-"""Operators that only move values."""
+"""RESHAPE and its like, and what the checks of all moves have in common."""
 
 from __future__ import annotations
 
-from delegraph import Rejection
-from delegraph_numba_cpu.blocks.moves import COPY
+from delegraph import Rejection, Tensor
+from delegraph_numba_cpu.operators.places import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
-from delegraph_numba_cpu.program import Memory, ProgramBuilder
+from delegraph_numba_cpu.program import ProgramBuilder
 
-TYPES = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64", "BOOL")
+TYPES = (
+    "FLOAT32",
+    "INT8",
+    "UINT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "BOOL",
+    "FLOAT16",
+    "BFLOAT16",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "FLOAT64",
+)
+"""Types whose elements have 1, 2, 4 or 8 bytes: a move needs to know no more of them."""
 
-BYTES_A_TILE = 1 << 16
+FEATURES = ("empty", "many-dims", "scalar", "extreme-values", "broadcast")
+"""What a move may also meet."""
+
+
+def check_moved(call: Call, *, parameters: tuple[int, ...] = ()) -> Rejection | None:
+    """Let pass whole elements and known parameters.
+
+    Args:
+        call: the node.
+        parameters: positions of inputs that say what is moved where, and are no data.
+    """
+    node, tensors = call.node, call.context.tensors
+    if not node.inputs or not node.outputs or min(node.outputs) < 0:
+        return Rejection("operands", expected="at least one input and all outputs")
+    for i, index in enumerate(node.inputs):
+        if index < 0 and i not in parameters:
+            return Rejection("operands", actual=f"no input {i}", expected="all inputs")
+        if index >= 0 and i in parameters and not tensors[index].is_constant:
+            return Rejection("computed-parameter", expected="a constant", tensor=index)
+    data = [index for i, index in enumerate(node.inputs) if i not in parameters]
+    found = (_check_data(tensors[index]) for index in (*data, *node.outputs))
+    return next((rejection for rejection in found if rejection is not None), None)
+
+
+def _check_data(tensor: Tensor) -> Rejection | None:
+    if tensor.type.name not in TYPES:
+        expected = " or ".join(TYPES)
+        return Rejection("dtype", actual=tensor.type.name, expected=expected, tensor=tensor.index)
+    if tensor.sparsity is not None:
+        return Rejection("sparse", expected="a dense constant", tensor=tensor.index)
+    return None
 
 
 def check_reshape(call: Call) -> Rejection | None:
     """Let pass what has a fixed element size, and a shape that is known before the data."""
-    for index in (call.node.inputs[0], call.node.outputs[0]):
-        tensor = call.context.tensors[index]
-        if tensor.type.name not in TYPES:
-            return Rejection("dtype", actual=tensor.type.name, expected=" or ".join(TYPES))
-    shape = call.optional_input(1)
-    if shape is not None and not shape.is_constant:
-        return Rejection("computed-shape", expected="a constant shape", tensor=shape.index)
-    return None
+    return check_moved(call, parameters=(1,))
 
 
 def lower_reshape(call: Call, builder: ProgramBuilder) -> None:
-    """Let both tensors share their memory, or copy."""
-    source, target = call.node.inputs[0], call.node.outputs[0]
-    if not builder.alias(target, source):
-        copy(builder, builder.tensor(source), builder.tensor(target))
+    """Let both tensors share their memory, or copy.
+
+    A variable is copied: it may be written again before the last reader of the output is done.
+    """
+    x, y = call.input(0), call.output()
+    if x.is_variable or not builder.alias(y.index, x.index):
+        source = Part.of(builder, x)
+        move(builder, source.seen(source.array.reshape(y.shape)), Part.of(builder, y))
 
 
-def copy(builder: ProgramBuilder, source: Memory, target: Memory) -> None:
-    """Emit a copy of all bytes."""
-    size = target.size
-    tiles = max(1, min(size // BYTES_A_TILE, builder.workers))
-    builder.emit(COPY, tiles, source=source, target=target, bytes=size)
-
-
-RESHAPE = Operator(check_reshape, lower_reshape, TYPES, ("empty", "many-dims", "scalar"))
+RESHAPE = Operator(check_reshape, lower_reshape, TYPES, FEATURES)
 
 register({"RESHAPE": RESHAPE, "SQUEEZE": RESHAPE, "EXPAND_DIMS": RESHAPE})

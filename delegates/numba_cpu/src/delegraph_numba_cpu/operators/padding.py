@@ -1,0 +1,103 @@
+"""PAD, PADV2, MIRROR_PAD, FILL and ZEROS_LIKE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection
+from delegraph.kernels.output_shape import integers
+from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.picking import pick
+from delegraph_numba_cpu.operators.places import Part, fill, move
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
+from delegraph_numba_cpu.program import ProgramBuilder
+
+QUANTIZED = ("UINT8", "INT8", "INT16")
+
+
+def check_pad(call: Call) -> Rejection | None:
+    """Let pass constant borders and a constant value."""
+    return check_moved(call, parameters=(1, 2))
+
+
+def lower_pad(call: Call, builder: ProgramBuilder) -> None:
+    """Fill the borders, disjoint blocks, and move the input to the interior."""
+    x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    pads = _pads(call)
+    interior = tuple(
+        slice(before, before + size) for size, (before, _) in zip(x.array.shape, pads, strict=True)
+    )
+    value = _value(call)
+    for axis, (before, _) in enumerate(pads):
+        for border in (slice(0, before), slice(before + x.array.shape[axis], None)):
+            fill(builder, y[(*interior[:axis], border)], value)
+    move(builder, x, y[(*interior, ...)])
+
+
+def _pads(call: Call) -> list[tuple[int, int]]:
+    flat = integers(call.input(1))
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _value(call: Call) -> NDArray[Any]:
+    """Return what the borders hold, a scalar of the output's type."""
+    given, y = call.optional_input(2), call.output()
+    if given is not None:
+        return np.array(given.data.reshape(-1)[0], y.dtype)
+    return np.array(y.zero_point if y.type.name in QUANTIZED else 0, y.dtype)
+
+
+def check_mirror_pad(call: Call) -> Rejection | None:
+    """Let pass constant borders."""
+    return check_moved(call, parameters=(1,))
+
+
+def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
+    """Pick each row of the last axis that has a border from where the mirror shows it."""
+    x, pads = call.input(0), _pads(call)
+    if 0 in call.output().shape:
+        return
+    depth = max((axis + 1 for axis, pad in enumerate(pads) if any(pad)), default=1)
+    mode = "symmetric" if call.options is not None and int(call.options.mode) == 1 else "reflect"
+    strides = np.empty(x.shape, x.dtype).strides
+    places = [
+        np.pad(np.arange(size), pad, mode=mode) * stride  # type: ignore[call-overload]  # a str
+        for size, pad, stride in zip(x.shape[:depth], pads, strides, strict=False)
+    ]
+    rows = np.zeros(1, np.int64)
+    for place in places[:-1]:
+        rows = np.add.outer(rows, place).reshape(-1)
+    run = strides[depth - 1] if places else x.bytes
+    pick(call, builder, rows, places[-1] if places else np.zeros(1, np.int64), run)
+
+
+def check_fill(call: Call) -> Rejection | None:
+    """Let pass constant dimensions."""
+    if len(call.node.inputs) != 2:
+        return Rejection("operands", actual=len(call.node.inputs), expected=2)
+    return check_moved(call, parameters=(0,))
+
+
+def lower_fill(call: Call, builder: ProgramBuilder) -> None:
+    """Move the value everywhere."""
+    value, y = Part.of(builder, call.input(1)), Part.of(builder, call.output())
+    move(builder, value.seen(np.broadcast_to(value.array, y.array.shape)), y)
+
+
+def lower_zeros_like(call: Call, builder: ProgramBuilder) -> None:
+    """Store zeros everywhere."""
+    fill(builder, Part.of(builder, call.output()), np.zeros((), call.output().dtype))
+
+
+register(
+    {
+        "PAD": Operator(check_pad, lower_pad, TYPES, FEATURES),
+        "PADV2": Operator(check_pad, lower_pad, TYPES, FEATURES),
+        "MIRROR_PAD": Operator(check_mirror_pad, lower_mirror_pad, TYPES, FEATURES),
+        "FILL": Operator(check_fill, lower_fill, TYPES, FEATURES),
+        "ZEROS_LIKE": Operator(check_moved, lower_zeros_like, TYPES, FEATURES),
+    }
+)

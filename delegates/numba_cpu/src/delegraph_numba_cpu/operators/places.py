@@ -1,0 +1,150 @@
+"""Moves between parts of tensors, planned with views of arrays and done by one kernel.
+
+A :class:`Part` is written like the NumPy expression that selects it, on an array that stands for
+the tensor: strides and address of the view tell where the elements are, nobody looks at values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Tensor
+from delegraph_numba_cpu.blocks.moves import COPY, FILL, NEST
+from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
+
+BYTES_A_TILE = 1 << 16
+"""A few microseconds of copying: parts smaller than that cost more than they gain."""
+
+TILES_A_WORKER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some elements of a tensor, in some order.
+
+    Attributes:
+        memory: the tensor's memory.
+        array: a view of the array that stands for the whole tensor.
+        origin: address of that whole array.
+    """
+
+    memory: Memory
+    array: NDArray[Any]
+    origin: int
+
+    @classmethod
+    def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
+        """Return the whole of a tensor."""
+        array = np.empty(tensor.shape, tensor.dtype)  # never touched, so it costs no memory
+        return cls(builder.tensor(tensor.index), array, _address(array))
+
+    def seen(self, array: NDArray[Any]) -> Part:
+        """Return the part that a view of ``self.array`` selects."""
+        return Part(self.memory, array, self.origin)
+
+    def __getitem__(self, index: Any) -> Part:
+        return self.seen(self.array[index])
+
+    @property
+    def start(self) -> Address:
+        """Where the first element is."""
+        return self.memory + (_address(self.array) - self.origin)
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+class Loop(NamedTuple):
+    """A loop of a nest: its steps, and the bytes from one to the next in source and target."""
+
+    steps: int
+    source: int
+    target: int
+
+
+def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
+    """Emit a copy of each element of *source* to the same position of *target*; equal shapes."""
+    assert source.array.shape == target.array.shape
+    if not source.array.size:
+        return
+    size = source.array.nbytes
+    loops, unit = nest_of(
+        source.array.shape, source.array.strides, target.array.strides, source.array.itemsize
+    )
+    if not loops or loops == [Loop(size // unit, unit, unit)]:
+        tiles = tiles_for(builder, size, size)
+        builder.emit(COPY, tiles, source=source.start, target=target.start, bytes=size)
+        return
+    builder.emit(
+        NEST, source=source.start, target=target.start, **_words(builder, loops, unit, size)
+    )
+
+
+def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
+    """Emit a store of a scalar array into each element of *target*, which has the same dtype."""
+    if not target.array.size:
+        return
+    array = target.array
+    still = (0,) * array.ndim
+    loops, unit = nest_of(array.shape, still, array.strides, array.itemsize)
+    bits = int(value.reshape(1).view(f"i{unit}")[0])
+    builder.emit(
+        FILL, target=target.start, value=bits, **_words(builder, loops, unit, array.nbytes)
+    )
+
+
+def _words(builder: ProgramBuilder, loops: list[Loop], unit: int, size: int) -> dict[str, Any]:
+    """Return what blocks of nests have in common, the number of tiles included."""
+    loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
+    rows = math.prod(loop.steps for loop in loops[:-1])
+    return {
+        "loops": builder.constant(np.array(loops, np.int64)),
+        "depth": len(loops),
+        "rows": rows,
+        "unit": unit,
+        "tiles": tiles_for(builder, size, rows),
+    }
+
+
+def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
+    """Return into how many tiles *rows* are split that move *size* bytes in all."""
+    return max(1, min(rows, size // BYTES_A_TILE, TILES_A_WORKER * builder.workers))
+
+
+def nest_of(
+    shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], unit: int
+) -> tuple[list[Loop], int]:
+    """Return the fewest loops that walk through all elements, and the bytes moved at each step.
+
+    The target is walked in the order of its addresses. Where the innermost loop jumps in the
+    source, the loop round it is the one that does not, so that the kernel can transpose.
+
+    >>> nest_of((2, 3, 4), (48, 16, 4), (48, 16, 4), 4)
+    ([Loop(steps=24, source=4, target=4)], 4)
+    >>> nest_of((5, 7), (4, 20), (28, 4), 4)  # of a transposed [7, 5]
+    ([Loop(steps=5, source=4, target=28), Loop(steps=7, source=20, target=4)], 4)
+    >>> nest_of((9, 2), (6, 1), (4, 1), 1)  # pairs of bytes
+    ([Loop(steps=9, source=6, target=4)], 2)
+    """
+    loops = [Loop(*each) for each in zip(shape, source, target, strict=True) if each[0] > 1]
+    loops.sort(key=lambda loop: -abs(loop.target))
+    merged: list[Loop] = []
+    for loop in loops:
+        if merged and merged[-1][1:] == (loop.steps * loop.source, loop.steps * loop.target):
+            loop = loop._replace(steps=loop.steps * merged.pop().steps)
+        merged.append(loop)
+    if len(merged) > 1 and merged[-1][1:] == (unit, unit) and merged[-1].steps * unit in (2, 4, 8):
+        unit *= merged.pop().steps
+    if len(merged) > 2 and merged[-1].target == unit != merged[-1].source:
+        for i, loop in enumerate(merged[:-1]):
+            if loop.source == unit:
+                merged.insert(len(merged) - 2, merged.pop(i))
+                break
+    return merged, unit
