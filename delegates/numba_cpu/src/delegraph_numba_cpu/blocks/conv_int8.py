@@ -1,0 +1,78 @@
+"""Blocks of ``kernels/conv_int8.py``: convolutions and matrix products of 8-bit integers.
+
+Besides the blocks of the kernels, there are records of constants that blocks point to: what a
+kernel needs to know of weights or windows, wherever the data is.
+"""
+
+from delegraph_numba_cpu.blocks import Block
+
+FAMILY = "conv_int8"
+
+MATRIX = Block(
+    "matrix",
+    FAMILY,
+    "weights headers depth steps block_bytes outputs low high rounding sum_factor",
+)
+"""Weights ``[K, O]`` in blocks of 16 outputs: ``[O / 16][K / 4][16][4]`` bytes.
+
+``depth`` is K, ``steps`` K / 4 rounded up, ``block_bytes`` 64 * steps. ``sum_factor`` is what each
+unit of a row's sum of activations adds to its accumulators: not 0 for weights that were shifted to
+fit signed bytes.
+"""
+
+WINDOWS = Block(
+    "windows",
+    FAMILY,
+    "height width channels out_height out_width kernel_h kernel_w stride_h stride_w "
+    "dilation_h dilation_w top left zero flip row_bytes is_transposed",
+)
+"""How windows of an image become rows of a matrix.
+
+``zero`` is the byte around the image, ``flip`` what is xored with the bytes of the image (128 makes
+int8 unsigned), and ``zero`` is not flipped. ``row_bytes`` is the length of a window, rounded up to
+a multiple of 4. Transposed: strides are those of the convolution from output to input.
+"""
+
+TAPS = Block(
+    "taps",
+    FAMILY,
+    "weights headers offsets count low high rounding channels block_bytes groups",
+)
+"""Depthwise weights: for each 16 channels, ``count`` times 16 dwords of four taps below each other.
+
+``offsets`` says at which byte of a packed line the dwords of each are, int64; a line holds
+``groups`` times the columns.
+"""
+
+CONVOLVE = Block(
+    "convolve",
+    FAMILY,
+    "x y windows matrix pixels step is_direct row_tiles column_tiles scratch scratch_bytes",
+)
+"""CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV.
+
+``pixels`` of the output are split into ``row_tiles``, blocks of 16 outputs into ``column_tiles``.
+``step`` windows at a time are laid out in scratch memory as unsigned bytes, unless they are rows
+of the input already (``is_direct``).
+"""
+
+DEPTHWISE = Block("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")
+"""DEPTHWISE_CONV_2D with one output for each channel; ``rows`` of the output of all images."""
+
+REPEAT = Block("repeat", FAMILY, "x y pixels channels times tiles")
+"""Every channel several times, next to each other."""
+
+HEADER = {
+    "bias": 0, "scale": 64, "offset": 128, "factor": 192, "exact_offset": 320, "away": 448,
+    "zero": 576,
+}  # fmt: skip
+"""Where 16 of each are in a header: int32, float32, float32, float64,
+float64, float64, int32."""
+
+HEADER_BYTES = 640
+
+NEAREST, EXACT, EXACT_AWAY = range(3)
+"""Roundings: float32 and halves to even; as the official kernels, halves up; halves away."""
+
+ACC_BYTES = 2048
+"""At the start of scratch memory, for accumulators."""

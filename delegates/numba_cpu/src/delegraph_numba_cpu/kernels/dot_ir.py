@@ -1,0 +1,127 @@
+"""Dot products of four bytes, and their way back to bytes, in LLVM IR for each level.
+
+Everything works on 16 int32 at once; LLVM splits them where the processor's vectors are shorter.
+Activations are unsigned, weights signed: what VNNI's one instruction takes.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, call
+from delegraph_numba_cpu.kernels.registry import level
+from delegraph_numba_cpu.kernels.vector_ir import splat, vector
+
+LANES = 16
+"""Channels that are computed together, on every level."""
+
+V16I32, V16F32, V16F64 = vector(I32, LANES), vector(F32, LANES), vector(F64, LANES)
+V16I8 = vector(I8, LANES)
+
+_HAS_VNNI = level().name == "avx512_vnni"
+_HAS_MADD = level().name == "avx2"
+_ROUND_DOWN = 9  # towards negative infinity, and no floating-point exceptions
+
+
+def constant(value, kind=V16I32):
+    """Return a vector of equal constants."""
+    return ir.Constant(kind, [value] * kind.count)
+
+
+def prepare_weights(builder, weights):
+    """Return weights in the form that :func:`dot` wants: 16 times four signed bytes.
+
+    Once for all activations that they are multiplied by.
+    """
+    if _HAS_VNNI:
+        return weights
+    if _HAS_MADD:
+        pairs = builder.bitcast(weights, vector(I16, 2 * LANES))
+        eight = constant(8, pairs.type)
+        even = builder.ashr(builder.shl(pairs, eight), eight)
+        return even, builder.ashr(pairs, eight)
+    shifted = [builder.shl(weights, constant(24 - 8 * i)) for i in range(3)] + [weights]
+    return [builder.ashr(each, constant(24)) for each in shifted]
+
+
+def dot(builder, acc, activations, weights):
+    """Return ``acc`` plus the dot products of four unsigned with four signed bytes, 16 of them.
+
+    Args:
+        builder: appends instructions.
+        acc: 16 int32.
+        activations: an int32 for all, or 16 of them: four unsigned bytes each.
+        weights: see :func:`prepare_weights`.
+    """
+    if not _HAS_VNNI and not _HAS_MADD:
+        for i, weight in enumerate(weights):
+            taken = _field(builder, activations, 8 * i, 255)
+            acc = builder.add(acc, builder.mul(_spread(builder, taken), weight))
+        return acc
+    if _HAS_MADD:
+        even = _field(builder, activations, 0, 0x00FF00FF)
+        odd = _field(builder, activations, 8, 0x00FF00FF)
+        for half, weight in zip((even, odd), weights, strict=True):
+            pairs = builder.bitcast(_spread(builder, half), weight.type)
+            acc = builder.add(acc, _add_pairs(builder, pairs, weight))
+        return acc
+    bytes_of = [
+        builder.bitcast(each, vector(I8, 4 * LANES))
+        for each in (_spread(builder, activations), weights)
+    ]
+    return call(builder, "llvm.x86.avx512.vpdpbusd.512", V16I32, [acc, *bytes_of])
+
+
+def _field(builder, value, shift, mask):
+    """Return ``(value >> shift) & mask``, of a scalar or of each lane."""
+    kind = value.type
+    number = (lambda n: constant(n, kind)) if isinstance(kind, ir.VectorType) else kind
+    if shift:
+        value = builder.lshr(value, number(shift))
+    return builder.and_(value, number(mask))
+
+
+def _spread(builder, value):
+    return value if isinstance(value.type, ir.VectorType) else splat(builder, value, LANES)
+
+
+def _add_pairs(builder, a, b):
+    """Return the products of int16, added in pairs: exact, for a < 256."""
+    kind, half = vector(I32, LANES // 2), LANES
+    parts = []
+    for start in (0, half):
+        lanes = ir.Constant(vector(I32, half), list(range(start, start + half)))
+        operands = [builder.shuffle_vector(x, x, lanes) for x in (a, b)]
+        parts.append(call(builder, "llvm.x86.avx2.pmadd.wd", kind, operands))
+    return builder.shuffle_vector(*parts, ir.Constant(V16I32, list(range(LANES))))
+
+
+def rounded_to_even(builder, x):
+    """Return 16 float32 as int32, halves to even."""
+    if _HAS_VNNI:
+        mask = ir.Constant(I16, -1)
+        arguments = [x, constant(0), mask, ir.Constant(I32, 4)]
+        return call(builder, "llvm.x86.avx512.mask.cvtps2dq.512", V16I32, arguments)
+    return builder.fptosi(call(builder, "llvm.rint.v16f32", V16F32, [x]), V16I32)
+
+
+def rounded_down(builder, x):
+    """Return 16 float64 as int32, rounded down."""
+    if not _HAS_VNNI:
+        return builder.fptosi(call(builder, "llvm.floor.v16f64", V16F64, [x]), V16I32)
+    halves, eight = [], vector(I32, 8)
+    for start in (0, 8):
+        lanes = ir.Constant(eight, list(range(start, start + 8)))
+        half = builder.shuffle_vector(x, x, lanes)
+        arguments = [half, constant(0, eight), ir.Constant(I8, -1), ir.Constant(I32, _ROUND_DOWN)]
+        halves.append(call(builder, "llvm.x86.avx512.mask.cvtpd2dq.512", eight, arguments))
+    return builder.shuffle_vector(*halves, ir.Constant(V16I32, list(range(LANES))))
+
+
+def clamped(builder, x, low, high):
+    """Return 16 int32 between two int64 bounds."""
+    for name, bound in (("smax", low), ("smin", high)):
+        limit = splat(builder, builder.trunc(bound, I32), LANES)
+        x = call(builder, f"llvm.{name}.v16i32", V16I32, [x, limit])
+    return x

@@ -1,0 +1,217 @@
+"""Weights, biases and scales of 8-bit products, in the form that ``kernels/conv_int8.py`` wants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.kernels.activation import quantized_activation_range
+from delegraph.kernels.requantize import Scaling
+from delegraph.kernels.weights import bias_or_zeros, centred_integers
+from delegraph_numba_cpu.blocks import conv_int8 as blocks
+
+LANES = 16
+_WORD = 1 << 31
+_EXACT_BITS = 53
+_FLOAT_ROWS = {"scale": np.float32, "offset": np.float32}
+_DOUBLE_ROWS = {"factor": np.float64, "exact_offset": np.float64, "away": np.float64}
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """The constants of one node's products.
+
+    Attributes:
+        weight: zero point removed, ``[O, K]``, int16.
+        bias: with what the input's zero point adds, ``[O]``, int64.
+        scaling: of the accumulators.
+        zero_point: of the output, as stored.
+        low: smallest stored result.
+        high: largest stored result.
+        flip: 128 when the input is int8, which kernels see as uint8; else 0.
+        zero: the input's zero point as kernels see it.
+    """
+
+    weight: NDArray[np.int16]
+    bias: NDArray[np.int64]
+    scaling: Scaling
+    zero_point: int
+    low: int
+    high: int
+    flip: int
+    zero: int
+
+    @classmethod
+    def of(
+        cls,
+        x: Tensor,
+        weight: NDArray[Any],
+        bias: Tensor | None,
+        y: Tensor,
+        scaling: Scaling,
+        activation: int,
+    ) -> Product:
+        """Return the constants.
+
+        Args:
+            x: input.
+            weight: zero point removed, ``[O, K]``.
+            bias: of the accumulators, or None.
+            y: output.
+            scaling: of the accumulators.
+            activation: fused activation.
+        """
+        low, high = quantized_activation_range(activation, y)
+        flip = 128 if x.type.name == "INT8" else 0
+        zero = x.zero_point + flip
+        whole = bias_or_zeros(bias, len(weight), np.int64)
+        whole = whole - zero * weight.sum(axis=1, dtype=np.int64)
+        return cls(weight, whole, scaling, y.zero_point, low, high, flip, zero)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", self.weight.astype(np.int16))
+
+    @property
+    def bounds(self) -> NDArray[np.float64]:
+        """What no accumulator exceeds in magnitude, ``[O]``."""
+        return np.abs(self.weight).sum(axis=1, dtype=np.float64) * 255 + np.abs(self.bias)
+
+    @property
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """Factor, what is added before the floor, and bias; constant channels have a factor of 0.
+
+        Pruned channels keep weights of zero, a tiny scale and a bias of 30 bits: too many for
+        float64, but there is only one result they can have.
+        """
+        scaling, bias = self.scaling, self.bias
+        bounds = np.minimum(np.abs(self.weight).sum(axis=1, dtype=np.int64) * 255, _WORD)
+        fixed = ~self._rounds_exactly() & (
+            self._results(bias - bounds) == self._results(bias + bounds)
+        )
+        return (
+            np.where(fixed, 0.0, scaling.factor),
+            np.where(fixed, self._results(bias) - self.zero_point, scaling.half),
+            np.where(fixed, 0, bias),
+        )
+
+    def _results(self, acc: NDArray[np.int64]) -> NDArray[np.int64]:
+        scaled = self.scaling.exact(acc).astype(np.int64)
+        return np.clip(scaled + self.zero_point, self.low, self.high)
+
+    def _rounds_exactly(self) -> NDArray[np.bool_]:
+        """Return for which channels the kernels' float64 arithmetic is exact, ``[O]``.
+
+        A product and its half have as many bits as fit, or are so large that results saturate.
+        """
+        bounds, scaling = self.bounds, self.scaling
+        limit = np.ldexp(scaling.unit, _EXACT_BITS)
+        reach = bounds * np.abs(scaling.factor) + 1
+        return (bounds < _WORD) & (reach < _WORD) & ((limit >= 512) | (reach < limit))
+
+    def rejection(self) -> Rejection | None:
+        """Return why kernels would not compute this exactly; None when they do."""
+        factor, _, bias = self.factors
+        fits = self._rounds_exactly() | (factor == 0)
+        if fits.all():
+            return None
+        channel = int(np.flatnonzero(~fits)[0])
+        return Rejection(
+            "multiplier",
+            actual=f"{self.scaling.factor[channel]:g} in channel {channel}",
+            expected="a scale with which float64 arithmetic is exact",
+        )
+
+    def rounding(self, exact: bool) -> int:
+        """Return how results round."""
+        if not exact:
+            return blocks.NEAREST
+        # Negative values differ only below the zero point, and that may be clamped away.
+        is_away = bool(self.scaling.away.any()) and self.low < self.zero_point
+        return blocks.EXACT_AWAY if is_away else blocks.EXACT
+
+    def headers(self, shift: int = 0) -> NDArray[np.uint8]:
+        """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
+
+        Args:
+            shift: added to results, for those that stay unsigned.
+        """
+        factor, half, bias = self.factors
+        count = len(bias)
+        zero = self.zero_point + shift
+        constant = factor == 0
+        values: dict[str, NDArray[Any]] = {
+            "bias": bias.astype(np.int32),
+            "scale": factor.astype(np.float32),
+            "offset": (zero + np.where(constant, half, 0)).astype(np.float32),
+            "factor": factor,
+            "exact_offset": half,
+            "away": self.scaling.away,
+            "zero": np.full(count, zero, np.int32),
+        }
+        size = -(-count // LANES)
+        headers = np.zeros((size + 4, blocks.HEADER_BYTES), np.uint8)  # kernels read some behind
+        for name, row in values.items():
+            padded = np.zeros(size * LANES, row.dtype)
+            padded[:count] = row
+            place = blocks.HEADER[name]
+            width = LANES * row.dtype.itemsize
+            headers[:size, place : place + width] = padded.view(np.uint8).reshape(size, width)
+        return headers
+
+
+def centred(weight: Tensor) -> NDArray[Any]:
+    """Return weights without their zero point, in their shape."""
+    return centred_integers(weight)
+
+
+def signed_bytes(weight: NDArray[np.int16]) -> tuple[NDArray[np.int8], int]:
+    """Return weights as signed bytes, and what was taken from each to make them fit.
+
+    >>> signed_bytes(np.array([[-3, 200]], np.int16))
+    (array([[-128,   75]], dtype=int8), 125)
+    """
+    low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
+    shift = 0 if low >= -128 and high <= 127 else low + 128
+    return (weight - shift).astype(np.int8), shift
+
+
+def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return ``[O, K]`` as ``[O / 16, K / 4, 16, 4]``, with zeros behind, and some blocks more."""
+    outputs, depth = weight.shape
+    size, steps = -(-outputs // LANES), -(-depth // 4)
+    padded = np.zeros(((size + 4) * LANES, steps * 4), np.int8)
+    padded[:outputs, :depth] = weight
+    return padded.reshape(size + 4, LANES, steps, 4).transpose(0, 2, 1, 3)
+
+
+def summands_of(weight: NDArray[np.int16]) -> int:
+    """Return of how many signed bytes the weights are sums."""
+    low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
+    return max(1, -(-high // 127), -(low // 128))
+
+
+def tap_blocks(weight: NDArray[np.int16]) -> NDArray[np.int8]:
+    """Return depthwise weights as dwords of four taps below each other.
+
+    Weights that do not fit a byte are split into summands that do.
+
+    Args:
+        weight: ``[KH, KW, C]``.
+
+    Returns:
+        ``[C / 16, summands, KH / 4, KW, 16, 4]``.
+    """
+    height, width, channels = weight.shape
+    size, groups = -(-channels // LANES), -(-height // 4)
+    summands = []
+    for _ in range(summands_of(weight)):
+        part = weight.clip(-128, 127)
+        weight = weight - part
+        padded = np.zeros((groups * 4, width, size * LANES), np.int8)
+        padded[:height, :, :channels] = part
+        summands.append(padded.reshape(groups, 4, width, size, LANES).transpose(3, 0, 2, 4, 1))
+    return np.ascontiguousarray(np.stack(summands, axis=1))
