@@ -30,6 +30,25 @@ pixels. ``weight``: see ``operators.conv_packing``.
 DEPTHWISE = Block("depthwise", "conv_f32", _WINDOWS)
 """Each output channel from the input channel of the same number."""
 
+INVERTED_RESIDUAL = Block(
+    "inverted_residual",
+    "conv_f32",
+    " ".join(
+        [
+            _WINDOWS,
+            "ring ring_rows result_at",
+            *(f"expand_{word}" for word in (*_WINDOWS.split(), "tap_bytes")),
+            *(f"project_{word}" for word in (*_WINDOWS.split(), "tap_bytes")),
+        ]
+    ),
+)
+"""A depthwise convolution of expanded rows, and the convolution of single pixels behind it.
+
+The first words are those of the depthwise part, which reads a ring of ``ring_rows`` padded rows of
+``row`` bytes and one of zeros, for each worker; ``tap_row`` counts rows. ``expand_weight`` is 0
+when rows are copied, not computed. What lies between: at ``result_at`` in the scratch.
+"""
+
 REPEAT = Block("repeat_channels", "conv_f32", "x y values times tiles")
 """Each of ``values`` float32 values ``times`` times."""
 

@@ -61,37 +61,41 @@ def conv(block, tile, worker):
     column_tiles = word(block, COLUMN_TILES)
     part, tile = tile % column_tiles, tile // column_tiles
     row, last = row_range(block, tile)
-    scratch = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    scratch = own_scratch(block, worker)
     rows = scratch + word(block, ROWS_AT)
     write_taps(block, scratch)
     while row < last:
         count = chunk_rows(block, row, last)
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
-        pixels = count * word(block, OUT_W)
-        columns = word(block, COLUMNS)
-        blocks = (columns + WIDE - 1) // WIDE
-        offset = output_offset(block, row)
-        for i in range(blocks * part // column_tiles, blocks * (part + 1) // column_tiles):
-            multiply(block, rows, scratch, pixels, i * WIDE, offset)
+        first, end = column_range(block, part)
+        for column in range(first, end, WIDE):
+            multiply(block, rows, scratch, count * word(block, OUT_W), column, row)
         row += count
 
 
 @jit
-def multiply(block, rows, taps, pixels, column, offset):
-    """Compute up to ``WIDE`` columns of a chunk's pixels."""
-    tap_count, tap_bytes = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
-    weight = word(block, WEIGHT) + column * (tap_count * tap_bytes + 4)
-    offset += 4 * column
-    out, residual = word(block, Y) + offset, word(block, RESIDUAL)
+def multiply(block, rows, taps, pixels, column, row):
+    """Compute up to ``WIDE`` columns of pixels from the first of an output row on."""
+    offset = output_offset(block, row)
+    residual = word(block, RESIDUAL)
     if residual:
         residual += offset
+    multiply_to(block, rows, taps, pixels, column, word(block, Y) + offset, residual)
+
+
+@jit
+def multiply_to(block, rows, taps, pixels, column, out, residual):
+    """Compute up to ``WIDE`` columns of pixels at an address."""
+    tap_count, tap_bytes = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
+    if residual:
+        residual += 4 * column
     matrix(
         rows,
         taps,
         tap_count,
         tap_bytes,
-        weight,
-        out,
+        word(block, WEIGHT) + column * (tap_count * tap_bytes + 4),
+        out + 4 * column,
         residual,
         word(block, PITCH),
         pixels,
@@ -135,30 +139,36 @@ def depthwise(block, tile, worker):
     column_tiles = word(block, COLUMN_TILES)
     part, tile = tile % column_tiles, tile // column_tiles
     row, last = row_range(block, tile)
-    scratch = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    scratch = own_scratch(block, worker)
     rows = scratch + word(block, ROWS_AT)
     write_taps(block, scratch)
-    taps = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
-    columns = word(block, COLUMNS)
-    blocks = (columns + LANES - 1) // LANES
+    blocks = (word(block, COLUMNS) + LANES - 1) // LANES
     while row < last:
         count = chunk_rows(block, row, last)
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
         out = word(block, Y) + output_offset(block, row)
+        pixels = count * word(block, OUT_W)
         for i in range(blocks * part // column_tiles, blocks * (part + 1) // column_tiles):
-            each_channel(
-                rows,
-                scratch,
-                taps,
-                4 * i * LANES,
-                word(block, WEIGHT) + 4 * i * LANES * (taps + 1),
-                out + 4 * i * LANES,
-                word(block, PITCH),
-                count * word(block, OUT_W),
-                columns - i * LANES,
-                block + 8 * LOW,
-            )
+            filter_channels(block, rows, scratch, pixels, i * LANES, out)
         row += count
+
+
+@jit
+def filter_channels(block, rows, taps, pixels, channel, out):
+    """Compute up to ``LANES`` channels of pixels at an address."""
+    count = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
+    each_channel(
+        rows,
+        taps,
+        count,
+        4 * channel,
+        word(block, WEIGHT) + 4 * channel * (count + 1),
+        out + 4 * channel,
+        word(block, PITCH),
+        pixels,
+        word(block, COLUMNS) - channel,
+        block + 8 * LOW,
+    )
 
 
 @jit
@@ -174,6 +184,19 @@ def each_channel(rows, taps, count, channel, weight, out, pitch, pixels, columns
         rows += 8 * HEIGHT
         out += HEIGHT * pitch
         pixels -= HEIGHT
+
+
+@jit
+def own_scratch(block, worker):
+    """Return the worker's piece of scratch memory."""
+    return word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+
+
+@jit
+def column_range(block, part):
+    """Return first and end of a part of the columns, in whole blocks of ``WIDE``."""
+    blocks, parts = (word(block, COLUMNS) + WIDE - 1) // WIDE, word(block, COLUMN_TILES)
+    return blocks * part // parts * WIDE, blocks * (part + 1) // parts * WIDE
 
 
 @jit
@@ -251,6 +274,112 @@ def write_pixels(block, table, source, count):
     for _ in range(HEIGHT - 1):
         store_i64(table, last)
         table += 8
+
+
+EXPAND = 8 * blocks.INVERTED_RESIDUAL.slots("expand_x")[0]
+PROJECT = 8 * blocks.INVERTED_RESIDUAL.slots("project_x")[0]
+RING, RING_ROWS, RESULT_AT = blocks.INVERTED_RESIDUAL.slots("ring", "ring_rows", "result_at")
+
+
+@kernel(blocks.INVERTED_RESIDUAL)
+def inverted_residual(block, tile, worker):
+    """Compute a tile of expand, depthwise and project; expanded rows live in a ring."""
+    project = block + PROJECT
+    row, last = row_range(block, tile)
+    scratch, project_rows = own_scratch(block, worker), own_scratch(project, worker)
+    project_taps = project_rows
+    project_rows += word(project, ROWS_AT)
+    ring = word(block, RING) + worker * (word(block, RING_ROWS) + 1) * word(block, ROW)
+    result = scratch + word(block, RESULT_AT)
+    write_pixels(block, scratch + word(block, ROWS_AT), 0, 1)
+    write_taps(block + EXPAND, own_scratch(block + EXPAND, worker))
+    write_taps(project, project_taps)
+    clear_edges(block, ring)
+    image, following = -1, 0
+    while row < last:
+        count = chunk_rows(block, row, last)
+        y = row % word(block, OUT_H) * word(block, STRIDE_H) - word(block, TOP)
+        if row // word(block, OUT_H) != image:
+            image, following = row // word(block, OUT_H), 0
+        end = min(y + (count - 1) * word(block, STRIDE_H) + word(block, SPAN), word(block, IN_H))
+        following = max(following, y)
+        if following < end:
+            fill_ring(block, ring, worker, image * word(block, IN_H), following, end)
+            following = end
+        write_ring_taps(block, scratch, ring, y, count)
+        filter_rows(block, scratch, result, count)
+        write_pixels(project, project_rows, result, count)
+        for column in range(0, word(project, COLUMNS), WIDE):
+            multiply(project, project_rows, project_taps, count * word(block, OUT_W), column, row)
+        row += count
+
+
+@jit
+def clear_edges(block, ring):
+    """Write the zeros beside the rows of the ring, and the row of zeros behind them."""
+    left, size = word(block, LEFT), word(block, ROW)
+    right = left + word(block, COPIED)
+    for i in range(word(block, RING_ROWS)):
+        fill_bytes(ring + i * size, 0, left)
+        fill_bytes(ring + i * size + right, 0, size - right)
+    fill_bytes(ring + word(block, RING_ROWS) * size, 0, size)
+
+
+@jit
+def fill_ring(block, ring, worker, base, first, end):
+    """Compute or copy expanded rows; *base* rows are those of the images before."""
+    expand = block + EXPAND
+    if word(expand, WEIGHT) == 0:
+        for y in range(first, end):
+            source = word(expand, X) + (base + y) * word(expand, IN_ROW)
+            copy_bytes(ring_row(block, ring, y) + word(block, LEFT), source, word(block, COPIED))
+        return
+    scratch = own_scratch(expand, worker)
+    rows, width = scratch + word(expand, ROWS_AT), word(expand, OUT_W)
+    room = 8 * (width + HEIGHT)
+    source = chunk_source(expand, scratch, base + first, end - first)
+    for y in range(first, end):
+        write_pixels(expand, rows + (y - first) * room, source, 1)
+        source += word(expand, STRIDE_ROW)
+    for column in range(0, word(expand, COLUMNS), WIDE):
+        for y in range(first, end):
+            out = ring_row(block, ring, y) + word(block, LEFT)
+            multiply_to(expand, rows + (y - first) * room, scratch, width, column, out, 0)
+
+
+@jit
+def ring_row(block, ring, y):
+    """Return where an expanded row is."""
+    return ring + y % word(block, RING_ROWS) * word(block, ROW)
+
+
+@jit
+def write_ring_taps(block, table, ring, y, count):
+    """Write the address of each tap of each output row's first pixel."""
+    down, columns = word(block, TAP_ROW), word(block, TAP_COLUMNS)
+    for _ in range(count):
+        for i in range(word(block, TAP_ROWS)):
+            source = y + i * down
+            if source < 0 or source >= word(block, IN_H):
+                address = ring + word(block, RING_ROWS) * word(block, ROW)
+            else:
+                address = ring_row(block, ring, source)
+            for _ in range(columns):
+                store_i64(table, address)
+                table += 8
+                address += word(block, TAP_COLUMN)
+        y += word(block, STRIDE_H)
+
+
+@jit
+def filter_rows(block, taps, result, count):
+    """Compute the depthwise rows of a chunk."""
+    rows, width = taps + word(block, ROWS_AT), word(block, OUT_W)
+    room = 8 * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
+    for channel in range(0, word(block, COLUMNS), LANES):
+        for i in range(count):
+            out = result + i * width * word(block, PITCH)
+            filter_channels(block, rows, taps + i * room, width, channel, out)
 
 
 XS, YS, VALUES, TIMES, PARTS = blocks.REPEAT.slots("x", "y", "values", "times", "tiles")

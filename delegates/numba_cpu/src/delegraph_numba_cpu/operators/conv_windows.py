@@ -113,7 +113,11 @@ def split(windows: Windows, builder: ProgramBuilder, products: int, blocks: int)
 
 
 def window_words(
-    windows: Windows, split: Split, taps: tuple[int, int, int], builder: ProgramBuilder
+    windows: Windows,
+    split: Split,
+    taps: tuple[int, int, int],
+    builder: ProgramBuilder,
+    tables: int = 1,
 ) -> dict[str, Any]:
     """Return the words that say where pixels and taps are.
 
@@ -122,15 +126,16 @@ def window_words(
         split: how the work is divided.
         taps: rows and columns of taps, and the bytes between columns.
         builder: gives the scratch memory.
+        tables: into how many tables the pixels of a chunk go; each ends with copies of its last.
     """
     down, across, pixel, row = windows.down, windows.across, windows.pixel, windows.row
     in_row, pitch = across.input * pixel, 4 * windows.columns
     height = HEIGHTS[builder.level.vector_bytes]
     tap_rows, tap_columns, tap_column = taps
-    rows_at = _aligned(8 * tap_rows * tap_columns)
-    padded_at = rows_at + _aligned(8 * (split.chunk * across.output + height))
+    rows_at = aligned(8 * tap_rows * tap_columns)
+    padded_at = rows_at + aligned(8 * (split.chunk * across.output + tables * height))
     padded = ((split.chunk - 1) * down.stride + down.span) * row if windows.pads else 0
-    scratch = _aligned(padded_at + padded)
+    scratch = aligned(padded_at + padded)
     left = across.before * pixel
     return {
         "scratch": builder.scratch(scratch * builder.workers),
@@ -164,5 +169,6 @@ def window_words(
     }
 
 
-def _aligned(size: int) -> int:
+def aligned(size: int) -> int:
+    """Return a size rounded up to whole cache lines."""
     return (size + 63) & ~63
