@@ -23,6 +23,7 @@ from delegraph import Interpreter
 from delegraph.cli.printing import print_table
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.pace import Pace
 from delegraph_numba_cpu.plugin import NumbaCpuOptions
 from delegraph_numba_cpu.pool import POOL
 from delegraph_numba_cpu.program import Program
@@ -51,6 +52,7 @@ class OneRow:
 
     table: int
     tiles: int
+    pace: Pace
     words: object
 
 
@@ -79,7 +81,7 @@ def row_times(program: Program, kernel: NumbaCpuKernel, rounds: int, workers: in
     for _ in range(rounds):
         for i, row in enumerate(single):
             start = time.perf_counter()
-            POOL.run(row, library, workers)  # type: ignore[arg-type]  # it has all that is needed
+            POOL.run(row, library, workers)
             best[i] = min(best[i], time.perf_counter() - start)
     empty = _cost_of_a_call(program, kernel, rounds, workers)
     return [
@@ -100,17 +102,24 @@ def _single_rows(program: Program) -> Iterator[OneRow]:
     for row, values in zip(program.rows, rows, strict=True):
         own = np.zeros(HEADER_WORDS + ROW_WORDS, np.int64)
         own[0], own[HEADER_WORDS:] = 1, values
-        yield OneRow(own.ctypes.data, row.tiles, own)
+        yield OneRow(own.ctypes.data, row.tiles, _known_pace(), own)
+
+
+def _known_pace() -> Pace:
+    """Return that of a program that is not brief, so that rows use the threads they are given."""
+    pace = Pace()
+    pace.observe(1.0)
+    return pace
 
 
 def _cost_of_a_call(program: Program, kernel: NumbaCpuKernel, rounds: int, workers: int) -> float:
     """Return the seconds that running no row at all takes."""
     own = np.zeros(HEADER_WORDS + ROW_WORDS + CLAIM_WORDS, np.int64)
-    nothing = OneRow(own.ctypes.data, 1, own)
+    nothing = OneRow(own.ctypes.data, 1, _known_pace(), own)
     best = np.inf
     for _ in range(10 * rounds):
         start = time.perf_counter()
-        POOL.run(nothing, kernel.library, 1)  # type: ignore[arg-type]  # it has all that is needed
+        POOL.run(nothing, kernel.library, 1)
         best = min(best, time.perf_counter() - start)
     return float(best)
 

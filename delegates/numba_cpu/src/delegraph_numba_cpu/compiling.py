@@ -1,4 +1,4 @@
-"""Compiles one family of kernels in a process of its own: ``python -m delegraph_numba_cpu.compiling``.
+"""Compiles one family of kernels, in a process of its own; see ``building``.
 
 A process of its own, because LLVM ends the process when it meets an instruction that it does not
 have, because Numba takes its processor from the environment, and because whoever finds the objects
@@ -7,23 +7,11 @@ in the cache then needs no Numba at all.
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
 from pathlib import Path
 
 from delegraph_numba_cpu.cpu import LEVELS
 from delegraph_numba_cpu.objects import write_objects
-
-
-def environment(level_name: str) -> dict[str, str]:
-    """Return the environment in which Numba compiles for a level."""
-    level = LEVELS[level_name]
-    settings = dict(os.environ)
-    if level.target:
-        settings["NUMBA_CPU_NAME"] = level.target
-        settings["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in level.needs)
-    return settings
 
 
 def compile_family(family: str, level_name: str, path: Path) -> None:
@@ -43,7 +31,3 @@ def compile_family(family: str, level_name: str, path: Path) -> None:
         code = compiled._library._get_compiled_object()  # Numba has no public way to it
         objects[name] = (compiled._wrapper_name, code)
     write_objects(path, objects)
-
-
-if __name__ == "__main__":
-    compile_family(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

@@ -62,8 +62,12 @@ def supported_levels() -> tuple[CpuLevel, ...]:
     )
 
 
+@cache
 def physical_cores() -> int:
-    """Return how many cores this process may use, counting two threads of a core once; >= 1."""
+    """Return how many cores this process may use, counting two threads of a core once; >= 1.
+
+    As it was when first asked: what a process may use seldom changes, and reading it takes long.
+    """
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     if usable is None:
         return max(1, (os.cpu_count() or 1) // 2)

@@ -19,6 +19,7 @@ from delegraph.memory.arena import SimpleMemoryArena, aligned_buffer
 from delegraph_numba_cpu.blocks import Block, float_word
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
 from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.pace import Pace
 
 SLACK = 64
 """Bytes behind every piece of memory of a program that kernels may read, and not write."""
@@ -191,6 +192,7 @@ class Program:
     Attributes:
         table: address of the table of rows.
         rows: what the rows call, in order.
+        pace: how long it takes, once it has run.
         tiles: largest number of parts that a row is split into.
         scratch_bytes: memory of the program's own.
     """
@@ -200,6 +202,7 @@ class Program:
         self._keep = [m.array for m in memories.values() if m.array is not None]
         self._plan([m for m in memories.values() if m.tensor is None and not m.address])
         self.rows = tuple(rows)
+        self.pace = Pace()
         self.tiles = max((row.tiles for row in rows), default=1)
         starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
         self._words = _words(int(starts[-1]))

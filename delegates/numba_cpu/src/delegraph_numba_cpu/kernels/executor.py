@@ -2,7 +2,8 @@
 
 Tiles are claimed one by one, by compare-and-swap on a word that holds the run's epoch and the next
 tile. A worker that was delayed finds another epoch, or no tile left, and does no harm: nobody waits
-for a worker that has not claimed a tile.
+for a worker that has not claimed a tile. Who waits for the end of a row sleeps after a while: that
+lets the operating system move whoever is late to the processor that has become free.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from delegraph_numba_cpu.kernels.machine import (
     compare_and_swap,
     jit,
     load_i64,
+    pause,
+    sleep_briefly,
     system_call,
-    yield_processor,
 )
 from delegraph_numba_cpu.kernels.registry import kernel
 
@@ -31,12 +33,15 @@ DONE = 8 * layout.LINE
 HEADER_BYTES = 8 * layout.HEADER_WORDS
 EPOCH, STOP, SLEEPERS = 8 * layout.EPOCH, 8 * layout.STOP, 8 * layout.SLEEPERS
 TABLE, LIMIT, ACTIVE = 8 * layout.TABLE, 8 * layout.LIMIT, 8 * layout.ACTIVE
+WAITERS, NAP = 8 * layout.WAITERS, 8 * layout.NAP_SECONDS
+SPIN_FOR_RUN, SPIN_FOR_ROW = 8 * layout.SPIN_FOR_RUN, 8 * layout.SPIN_FOR_ROW
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 WAIT, WAKE = 128, 129  # FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE
+EVERYONE = 0x7FFFFFFF
 NONE_LEFT, OTHER_RUN = -1, -2
 LOW = 0xFFFFFFFF
-PATIENCE = 64  # looks between two pleas to the operating system
+FAREWELL = 200  # looks for workers to leave a table
 
 
 @kernel(layout.RUN)
@@ -48,6 +53,75 @@ def run(table, worker, unused):
         for tile in range(tiles):
             call_kernel(function, block, tile, worker)
         row += ROW_BYTES
+
+
+@kernel(layout.INVOKE)
+def invoke(control, table, unused):
+    """Run the rows together with the workers; return when all is done."""
+    epoch = (atomic_load(control + EPOCH) + 1) & 0x7FFFFFFF
+    for i in range(load_i64(table) - 1, -1, -1):
+        claims = load_i64(table + HEADER_BYTES + i * ROW_BYTES + 24)
+        atomic_store(claims + DONE, epoch << 32)
+        atomic_store(claims, epoch << 32)
+    atomic_store(control + TABLE, table)
+    atomic_store(control + EPOCH, epoch)
+    if atomic_load(control + SLEEPERS) > 0:
+        wake(control + EPOCH)
+    share(control, table, 0, epoch)
+    atomic_store(control + TABLE, 0)
+    for _ in range(FAREWELL):  # who takes longer is waited for by nobody; see pool.py
+        if atomic_load(control + ACTIVE) == 0:
+            break
+        pause()
+
+
+@kernel(layout.WORK)
+def work(control, worker, unused):
+    """Serve runs as worker number *worker* until the pool stops."""
+    seen = 0  # of a run before the first
+    while True:
+        seen = next_epoch(control, seen)
+        if atomic_load(control + STOP):
+            return
+        atomic_add(control + ACTIVE, 1)  # from here on a table is kept
+        table = atomic_load(control + TABLE)
+        if table and atomic_load(control + EPOCH) == seen:
+            share(control, table, worker, seen)
+        atomic_add(control + ACTIVE, -1)
+
+
+@kernel(layout.LOOK)
+def look(address, count, unused):
+    """Wait for nothing, in the way that waiting is done."""
+    for _ in range(count):
+        if atomic_load(address) == -1:
+            return
+        pause()
+
+
+@jit
+def share(control, table, worker, epoch):
+    """Run the tiles that can be had, row by row; a row starts when the one before is complete."""
+    for i in range(load_i64(table)):
+        row = table + HEADER_BYTES + i * ROW_BYTES
+        function, tiles, block, claims = (
+            load_i64(row),
+            load_i64(row + 8),
+            load_i64(row + 16),
+            load_i64(row + 24),
+        )
+        while True:
+            if worker >= atomic_load(control + LIMIT):  # never the caller, who is number 0
+                return
+            tile = claim(claims, epoch, tiles)
+            if tile < 0:
+                break
+            call_kernel(function, block, tile, worker)
+            done = (atomic_add(claims + DONE, 1) & LOW) + 1
+            if done == tiles and atomic_load(control + WAITERS) > 0:
+                wake(claims + DONE)
+        if tile == OTHER_RUN or not wait_for_row(control, claims, epoch, tiles):
+            return
 
 
 @jit
@@ -67,95 +141,55 @@ def claim(address, epoch, tiles):
 
 
 @jit
-def share(table, worker, epoch):
-    """Run the tiles that can be had, row by row; a row starts when the one before is complete."""
-    for i in range(load_i64(table)):
-        row = table + HEADER_BYTES + i * ROW_BYTES
-        function, tiles, block, claims = (
-            load_i64(row),
-            load_i64(row + 8),
-            load_i64(row + 16),
-            load_i64(row + 24),
-        )
-        while True:
-            tile = claim(claims, epoch, tiles)
-            if tile < 0:
-                break
-            call_kernel(function, block, tile, worker)
-            atomic_add(claims + DONE, 1)
-        if tile == OTHER_RUN:
-            return
-        looks = 0
-        while True:
-            done = atomic_load(claims + DONE)
-            if done >> 32 != epoch:
-                return
-            if (done & LOW) >= tiles:
-                break
-            looks += 1
-            if looks % PATIENCE == 0:
-                yield_processor()
-
-
-@kernel(layout.INVOKE)
-def invoke(control, table, limit):
-    """Run the rows together with the workers; return when all is done."""
-    epoch = (atomic_load(control + EPOCH) + 1) & 0x7FFFFFFF
-    for i in range(load_i64(table) - 1, -1, -1):
-        claims = load_i64(table + HEADER_BYTES + i * ROW_BYTES + 24)
-        atomic_store(claims + DONE, epoch << 32)
-        atomic_store(claims, epoch << 32)
-    atomic_store(control + TABLE, table)
-    atomic_store(control + LIMIT, limit)
-    atomic_store(control + EPOCH, epoch)
-    if atomic_load(control + SLEEPERS) > 0:
-        wake(control + EPOCH)
-    share(table, 0, epoch)
-
-
-@kernel(layout.WORK)
-def work(control, worker, spin):
-    """Serve runs as worker number *worker*; look *spin* times for the next before sleeping."""
-    seen = atomic_load(control + EPOCH)
+def wait_for_row(control, claims, epoch, tiles):
+    """Wait until all tiles of a row are done; False when another run has begun meanwhile."""
+    looks, patience = 0, load_i64(control + SPIN_FOR_ROW)
     while True:
-        seen = next_epoch(control, seen, spin)
-        if atomic_load(control + STOP):
-            return
-        atomic_add(control + ACTIVE, 1)  # from here on the table is kept
-        if atomic_load(control + EPOCH) == seen and worker < atomic_load(control + LIMIT):
-            share(atomic_load(control + TABLE), worker, seen)
-        atomic_add(control + ACTIVE, -1)
+        done = atomic_load(claims + DONE)
+        if done >> 32 != epoch:
+            return False
+        if (done & LOW) >= tiles:
+            return True
+        looks += 1
+        if looks <= patience:
+            pause()
+        else:  # for a limited time: the wake may be that of another run
+            atomic_add(control + WAITERS, 1)
+            sleep_while(claims + DONE, done, control + NAP)
+            atomic_add(control + WAITERS, -1)
 
 
 @jit
-def next_epoch(control, seen, spin):
+def next_epoch(control, seen):
     """Wait for another epoch than *seen* and return it."""
-    looks = 0
+    looks, patience = 0, load_i64(control + SPIN_FOR_RUN)
     while True:
         epoch = atomic_load(control + EPOCH)
         if epoch != seen:
             return epoch
         looks += 1
-        if looks > spin:
+        if looks <= patience:
+            pause()
+        else:
             atomic_add(control + SLEEPERS, 1)
-            sleep_while(control + EPOCH, seen)
+            sleep_while(control + EPOCH, seen, 0)
             atomic_add(control + SLEEPERS, -1)
-        elif looks % PATIENCE == 0:
-            yield_processor()
 
 
 @jit
 def wake(address):
     """Wake everyone who sleeps at an address."""
     if _FUTEX:
-        system_call(types.int64(_FUTEX), address, types.int64(WAKE), types.int64(64))
+        system_call(types.int64(_FUTEX), address, types.int64(WAKE), types.int64(EVERYONE), 0)
 
 
 @jit
-def sleep_while(address, value):
-    """Sleep while the low half of the int64 at an address is *value*, or be called for nothing."""
-    if _FUTEX:
-        if atomic_load(address) == value:
-            system_call(types.int64(_FUTEX), address, types.int64(WAIT), value & LOW)
-    else:
-        yield_processor()
+def sleep_while(address, value, limit):
+    """Sleep while the low half of the int64 at an address is *value*, or be called for nothing.
+
+    *limit* is the address of a ``timespec``, or 0.
+    """
+    if not _FUTEX:
+        sleep_briefly()
+    elif atomic_load(address) == value:
+        system_call(types.int64(_FUTEX), address, types.int64(WAIT), value & LOW, limit)

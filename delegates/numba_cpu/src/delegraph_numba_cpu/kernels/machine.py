@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from typing import Any
 
 from llvmlite import ir
@@ -134,20 +136,40 @@ def call_kernel(context: Any, address: Any, block: Any, tile: Any, worker: Any) 
     return types.void(types.int64, types.int64, types.int64, types.int64), generate
 
 
+_PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
+
+
 @intrinsic
-def yield_processor(context: Any) -> Any:
-    """Let the operating system run another thread."""
+def pause(context: Any) -> Any:
+    """Tell the processor that this thread is waiting."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        call(builder, "sched_yield", I32, [])
+        machine = platform.machine().lower()
+        if machine in _PAUSES:
+            call(builder, _PAUSES[machine], ir.VoidType(), [])
+        elif machine in ("arm64", "aarch64"):
+            call(builder, "llvm.aarch64.hint", ir.VoidType(), [ir.Constant(I32, 1)])  # YIELD
         return target.get_dummy_value()
 
     return types.void(), generate
 
 
 @intrinsic
-def system_call(context: Any, number: Any, a: Any, b: Any, c: Any) -> Any:
-    """Call the C library's ``syscall`` with three arguments and zeros."""
+def sleep_briefly(context: Any) -> Any:
+    """Sleep for a fraction of a millisecond, or for one where that is the least there is."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        name, time = ("Sleep", 1) if sys.platform == "win32" else ("usleep", 200)
+        result = ir.VoidType() if sys.platform == "win32" else I32
+        call(builder, name, result, [ir.Constant(I32, time)])
+        return target.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def system_call(context: Any, number: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Call the C library's ``syscall`` with four arguments and zeros."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         module = builder.module
@@ -155,9 +177,9 @@ def system_call(context: Any, number: Any, a: Any, b: Any, c: Any) -> Any:
         if function is None:
             function = ir.Function(module, ir.FunctionType(I64, [I64], var_arg=True), "syscall")
         zero = ir.Constant(I64, 0)
-        return builder.call(function, [*arguments, zero, zero, zero])
+        return builder.call(function, [*arguments, zero, zero])
 
-    return types.int64(types.int64, types.int64, types.int64, types.int64), generate
+    return types.int64(*[types.int64] * 5), generate
 
 
 @intrinsic
