@@ -5,13 +5,14 @@ from __future__ import annotations
 from delegraph_numba_cpu.operators import arranging as arranging  # these fill the table
 from delegraph_numba_cpu.operators import conv_f32 as conv_f32
 from delegraph_numba_cpu.operators import conv_int8 as conv_int8
-from delegraph_numba_cpu.operators import elementwise as elementwise
 from delegraph_numba_cpu.operators import conv_layers as conv_layers
+from delegraph_numba_cpu.operators import elementwise as elementwise
 from delegraph_numba_cpu.operators import inverted_residual as inverted_residual
 from delegraph_numba_cpu.operators import joining as joining
 from delegraph_numba_cpu.operators import moves as moves
 from delegraph_numba_cpu.operators import padding as padding
 from delegraph_numba_cpu.operators import picking as picking
+from delegraph_numba_cpu.operators import pooling as pooling
 from delegraph_numba_cpu.operators import slicing as slicing
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
 

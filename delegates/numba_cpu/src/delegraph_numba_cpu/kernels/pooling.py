@@ -1,0 +1,162 @@
+"""Pooling: each output pixel combines a window of input pixels, channel by channel."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.blocks import pooling as blocks
+from delegraph_numba_cpu.kernels import registers as r
+from delegraph_numba_cpu.kernels.machine import jit, real, word
+from delegraph_numba_cpu.kernels.registry import kernel
+
+(
+    SOURCE, TARGET, HEIGHT, WIDTH, CHANNELS, OUT_HEIGHT, OUT_WIDTH, WINDOW_HEIGHT, WINDOW_WIDTH,
+    STRIDE_HEIGHT, STRIDE_WIDTH, BEFORE_HEIGHT, BEFORE_WIDTH, ROWS, TILES, LOW, HIGH,
+) = blocks.MAX_F32.slots(*blocks.MAX_F32.names)  # fmt: skip
+
+
+def pool(block, itemsize, limit, combine):
+    """Add the kernel of a block.
+
+    Args:
+        block: the block.
+        itemsize: bytes of an element.
+        limit: reads a limit of the results from the block.
+        combine: ``(source, row_step, rows, pixel, columns, target, channels, low, high)`` combines
+            the pixels of a window.
+    """
+
+    def run(block, tile, worker):
+        height, width = word(block, HEIGHT), word(block, WIDTH)
+        out_height, out_width = word(block, OUT_HEIGHT), word(block, OUT_WIDTH)
+        pixel = word(block, CHANNELS) * itemsize
+        rows, tiles = word(block, ROWS), word(block, TILES)
+        low, high = limit(block, LOW), limit(block, HIGH)
+        for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+            top = row % out_height * word(block, STRIDE_HEIGHT) - word(block, BEFORE_HEIGHT)
+            bottom = min(top + word(block, WINDOW_HEIGHT), height)
+            top = max(top, 0)
+            image = word(block, SOURCE) + row // out_height * height * width * pixel
+            target = word(block, TARGET) + row * out_width * pixel
+            for column in range(out_width):
+                left = column * word(block, STRIDE_WIDTH) - word(block, BEFORE_WIDTH)
+                right = min(left + word(block, WINDOW_WIDTH), width)
+                left = max(left, 0)
+                combine(
+                    image + (top * width + left) * pixel,
+                    width * pixel,
+                    bottom - top,
+                    pixel,
+                    right - left,
+                    target + column * pixel,
+                    word(block, CHANNELS),
+                    low,
+                    high,
+                )
+
+    kernel(block)(run)
+
+
+@jit
+def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
+    """Store the clamped largest elements of a window."""
+    least, most = r.floats(low), r.floats(high)
+    for c in range(0, channels, r.LANES):
+        value = least
+        for i in range(rows):
+            address = source + i * row_step + 4 * c
+            for _ in range(columns):
+                value = r.larger_floats(value, r.load_floats(address, channels - c, least))
+                address += pixel
+        r.store_floats(target + 4 * c, r.smaller_floats(value, most), channels - c)
+
+
+@jit
+def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
+    """Store the clamped means of a window."""
+    least, most = r.floats(low), r.floats(high)
+    zero, share = r.floats(0.0), r.floats(1.0 / (rows * columns))
+    for c in range(0, channels, r.LANES):
+        value = zero
+        for i in range(rows):
+            address = source + i * row_step + 4 * c
+            for _ in range(columns):
+                value = r.add_floats(value, r.load_floats(address, channels - c, zero))
+                address += pixel
+        value = r.larger_floats(r.multiply_floats(value, share), least)
+        r.store_floats(target + 4 * c, r.smaller_floats(value, most), channels - c)
+
+
+def largest_bytes(fill, load, larger, smaller, store, widen):
+    """Return a function that stores the clamped largest bytes of a window."""
+
+    @jit
+    def largest(source, row_step, rows, pixel, columns, target, channels, low, high):
+        least, most = fill(low), fill(high)
+        whole = channels - channels % r.BYTE_LANES
+        for c in range(0, whole, r.BYTE_LANES):
+            value = least
+            for i in range(rows):
+                address = source + i * row_step + c
+                for _ in range(columns):
+                    value = larger(value, load(address))
+                    address += pixel
+            store(target + c, smaller(value, most))
+        floor, ceiling = r.ints(low), r.ints(high)
+        for c in range(whole, channels, r.LANES):
+            wide = floor
+            for i in range(rows):
+                address = source + i * row_step + c
+                for _ in range(columns):
+                    wide = r.larger_ints(wide, widen(address, channels - c, floor))
+                    address += pixel
+            r.store_low_bytes(target + c, r.smaller_ints(wide, ceiling), channels - c)
+
+    return largest
+
+
+def mean_bytes(widen):
+    """Return a function that stores the clamped means of bytes, halves away from zero.
+
+    That is ``trunc((2 sum + sign(sum) count) / (2 count))``. Half a unit more above the line makes
+    no difference, but puts the quotient so far from whole numbers that float32 finds it,
+    by a product, up to LARGEST_COUNT elements.
+    """
+
+    @jit
+    def mean(source, row_step, rows, pixel, columns, target, channels, low, high):
+        least, most, zero = r.ints(low), r.ints(high), r.ints(0)
+        half = r.floats(rows * columns + 0.5)
+        share = r.floats(0.5 / (rows * columns))
+        for c in range(0, channels, r.LANES):
+            total = zero
+            for i in range(rows):
+                address = source + i * row_step + c
+                for _ in range(columns):
+                    total = r.add_ints(total, widen(address, channels - c, zero))
+                    address += pixel
+            double = r.to_floats(r.add_ints(total, total))
+            double = r.add_floats(double, r.with_sign(half, double))
+            value = r.to_ints(r.multiply_floats(double, share))
+            value = r.smaller_ints(r.larger_ints(value, least), most)
+            r.store_low_bytes(target + c, value, channels - c)
+
+    return mean
+
+
+pool(blocks.MAX_F32, 4, real, largest_f32)
+pool(blocks.MEAN_F32, 4, real, mean_f32)
+pool(blocks.MEAN_S8, 1, word, mean_bytes(r.widen_signed))
+pool(blocks.MEAN_U8, 1, word, mean_bytes(r.widen_unsigned))
+pool(
+    blocks.MAX_S8, 1, word,
+    largest_bytes(
+        r.signed, r.load_signed, r.larger_signed, r.smaller_signed, r.store_signed, r.widen_signed
+    ),
+)  # fmt: skip
+pool(
+    blocks.MAX_U8, 1, word,
+    largest_bytes(
+        r.unsigned, r.load_unsigned, r.larger_unsigned, r.smaller_unsigned, r.store_unsigned,
+        r.widen_unsigned,
+    ),
+)  # fmt: skip
