@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from pathlib import Path
 
+from delegraph import (
+    DelegateContext,
+    Interpreter,
+    Node,
+    Registration,
+    Rejection,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
 from delegraph_numba_cpu.operators import Call
 
 
@@ -42,3 +52,29 @@ _COUNTS: dict[str, Callable[[Call], int]] = {
     "FULLY_CONNECTED": _fully_connected,
     "TRANSPOSE_CONV": _transpose_conv,
 }
+
+
+class _Counting(SimpleDelegateInterface):
+    """Takes nothing, and counts."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def name(self) -> str:
+        return "counting"
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        self.total += multiply_adds(Call.of(context, node, registration))
+        return Rejection("nothing", "only counted")
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        raise AssertionError("takes no node")
+
+
+def model_multiply_adds(model: Path) -> int:
+    """Return how many products a model adds up, in the shapes that the file declares."""
+    counting = _Counting()
+    Interpreter(str(model), experimental_delegates=[counting]).close()
+    return counting.total

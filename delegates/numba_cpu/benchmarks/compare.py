@@ -1,0 +1,284 @@
+"""Compares runtimes: ``python benchmarks/compare.py [--threads 1,2] [MODEL...]``.
+
+All runtimes are loaded into this process and take turns, so that whatever else the machine does
+disturbs all of them alike. Times are given as ratios to LiteRT with XNNPACK, below 1 is faster,
+with the interval of 95 % of bootstrap resamples; rates beside the most that the cores can do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from arithmetic import model_multiply_adds
+from peak import float32_peak, int8_peak
+from rich.console import Console
+from runtimes import BASE, Arrays, Prepared, model_inputs, runtimes
+from sampling import STATISTICS, Ratio, Rounds, ratio, sample
+
+from delegraph.cli.printing import print_table
+
+CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
+
+DEFAULT_MODELS = (
+    "bench/mobilenet_v2_float_dequantised",
+    "models/test_data__tf2_mobilenet_v2_1.0_224_ptq",
+    "models/test_data__mobilenet_v2_1.0_224_quant",
+    "models/test_data__movenet_single_pose_lightning_ptq",
+    "models/test_data__deeplabv3_mnv2_dm05_pascal_quant",
+    "models/gles__posenet_mobilenet_v1_100_257x257_multi_kpt_stripped_integer_quant",
+    "models/gles__face_landmark_192_full_integer_quant",
+    "models/gles__hand_landmark_3d_256_integer_quant",
+    "models/tiny__kws_ref_model_float32",
+    "models/tiny__model_ToyCar",
+    "models/support__yamnet_wavin_quantized_mel_relu6",
+)
+
+PACKAGES = ("delegraph", "numba", "llvmlite", "numpy", "ai-edge-litert", "openvino", "onnxruntime")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one runtime did on one model.
+
+    Attributes:
+        runtime: its name.
+        error: why it could not run the model; empty when it could.
+        milliseconds: statistic to time.
+        ratios: statistic to ratio to the base runtime; empty when that could not run.
+        rate: 10^9 operations a second, a multiply-add being two; by the minimum.
+        difference: largest absolute difference of an output to the core's, in the output's units.
+        placement: what a delegate takes.
+    """
+
+    runtime: str
+    error: str = ""
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    ratios: dict[str, Ratio] = field(default_factory=dict)
+    rate: float = 0.0
+    difference: float | None = None
+    placement: str = ""
+
+
+def compare(model: Path, threads: int, seconds: float, chosen: Sequence[str]) -> list[Result]:
+    """Return how each runtime does on a model."""
+    inputs = model_inputs(model)
+    ready: dict[str, Prepared] = {}
+    failed: list[Result] = []
+    for name, prepare in runtimes().items():
+        if name in chosen:
+            try:
+                ready[name] = prepare(model, threads, inputs)
+                ready[name].run()
+            except Exception as error:  # noqa: BLE001 - a runtime that fails is listed with its error
+                ready.pop(name, None)
+                failed.append(Result(name, error=f"{type(error).__name__}: {error}".split("\n")[0]))
+    expected = runtimes()["core"](model, threads, inputs)
+    expected.run()
+    differences = {name: _difference(r.outputs(), expected.outputs()) for name, r in ready.items()}
+    with _no_collector():
+        times = sample({name: prepared.run for name, prepared in ready.items()}, seconds)
+    work = 2 * model_multiply_adds(model)
+    results = [
+        _result(name, times, work, differences[name], ready[name].placement) for name in ready
+    ]
+    return results + failed
+
+
+def _result(
+    name: str, times: dict[str, Rounds], work: int, difference: float | None, placement: str
+) -> Result:
+    all_times = np.concatenate([np.asarray(turn) for turn in times[name]])
+    ratios = {}
+    if BASE in times:
+        ratios = {statistic: ratio(times[name], times[BASE], statistic) for statistic in STATISTICS}
+    return Result(
+        name,
+        milliseconds={key: 1e3 * compute(all_times) for key, compute in STATISTICS.items()},
+        ratios=ratios,
+        rate=work / float(all_times.min()) / 1e9,
+        difference=difference,
+        placement=placement,
+    )
+
+
+def _difference(found: Arrays, expected: Arrays) -> float | None:
+    """Return the largest absolute difference; None when the outputs cannot be compared."""
+    if [a.shape for a in found] != [a.shape for a in expected]:
+        return None
+    with contextlib.suppress(TypeError, ValueError):  # texts
+        pairs = zip(found, expected, strict=True)
+        gaps = [np.abs(a.astype(np.float64) - b.astype(np.float64)) for a, b in pairs]
+        return max((float(gap.max()) for gap in gaps if gap.size), default=0.0)
+    return None
+
+
+@contextlib.contextmanager
+def _no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def print_results(out: Console, model: Path, threads: int, results: Sequence[Result]) -> None:
+    """Print a table for one model and number of threads."""
+    out.print()
+    out.print(f"{model.stem}, {threads} thread{'s' * (threads != 1)}", style="bold")
+    rows = [
+        (
+            result.runtime,
+            *(f"{result.milliseconds[name]:.3f}" for name in ("minimum", "median")),
+            *(str(result.ratios.get(name, "")) for name in STATISTICS),
+            f"{result.rate:.0f}",
+            "" if result.difference is None else f"{result.difference:.4g}",
+        )
+        for result in results
+        if not result.error
+    ]
+    columns = ("runtime", "min ms", "median ms", *STATISTICS, "Gop/s", "differs by")
+    print_table(out, columns, rows, right=columns[1:])
+    for result in results:
+        if result.error:
+            out.print(f"  {result.runtime}: {result.error}", style="dim")
+        if result.placement:
+            out.print(f"  {result.runtime}: {result.placement}", style="dim")
+
+
+def print_means(out: Console, found: Sequence[dict[str, Any]]) -> None:
+    """Print the geometric mean of the ratios of each runtime, over all models."""
+    rows = []
+    for threads in sorted({entry["threads"] for entry in found}):
+        results = [
+            result for entry in found if entry["threads"] == threads for result in entry["results"]
+        ]
+        for name in dict.fromkeys(result.runtime for result in results):
+            ratios = [r.ratios["minimum"].value for r in results if r.runtime == name and r.ratios]
+            if ratios:
+                mean = float(np.exp(np.mean(np.log(ratios))))
+                worst = f"{max(ratios):.2f}"
+                rows.append((name, threads, len(ratios), f"{mean:.2f}", worst))
+    out.print()
+    out.print("Geometric mean of minimum ratios", style="bold")
+    columns = ("runtime", "threads", "models", "mean", "worst")
+    print_table(out, columns, rows, right=columns[1:])
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures depend on."""
+    versions = {}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return {
+        "processor": llvm.get_host_cpu_name(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "system": platform.platform(),
+        "load": os.getloadavg() if hasattr(os, "getloadavg") else None,
+        "float32 GFLOP/s of one core": float32_peak(),
+        "int8 Gop/s of one core": int8_peak(),
+        "versions": versions,
+    }
+
+
+def write_picture(path: Path, found: Sequence[dict[str, Any]]) -> None:
+    """Write bars of the minimum ratios, one group a model."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    threads = sorted({entry["threads"] for entry in found})
+    figure, axes = pyplot.subplots(
+        len(threads), 1, figsize=(12, 4.5 * len(threads)), squeeze=False, layout="constrained"
+    )
+    for axis, count in zip(axes[:, 0], threads, strict=True):
+        entries = [entry for entry in found if entry["threads"] == count]
+        names = list(dict.fromkeys(r.runtime for e in entries for r in e["results"]))
+        names = [name for name in names if name != BASE]
+        for i, name in enumerate(names):
+            bars = [
+                next(
+                    (r.ratios["minimum"] for r in e["results"] if r.runtime == name and r.ratios),
+                    None,
+                )
+                for e in entries
+            ]
+            heights = [np.nan if bar is None else bar.value for bar in bars]
+            spread = [
+                [0.0 if bar is None else max(0.0, bar.value - bar.low) for bar in bars],
+                [0.0 if bar is None else max(0.0, bar.high - bar.value) for bar in bars],
+            ]
+            places = np.arange(len(entries)) + (i - (len(names) - 1) / 2) * 0.8 / len(names)
+            axis.bar(places, heights, 0.8 / len(names), yerr=spread, label=name)
+        axis.axhline(1.0, color="black", linewidth=1)
+        axis.set_yscale("log")
+        axis.set_ylabel(f"time / {BASE}, minimum")
+        axis.set_title(f"{count} thread{'s' * (count != 1)}; below 1 is faster")
+        axis.set_xticks(
+            range(len(entries)), [e["model"][:28] for e in entries], rotation=20, ha="right"
+        )
+        axis.legend()
+    figure.savefig(path, dpi=150)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
+    parser.add_argument("--threads", default="1", help="one or several numbers: 1,2")
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each model and number")
+    parser.add_argument("--only", default="", help="runtimes to run, comma-separated")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw them; needs matplotlib")
+    return parser.parse_args()
+
+
+def _default_models() -> list[Path]:
+    found = [CORPUS / f"{name}.tflite" for name in DEFAULT_MODELS]
+    return [path for path in found if path.is_file()]
+
+
+def main() -> None:
+    """Compare all runtimes on all models."""
+    arguments = _arguments()
+    models = arguments.models or _default_models()
+    if not models:
+        raise SystemExit(f"name models: the corpus is not in {CORPUS}")
+    chosen = [name for name in arguments.only.split(",") if name] or list(runtimes())
+    out = Console(width=None if Console().is_terminal else 160, highlight=False, markup=False)
+    about = machine()
+    for key, value in about.items():
+        out.print(f"{key}: {value:.0f}" if isinstance(value, float) else f"{key}: {value}")
+    found: list[dict[str, Any]] = []
+    for model in models:
+        for threads in map(int, arguments.threads.split(",")):
+            results = compare(model, threads, arguments.seconds, chosen)
+            print_results(out, model, threads, results)
+            found.append({"model": model.stem, "threads": threads, "results": results})
+    print_means(out, found)
+    if arguments.json is not None:
+        plain = [{**e, "results": [asdict(result) for result in e["results"]]} for e in found]
+        arguments.json.write_text(json.dumps({"machine": about, "models": plain}, indent=2))
+    if arguments.picture is not None:
+        write_picture(arguments.picture, found)
+
+
+if __name__ == "__main__":
+    main()
