@@ -292,7 +292,8 @@ def inverted_residual(block, tile, worker):
     ring = word(block, RING) + worker * (word(block, RING_ROWS) + 1) * word(block, ROW)
     result = scratch + word(block, RESULT_AT)
     write_pixels(block, scratch + word(block, ROWS_AT), 0, 1)
-    write_taps(block + EXPAND, own_scratch(block + EXPAND, worker))
+    if word(block + EXPAND, WEIGHT):
+        write_taps(block + EXPAND, own_scratch(block + EXPAND, worker))
     write_taps(project, project_taps)
     clear_edges(block, ring)
     image, following = -1, 0

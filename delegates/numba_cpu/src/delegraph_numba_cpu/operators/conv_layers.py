@@ -83,7 +83,7 @@ def _zeros_around(call: Call) -> tuple[tuple[int, int], tuple[int, int]] | None:
     if value is not None and not (value.is_constant and value.data.reshape(-1)[0] == 0):
         return None
     flat = integers(pads)
-    if flat[:2] != (0, 0) or flat[6:] != (0, 0) or min(flat) < 0:
+    if any(flat[:2]) or any(flat[6:]) or min(flat) < 0:
         return None
     return (flat[2], flat[3]), (flat[4], flat[5])
 

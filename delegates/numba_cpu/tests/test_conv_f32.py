@@ -1,0 +1,326 @@
+"""Float32 convolutions and matrix products, against Delegraph's own kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from graph_model import graph_model
+from numpy.typing import NDArray
+from one_op import TensorDef, constant, one_op_model, tensor
+
+from delegraph import Interpreter
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import Padding
+from delegraph.schema.array_options import AddOptions
+from delegraph.schema.layer_options import (
+    Conv2DOptions,
+    DepthwiseConv2DOptions,
+    FullyConnectedOptions,
+)
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+
+LEVELS = [level.name for level in supported_levels()]
+SAME, VALID = Padding.SAME, Padding.VALID
+
+
+def values(shape: Sequence[int], seed: int = 0) -> NDArray[np.float32]:
+    generator = np.random.default_rng([seed, *shape])
+    return generator.standard_normal(shape).astype(np.float32)
+
+
+def delegated(model: bytes, level: str = "auto", threads: int = 1) -> Interpreter:
+    """Return an interpreter whose nodes are all taken."""
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=threads, cpu=level))
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    assert takes_everything(interpreter)
+    return interpreter
+
+
+def takes_everything(interpreter: Interpreter) -> bool:
+    return all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
+
+
+def run(interpreter: Interpreter, *inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+    interpreter.allocate_tensors()
+    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    result: NDArray[np.float32] = interpreter.get_tensor(
+        interpreter.get_output_details()[0]["index"]
+    )
+    return result
+
+
+def assert_near(found: NDArray[np.float32], expected: NDArray[np.float32]) -> None:
+    """Check that values differ by no more than 1e-5 of the largest."""
+    assert found.shape == expected.shape
+    largest = float(np.abs(expected).max(initial=1e-3))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * largest)
+
+
+def assert_agrees(
+    model: bytes, *inputs: NDArray[np.float32], level: str = "auto", threads: int = 1
+) -> None:
+    expected = run(Interpreter(model_content=model), *inputs)
+    assert_near(run(delegated(model, level, threads), *inputs), expected)
+
+
+def conv_model(
+    shape: tuple[int, ...],
+    outputs: int,
+    kernel: tuple[int, int] = (3, 3),
+    stride: tuple[int, int] = (1, 1),
+    dilation: tuple[int, int] = (1, 1),
+    padding: Padding = SAME,
+    activation: Act = Act.NONE,
+) -> bytes:
+    options = Conv2DOptions(
+        padding=padding,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h_factor=dilation[0],
+        dilation_w_factor=dilation[1],
+        fused_activation_function=activation,
+    )
+    weight = constant(values((outputs, *kernel, shape[3])))
+    inputs = [tensor(shape), weight, constant(values((outputs,)))]
+    return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], options)
+
+
+def depthwise_model(
+    shape: tuple[int, ...],
+    multiplier: int = 1,
+    kernel: tuple[int, int] = (3, 3),
+    stride: tuple[int, int] = (1, 1),
+    dilation: tuple[int, int] = (1, 1),
+    padding: Padding = SAME,
+    activation: Act = Act.NONE,
+) -> bytes:
+    outputs = shape[3] * multiplier
+    options = DepthwiseConv2DOptions(
+        padding=padding,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        dilation_h_factor=dilation[0],
+        dilation_w_factor=dilation[1],
+        depth_multiplier=multiplier,
+        fused_activation_function=activation,
+    )
+    weight = constant(values((1, *kernel, outputs)))
+    inputs = [tensor(shape), weight, constant(values((outputs,)))]
+    return one_op_model("DEPTHWISE_CONV_2D", inputs, [tensor((1, 1, 1, outputs))], options)
+
+
+def dense_model(shape: tuple[int, ...], outputs: int, has_bias: bool = True, **options) -> bytes:  # type: ignore[no-untyped-def]  # fields of the options
+    weight = constant(values((outputs, shape[-1])))
+    bias = constant(values((outputs,))) if has_bias else None
+    return one_op_model(
+        "FULLY_CONNECTED",
+        [tensor(shape), weight, bias],
+        [tensor((1, outputs))],
+        FullyConnectedOptions(**options),
+    )
+
+
+CHANNELS = [(1, 1), (3, 5), (5, 17), (17, 33), (33, 3), (8, 24), (16, 40), (4, 64)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("inputs", "outputs"), CHANNELS)
+def test_channels_need_not_fill_registers(inputs: int, outputs: int, level: str) -> None:
+    shape = (1, 5, 6, inputs)
+    assert_agrees(conv_model(shape, outputs), values(shape), level=level)
+    assert_agrees(conv_model(shape, outputs, (1, 1)), values(shape), level=level)
+    assert_agrees(depthwise_model(shape), values(shape), level=level)
+
+
+WINDOWS = [
+    ((1, 1), (1, 1), (1, 1)),
+    ((1, 1), (2, 2), (1, 1)),
+    ((3, 3), (2, 2), (1, 1)),
+    ((3, 3), (1, 1), (2, 2)),
+    ((5, 3), (2, 1), (1, 1)),
+    ((2, 4), (1, 3), (1, 1)),
+    ((3, 3), (1, 1), (3, 1)),
+    ((7, 7), (1, 1), (1, 1)),
+    ((3, 2), (4, 5), (1, 1)),
+]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("padding", [SAME, VALID])
+@pytest.mark.parametrize(("kernel", "stride", "dilation"), WINDOWS)
+def test_any_window(
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    padding: Padding,
+    level: str,
+) -> None:
+    shape = (2, 9, 11, 3)
+    window = {"kernel": kernel, "stride": stride, "dilation": dilation, "padding": padding}
+    assert_agrees(conv_model(shape, 18, **window), values(shape), level=level)
+    assert_agrees(depthwise_model(shape, **window), values(shape), level=level)
+
+
+@pytest.mark.parametrize("activation", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
+def test_activations_clamp(activation: Act) -> None:
+    shape = (1, 4, 4, 8)
+    assert_agrees(conv_model(shape, 8, activation=activation), 3 * values(shape))
+    assert_agrees(depthwise_model(shape, activation=activation), 3 * values(shape))
+    dense = dense_model((2, 8), 8, fused_activation_function=activation)
+    assert_agrees(dense, 3 * values((2, 8)))
+
+
+@pytest.mark.parametrize("multiplier", [2, 3, 8])
+@pytest.mark.parametrize("channels", [1, 3, 8])
+def test_depth_multipliers(channels: int, multiplier: int) -> None:
+    shape = (2, 6, 5, channels)
+    assert_agrees(depthwise_model(shape, multiplier), values(shape))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("rows", [1, 2, 8])
+@pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (7, 5), (64, 33), (130, 200)])
+def test_fully_connected(rows: int, depth: int, outputs: int, level: str) -> None:
+    shape = (rows, depth)
+    assert_agrees(dense_model(shape, outputs), values(shape), level=level)
+
+
+def test_fully_connected_may_keep_dimensions_and_lack_a_bias() -> None:
+    shape = (2, 3, 4, 10)
+    assert_agrees(dense_model(shape, 6, has_bias=False, keep_num_dims=True), values(shape))
+    assert_agrees(dense_model(shape, 6, has_bias=False), values(shape))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_large_images_are_split_into_tiles(threads: int) -> None:
+    shape = (1, 61, 67, 16)
+    wide = (1, 5, 5, 64)
+    for model, size in [
+        (conv_model(shape, 40), shape),
+        (conv_model(shape, 40, (1, 1)), shape),
+        (depthwise_model(shape, stride=(2, 2)), shape),
+        (conv_model(wide, 700, (1, 1)), wide),
+        (conv_model(wide, 700), wide),
+    ]:
+        assert_agrees(model, values(size), threads=threads)
+
+
+def test_not_a_number_stays() -> None:
+    shape = (1, 3, 3, 4)
+    x = values(shape)
+    x[0, 1, 1, 2] = np.nan
+    model = conv_model(shape, 4, (1, 1), activation=Act.RELU)
+    expected = run(Interpreter(model_content=model), x)
+    np.testing.assert_array_equal(np.isnan(run(delegated(model), x)), np.isnan(expected))
+
+
+def test_batches_can_be_resized() -> None:
+    model = conv_model((1, 9, 9, 5), 7, stride=(2, 2))
+    ours, core = delegated(model), Interpreter(model_content=model)
+    for batch in (3, 1, 4):
+        x = values((batch, 9, 9, 5))
+        for interpreter in (ours, core):
+            interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
+        assert_near(run(ours, x), run(core, x))
+
+
+def refused(model: bytes) -> bool:
+    delegate = NumbaCpuDelegate(NumbaCpuOptions())
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    return not takes_everything(interpreter)
+
+
+def test_computed_weights_are_refused() -> None:
+    inputs = [tensor((1, 4, 4, 3)), tensor((8, 1, 1, 3)), constant(values((8,)))]
+    options = Conv2DOptions(stride_h=1, stride_w=1)
+    assert refused(one_op_model("CONV_2D", inputs, [tensor((1, 4, 4, 8))], options))
+
+
+def test_groups_are_refused() -> None:
+    inputs = [tensor((1, 4, 4, 8)), constant(values((4, 1, 1, 4))), constant(values((4,)))]
+    options = Conv2DOptions(stride_h=1, stride_w=1)
+    assert refused(one_op_model("CONV_2D", inputs, [tensor((1, 4, 4, 4))], options))
+
+
+def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int, ...]]:
+    """Return a chain: ``conv 8 3 2`` is outputs, kernel, stride; also ``depthwise 3 1``, ``pad``,
+    and ``add`` of what was two layers before or of an input of that shape.
+    """  # noqa: D205  # one sentence
+    nodes, tensors = [], {"t0": tensor(shape)}
+    channels, last, marked = shape[3], "t0", "t0"
+    for i, layer in enumerate(layers):
+        kind, *numbers = layer.split()
+        out = f"t{i + 1}"
+        if kind == "mark":
+            marked = last
+            continue
+        if kind == "pad":
+            sizes = [[0, 0], [int(numbers[0]), 1], [int(numbers[0]), 1], [0, 0]]
+            tensors[f"w{i}"] = constant(np.array(sizes, np.int32))
+            nodes.append(("PAD", f"{last} w{i}", out))
+        elif kind == "add":
+            nodes.append(("ADD", f"{last} {marked}", out, AddOptions(fused_activation_function=1)))
+        else:
+            nodes.append(_layer(tensors, kind, [int(n) for n in numbers], channels, i, last, out))
+            channels = int(numbers[0]) if kind != "depthwise" else channels
+        last = out
+        tensors[out] = tensor((1, 1, 1, channels))
+    model = graph_model(nodes, inputs="t0", outputs=last, tensors=tensors)
+    return model, shape
+
+
+def _layer(  # type: ignore[no-untyped-def]  # a node of the graph
+    tensors: dict[str, TensorDef], kind: str, n: list[int], channels: int, i: int, x: str, y: str
+):
+    outputs = n.pop(0) if kind != "depthwise" else channels
+    kernel, stride, is_valid = (*n, *(1, 0)[len(n) - 1 :])
+    lead, end = (1, outputs) if kind == "depthwise" else (outputs, channels)
+    tensors[f"w{i}"] = constant(0.3 * values((lead, kernel, kernel, end), i))
+    tensors[f"b{i}"] = constant(values((outputs,), i))
+    options = (DepthwiseConv2DOptions if kind == "depthwise" else Conv2DOptions)(
+        padding=VALID if is_valid else SAME,
+        stride_h=stride,
+        stride_w=stride,
+        fused_activation_function=Act.RELU6 if i % 2 else Act.NONE,
+    )
+    op = "DEPTHWISE_CONV_2D" if kind == "depthwise" else "CONV_2D"
+    return (op, f"{x} w{i} b{i}", y, options)
+
+
+CHAINS = [
+    ((1, 15, 13, 8), "conv 40 1", "depthwise 3 1", "conv 16 1"),
+    ((1, 15, 13, 8), "mark", "conv 24 1", "depthwise 3 1", "conv 8 1", "add"),
+    ((2, 14, 14, 8), "conv 33 1", "depthwise 3 2", "conv 5 1"),
+    ((2, 30, 28, 3), "conv 17 3 2", "depthwise 5 1", "conv 16 1"),
+    ((2, 30, 28, 3), "depthwise 3 2", "conv 16 1"),
+    ((1, 9, 9, 16), "mark", "depthwise 5 1", "conv 16 1", "add"),
+    ((1, 9, 8, 16), "conv 24 1", "pad 0", "depthwise 3 2 1", "conv 16 1"),
+    ((1, 9, 8, 3), "pad 0", "conv 16 3 2 1", "depthwise 3 1", "conv 16 1"),
+    ((1, 9, 8, 3), "pad 1", "conv 16 3 1 1"),
+    ((1, 9, 8, 3), "pad 2", "depthwise 3 2 1"),
+    ((1, 9, 8, 12), "mark", "conv 12 3", "add"),
+    ((3, 9, 8, 12), "mark", "conv 33 3", "conv 12 1", "add"),
+]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: "-".join(chain[1:]).replace(" ", "_"))
+@pytest.mark.parametrize("threads", [1, 2])
+def test_fused_layers_agree(chain: tuple, threads: int, level: str) -> None:  # type: ignore[type-arg]  # mixed
+    model, shape = layers_model(*chain)
+    assert_agrees(model, values(shape), level=level, threads=threads)
+
+
+def test_values_that_others_read_are_not_fused_away() -> None:
+    model, shape = layers_model(
+        (1, 8, 8, 8), "conv 8 1", "mark", "depthwise 3 1", "conv 8 1", "add"
+    )
+    assert_agrees(model, values(shape))
