@@ -22,8 +22,8 @@ def families() -> tuple[str, ...]:
 def source_digest(family: str) -> str:
     """Return a hash of all that the code of a family depends on, as far as it lies in this package.
 
-    That is what ``kernels/FAMILY.py`` imports, directly or not, and what compiles it: an edit to one
-    family lets the others' objects stand.
+    That is what ``kernels/FAMILY.py`` imports, directly or not, and what compiles it: an edit to
+    one family lets the others' objects stand.
     """
     waiting = [f"{PACKAGE}.kernels.{family}", f"{PACKAGE}.compiling"]
     seen: set[str] = set()

@@ -59,7 +59,7 @@ class Pool:
         self._start()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._start)  # threads do not survive a fork
-        atexit.register(self._stop)
+        atexit.register(self.stop)
 
     def _start(self) -> None:
         self._lock = threading.Lock()
@@ -153,7 +153,7 @@ class Pool:
         self._control[layout.SPIN_FOR_RUN] = int(SPIN_FOR_RUN / best * looks)
         self._control[layout.SPIN_FOR_ROW] = int(SPIN_FOR_ROW / best * looks)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         """End the workers: Python must not take its things away while they look."""
         with self._lock:
             self._is_stopped = True

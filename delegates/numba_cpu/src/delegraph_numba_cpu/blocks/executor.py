@@ -27,13 +27,13 @@ CLAIM_WORDS = 2 * LINE
 EPOCH, STOP, SLEEPERS, TABLE, LIMIT, ACTIVE, WAITERS, SETTINGS = range(0, 8 * LINE, LINE)
 """The words of a pool's control block, each on a cache line of its own.
 
-``EPOCH`` counts runs; ``STOP`` ends the workers; ``SLEEPERS`` wait for a run and ``WAITERS`` for the
-end of a row; ``TABLE`` is what to run, 0 between runs; workers below ``LIMIT`` take part, which may
-change during a run; ``ACTIVE`` may look at a table.
+``EPOCH`` counts runs; ``STOP`` ends the workers; ``SLEEPERS`` wait for a run, and ``WAITERS`` for
+the end of a row; ``TABLE`` is what to run, 0 between runs; workers below ``LIMIT`` take part, which
+may change during a run; ``ACTIVE`` may look at a table.
 """
 
 SPIN_FOR_RUN, SPIN_FOR_ROW, NAP_SECONDS, NAP_NANOSECONDS = range(SETTINGS, SETTINGS + 4)
-"""Looks before a worker sleeps between runs, and before anyone does at the end of a row; and for how
-long the latter sleep at most."""
+"""Looks before a worker sleeps between runs, and before anyone does at the end of a row; and for
+how long the latter sleep at most."""
 
 CONTROL_WORDS = 8 * LINE

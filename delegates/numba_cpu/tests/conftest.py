@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph_numba_cpu.blocks.moves import COPY
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.library import Library, library
+from delegraph_numba_cpu.pool import Pool
+from delegraph_numba_cpu.program import Address, Memory, Program, Row
+
+
+class Chain:
+    """A program that copies an array from buffer to buffer, a row a copy.
+
+    Attributes:
+        program: the program; it is past its trials, and takes workers.
+    """
+
+    def __init__(self, lib: Library, rows: int = 8, size: int = 4096, tiles: int = 8) -> None:
+        self.buffers = [np.zeros(size, np.uint8) for _ in range(rows + 1)]
+        memories = [Memory(size, b.ctypes.data, array=b) for b in self.buffers]
+        table = [
+            Row(
+                COPY,
+                tiles,
+                {
+                    "source": Address(source),
+                    "target": Address(target),
+                    "bytes": size,
+                    "tiles": tiles,
+                },
+            )
+            for source, target in pairwise(memories)
+        ]
+        lib.load(["moves"])
+        self.program = Program(table, lib)
+        self.program.pace.observe(1.0)
+
+    def run(self, value: int, run: Callable[[], None]) -> None:
+        """Run it on an array of *value*, and check that it arrives."""
+        self.buffers[0].fill(value % 256)
+        run()
+        assert (self.buffers[-1] == value % 256).all()
+
+
+@pytest.fixture(scope="session")
+def lib() -> Library:
+    """The kernels of the best level."""
+    return library(supported_levels()[0])
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    """A pool of the test's own."""
+    made = Pool()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def chain(lib: Library) -> Callable[..., Chain]:
+    """Makes chains: ``chain(rows=8, size=4096, tiles=8)``."""
+
+    def make(**sizes: int) -> Chain:
+        return Chain(lib, **sizes)
+
+    return make
+
+
+@pytest.fixture
+def fresh_python() -> Callable[..., str]:
+    """Run source in a fresh process and return its output; it must end well, and in time."""
+
+    def run(source: str, **settings: Any) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", source],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            **settings,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
