@@ -36,25 +36,29 @@ a multiple of 4. Transposed: strides are those of the convolution from output to
 TAPS = Block(
     "taps",
     FAMILY,
-    "weights headers offsets count low high rounding channels block_bytes groups",
+    "weights headers wide_headers offsets count low high rounding channels block_bytes out_flip",
 )
-"""Depthwise weights: for each 16 channels, ``count`` times 16 dwords of four taps below each other.
+"""Depthwise weights: for each 16 channels, ``count`` times 16 dwords of four taps below each other;
+for each 64 channels that are complete, as many times 64 dwords in the order of ``dot_ir.zipped``.
 
-``offsets`` says at which byte of a packed line the dwords of each are, int64; a line holds
-``groups`` times the columns.
+``offsets`` says at which column of a packed line the dwords of each are, int64. Results of 64
+channels are clamped and stored as unsigned bytes (``wide_headers``), and then xored with
+``out_flip``.
 """
 
 CONVOLVE = Block(
     "convolve",
     FAMILY,
-    "x y windows matrix pixels step is_direct row_tiles column_tiles scratch scratch_bytes",
+    "x y windows matrix pixels step layout row_tiles column_tiles scratch scratch_bytes",
 )
 """CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV.
 
 ``pixels`` of the output are split into ``row_tiles``, blocks of 16 outputs into ``column_tiles``.
-``step`` windows at a time are laid out in scratch memory as unsigned bytes, unless they are rows
-of the input already (``is_direct``).
+``step`` windows at a time are laid out in scratch memory as unsigned bytes, unless the ``layout`` is
+``DIRECT``: then they are rows of the input already; ``FLIPPED`` ones are so but for their sign.
 """
+
+WINDOWED, FLIPPED, DIRECT = range(3)
 
 DEPTHWISE = Block("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")
 """DEPTHWISE_CONV_2D with one output for each channel; ``rows`` of the output of all images."""

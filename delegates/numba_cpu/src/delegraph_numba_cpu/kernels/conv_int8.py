@@ -7,22 +7,26 @@ from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.kernels.depthwise_int8 import depthwise_row
 from delegraph_numba_cpu.kernels.machine import jit, load_u8, store_i32, store_u8, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
-    CHANNELS,
     DEPTH,
-    HEIGHT,
-    OUT_HEIGHT,
-    OUT_WIDTH,
     OUTPUTS,
-    ROW_BYTES,
     SUM_FACTOR,
-    WIDTH,
     add_rows,
-    gather,
     multiply,
 )
 from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.windows_int8 import (
+    CHANNELS,
+    FLIP,
+    HEIGHT,
+    OUT_HEIGHT,
+    OUT_WIDTH,
+    ROW_BYTES,
+    WIDTH,
+    copy_flipped,
+    gather,
+)
 
-X, Y, WINDOWS, MATRIX, PIXELS, STEP, IS_DIRECT, ROW_TILES, COLUMN_TILES, SCRATCH, SCRATCH_BYTES = (
+X, Y, WINDOWS, MATRIX, PIXELS, STEP, LAYOUT, ROW_TILES, COLUMN_TILES, SCRATCH, SCRATCH_BYTES = (
     blocks.CONVOLVE.slots(*blocks.CONVOLVE.names)
 )
 D_X, D_Y, D_WINDOWS, D_TAPS, D_ROWS, D_TILES, D_SCRATCH, D_SCRATCH_BYTES = blocks.DEPTHWISE.slots(
@@ -63,9 +67,12 @@ def convolve(block, tile, worker):
         store_i32(sums + 4 * i, 0)
     while first < last:
         count = min(step, last - first)
-        a = x + first * row_bytes
-        if not word(block, IS_DIRECT) or count < 16:
+        a, layout = x + first * row_bytes, word(block, LAYOUT)
+        if layout == blocks.WINDOWED:
             gather_pixels(x, windows, first, count, rows_at)
+            a = rows_at
+        elif layout == blocks.FLIPPED or count < 16:  # micro-kernels read as many as 14 rows
+            copy_flipped(a, rows_at, count * row_bytes, word(windows, FLIP))
             a = rows_at
         if factor:
             add_rows(a, row_bytes, count, word(matrix, DEPTH), factor, sums)

@@ -7,16 +7,27 @@ from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.kernels.dot_int8 import (
     TAP_PIXELS,
     dot_tap,
+    dot_tap_64,
     dot_taps,
+    dot_taps_64,
     fill_dwords,
+    finish_exact_64,
+    finish_exact_away_64,
+    finish_nearest_64,
     pack_column,
+    pack_column_64,
 )
 from delegraph_numba_cpu.kernels.machine import jit, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
+    EXACT,
+    EXACT_AWAY,
+    HEADER_BYTES,
+    finish_rows,
+)
+from delegraph_numba_cpu.kernels.windows_int8 import (
     DILATION_H,
     DILATION_W,
     FLIP,
-    HEADER_BYTES,
     HEIGHT,
     KERNEL_H,
     KERNEL_W,
@@ -27,13 +38,13 @@ from delegraph_numba_cpu.kernels.matrix_int8 import (
     TOP,
     WIDTH,
     ZERO,
-    finish_rows,
 )
 
 TAPS = blocks.TAPS
-WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, CHANNELS, BLOCK_BYTES, GROUPS = TAPS.slots(
-    "weights", "headers", "offsets", "count", "low", "channels", "block_bytes", "groups"
-)
+(
+    WEIGHTS, HEADERS, WIDE_HEADERS, OFFSETS, COUNT, LOW, HIGH, ROUNDING, CHANNELS, BLOCK_BYTES,
+    OUT_FLIP,
+) = TAPS.slots(*TAPS.names)  # fmt: skip
 
 
 @jit
@@ -45,35 +56,33 @@ def line_columns(windows):
 
 @jit
 def row_address(image, modulus, row_bytes, windows, row, nothing):
-    """Return where a row of the image is, *nothing* for one outside it.
-
-    Args:
-        image: its rows; only *modulus* of them are kept, over and over.
-    """
+    """Return where a row is, *nothing* for one outside the image; *modulus* rows are kept."""
     if row < 0 or row >= word(windows, HEIGHT):
         return nothing
     return image + row % modulus * row_bytes
 
 
 @jit
-def pack_line(image, modulus, windows, taps, row, channel, nothing, line):
-    """Pack the rows that an output row needs, four below each other a dword, for 16 channels.
+def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
+    """Pack the rows that an output row needs, four below each other a dword.
 
     Args:
-        image: see :func:`row_address`.
-        modulus: see :func:`row_address`.
+        image: its rows; only *modulus* of them are kept, over and over.
+        modulus: how many rows are kept.
         windows: see ``WINDOWS``.
         taps: see ``TAPS``.
         row: of the output.
-        channel: the first of the 16.
-        nothing: address of 16 bytes as they are around the image, before they are flipped.
-        line: ``[groups, columns, 16]`` dwords.
+        channel: the first of 16, or of 64.
+        wide: whether 64 channels are packed, in the order of ``dot_ir.zipped``.
+        nothing: address of 64 bytes as they are around the image, before they are flipped.
+        line: ``[groups, columns, 16 or 64]`` dwords.
     """
     width, channels = word(windows, WIDTH), word(taps, CHANNELS)
     left, columns = word(windows, LEFT), line_columns(windows)
     row_bytes, dilation = width * channels, word(windows, DILATION_H)
     kernel, flip = word(windows, KERNEL_H), word(windows, FLIP) * 0x01010101
-    zero = word(windows, ZERO) * 0x01010101
+    around = word(windows, ZERO) * 0x01010101
+    column_bytes = 256 if wide else 64
     y = row * word(windows, STRIDE_H) - word(windows, TOP)
     for first in range(0, kernel, 4):
         a = row_address(image, modulus, row_bytes, windows, y, nothing)
@@ -83,23 +92,34 @@ def pack_line(image, modulus, windows, taps, row, channel, nothing, line):
         b = b if first + 1 < kernel else nothing
         c = c if first + 2 < kernel else nothing
         d = d if first + 3 < kernel else nothing
-        for x in range(-left, min(columns - left, 0)):
-            fill_dwords(line + 64 * (x + left), zero)
-        for x in range(min(width, columns - left)):
-            at = x * channels + channel
-            pack_column(
-                a if a == nothing else a + at,
-                b if b == nothing else b + at,
-                c if c == nothing else c + at,
-                d if d == nothing else d + at,
-                channels - channel,
-                flip,
-                line + 64 * (x + left),
-            )
-        for x in range(width, columns - left):
-            fill_dwords(line + 64 * (x + left), zero)
-        line += 64 * columns
+        # A row of nothing is the same everywhere: it does not go on from column to column.
+        a, a_step = (a, 0) if a == nothing else (a + channel, channels)
+        b, b_step = (b, 0) if b == nothing else (b + channel, channels)
+        c, c_step = (c, 0) if c == nothing else (c + channel, channels)
+        d, d_step = (d, 0) if d == nothing else (d + channel, channels)
+        inside = max(min(width, columns - left), 0)
+        fill_columns(line, min(left, columns), column_bytes, around)
+        place = line + left * column_bytes
+        if wide:
+            for _ in range(inside):
+                pack_column_64(a, b, c, d, flip, place)
+                a, b, c, d = a + a_step, b + b_step, c + c_step, d + d_step
+                place += 256
+        else:
+            for _ in range(inside):
+                pack_column(a, b, c, d, channels - channel, flip, place)
+                a, b, c, d = a + a_step, b + b_step, c + c_step, d + d_step
+                place += 64
+        fill_columns(place, columns - left - inside, column_bytes, around)
+        line += column_bytes * columns
         y += 4 * dilation
+
+
+@jit
+def fill_columns(line, columns, column_bytes, value):
+    """Fill columns of a packed line with a dword."""
+    for place in range(line, line + columns * column_bytes, 64):
+        fill_dwords(place, value)
 
 
 @jit
@@ -107,35 +127,62 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
     """Compute a row of the output, from one block of 16 channels to another.
 
     Args:
-        image: see :func:`row_address`.
-        modulus: see :func:`row_address`.
+        image: see :func:`pack_line`.
+        modulus: see :func:`pack_line`.
         windows: see ``WINDOWS``.
         taps: see ``TAPS``.
         row: of the output.
-        first: block of 16 channels.
-        last: block behind the last.
+        first: block of 16 channels; a multiple of 4.
+        last: block behind the last; a multiple of 4, or behind the last of all.
         target: first result of the row, of all channels.
-        memory: for accumulators, the bytes around the image, and a packed line.
+        memory: for the bytes around the image, accumulators, and a packed line.
     """
     channels, out_width = word(taps, CHANNELS), word(windows, OUT_WIDTH)
     count, step = word(taps, COUNT), word(windows, STRIDE_W) * 64
-    nothing, line = memory + blocks.ACC_BYTES - 64, memory + blocks.ACC_BYTES
-    around = word(windows, ZERO) ^ word(windows, FLIP)
-    fill_dwords(nothing, around * 0x01010101)
-    for block in range(first, last):
-        pack_line(image, modulus, windows, taps, row, 16 * block, nothing, line)
+    nothing, sums, offsets = memory, memory + 64, word(taps, OFFSETS)
+    around = (word(windows, ZERO) ^ word(windows, FLIP)) * 0x01010101
+    fill_dwords(nothing, around)
+    block = first
+    while block < last:
+        wide = 16 * block + 64 <= channels
+        line = sums + (256 if wide else 64) * out_width
+        pack_line(image, modulus, windows, taps, row, 16 * block, wide, nothing, line)
         weights = word(taps, WEIGHTS) + block * word(taps, BLOCK_BYTES)
         header = word(taps, HEADERS) + block * HEADER_BYTES
-        place, left = target + 16 * block, channels - 16 * block
-        x = 0
-        while x < out_width:
-            if x + TAP_PIXELS <= out_width:
-                pixels = TAP_PIXELS
-                dot_taps(line + x * step, step, weights, word(taps, OFFSETS), count, header, memory)
-            else:
-                pixels = 1
-                dot_tap(line + x * step, step, weights, word(taps, OFFSETS), count, header, memory)
-            finish_rows(
-                memory, 64, pixels, header, place + x * channels, channels, left, taps + 8 * LOW
-            )
-            x += pixels
+        place, x = target + 16 * block, 0
+        if wide:
+            while x + TAP_PIXELS <= out_width:
+                pixel, acc = line + 4 * x * step, sums + 256 * x
+                dot_taps_64(pixel, 4 * step, weights, offsets, count, header, acc)
+                x += TAP_PIXELS
+            while x < out_width:
+                pixel, acc = line + 4 * x * step, sums + 256 * x
+                dot_tap_64(pixel, 4 * step, weights, offsets, count, header, acc)
+                x += 1
+            finish_rows_64(sums, out_width, header, place, channels, taps)
+        else:
+            while x + TAP_PIXELS <= out_width:
+                pixel, acc = line + x * step, sums + 64 * x
+                dot_taps(pixel, step, weights, offsets, count, header, acc)
+                x += TAP_PIXELS
+            while x < out_width:
+                pixel, acc = line + x * step, sums + 64 * x
+                dot_tap(pixel, step, weights, offsets, count, header, acc)
+                x += 1
+            left, record = channels - 16 * block, taps + 8 * LOW
+            finish_rows(sums, 64, out_width, header, place, channels, left, record)
+        block += 4 if wide else 1
+
+
+@jit
+def finish_rows_64(acc, rows, header, target, row_bytes, taps):
+    """Store rows of 64 results."""
+    rounding, flip = word(taps, ROUNDING), word(taps, OUT_FLIP)
+    low, high = word(taps, LOW) + flip, word(taps, HIGH) + flip
+    header += word(taps, WIDE_HEADERS) - word(taps, HEADERS)
+    if rounding == EXACT:
+        finish_exact_64(acc, rows, header, target, row_bytes, flip, low, high)
+    elif rounding == EXACT_AWAY:
+        finish_exact_away_64(acc, rows, header, target, row_bytes, flip, low, high)
+    else:
+        finish_nearest_64(acc, rows, header, target, row_bytes, flip, low, high)

@@ -13,7 +13,16 @@ from numba.extending import intrinsic
 
 from delegraph_numba_cpu.blocks.conv_int8 import HEADER, HEADER_BYTES
 from delegraph_numba_cpu.kernels import dot_ir
-from delegraph_numba_cpu.kernels.dot_ir import V16F32, V16F64, V16I8, V16I32, clamped, constant, dot
+from delegraph_numba_cpu.kernels.dot_ir import (
+    GROUP,
+    V16F32,
+    V16F64,
+    V16I8,
+    V16I32,
+    clamped,
+    constant,
+    dot,
+)
 from delegraph_numba_cpu.kernels.machine import I8, I32, I64, call
 from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import (
@@ -91,27 +100,37 @@ dot_narrow = dot_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _dot_tile(NA
 dot_single = _dot_tile(1, SINGLE)
 
 
-def _dot_taps(pixels):
-    """Return an intrinsic for *pixels* neighbouring outputs of a depthwise convolution."""
+def _dot_taps(pixels, vectors):
+    """Return an intrinsic for neighbouring outputs of a depthwise convolution."""
 
     @intrinsic
     def dot_taps(context, line, pixel_bytes, weights, offsets, count, header, acc):
-        """Store bias + the sums of taps as ``[pixels, 16], int32``."""
+        """Store bias + the sums of taps as ``[pixels, vectors, 16], int32``."""
 
         def generate(lowering, builder, signature, arguments):
             line, pixel_bytes, weights, offsets, count, header, acc = arguments
-            bias = load(builder, header, V16I32)
+            places = [integer(64 * v) for v in range(vectors)]
+            biases = [
+                load(builder, builder.add(header, integer(v * HEADER_BYTES)), V16I32)
+                for v in range(vectors)
+            ]
             pixels_at = [builder.mul(pixel_bytes, integer(i)) for i in range(pixels)]
             loop = Loop(builder, count)
-            carried = [loop.carried(bias) for _ in range(pixels)]
-            at = builder.add(weights, builder.shl(loop.index, integer(6)))
-            prepared = dot_ir.prepare_weights(builder, load(builder, at, V16I32))
-            offset = load(builder, builder.add(offsets, builder.shl(loop.index, integer(3))), I64)
-            start = builder.add(line, offset)
-            found = [
-                dot(builder, value, load(builder, builder.add(start, pixel), V16I32), prepared)
-                for value, pixel in zip(carried, pixels_at, strict=True)
+            carried = [[loop.carried(bias) for bias in biases] for _ in range(pixels)]
+            at = builder.add(weights, builder.mul(loop.index, integer(64 * vectors)))
+            prepared = [
+                dot_ir.prepare_weights(builder, load(builder, builder.add(at, place), V16I32))
+                for place in places
             ]
+            offset = load(builder, builder.add(offsets, builder.shl(loop.index, integer(3))), I64)
+            start = builder.add(line, builder.mul(offset, integer(64 * vectors)))
+            found = []
+            for values, pixel in zip(carried, pixels_at, strict=True):
+                at = builder.add(start, pixel)
+                found += [
+                    dot(builder, value, load(builder, builder.add(at, place), V16I32), weight)
+                    for value, place, weight in zip(values, places, prepared, strict=True)
+                ]
             loop.close(*found)
             for i, value in enumerate(found):
                 store(builder, value, builder.add(acc, integer(64 * i)))
@@ -122,65 +141,105 @@ def _dot_taps(pixels):
     return dot_taps
 
 
-dot_taps = _dot_taps(TAP_PIXELS)
-dot_tap = _dot_taps(1)
+dot_taps, dot_taps_64 = _dot_taps(TAP_PIXELS, 1), _dot_taps(TAP_PIXELS, GROUP)
+dot_tap, dot_tap_64 = _dot_taps(1, 1), _dot_taps(1, GROUP)
 
 
-def _part(builder, header, name, kind):
-    return load(builder, builder.add(header, integer(HEADER[name])), kind)
+def _parts(builder, header, names):
+    """Return 16 of each of the header's values."""
+    kinds = {"scale": V16F32, "offset": V16F32, "zero": V16I32}
+    places = (builder.add(header, integer(HEADER[name])) for name in names)
+    return [
+        load(builder, place, kinds.get(name, V16F64))
+        for name, place in zip(names, places, strict=True)
+    ]
 
 
-def _nearest(builder, acc, header):
+def _nearest(builder, acc, scale, offset):
     real = builder.sitofp(acc, V16F32)
-    scale, offset = (_part(builder, header, name, V16F32) for name in ("scale", "offset"))
     return dot_ir.rounded_to_even(builder, multiply_add(builder, real, scale, offset))
 
 
-def _rounded(builder, arguments, header):
+def _exact(builder, acc, factor, offset, zero):
     """Return floor(x * factor + offset), with one rounding before the floor, plus zero point."""
+    arguments = [builder.sitofp(acc, V16F64), factor, offset]
     value = dot_ir.rounded_down(builder, call(builder, "llvm.fma.v16f64", V16F64, arguments))
-    return builder.add(value, _part(builder, header, "zero", V16I32))
+    return builder.add(value, zero)
 
 
-def _exact(builder, acc, header):
-    real = builder.sitofp(acc, V16F64)
-    factor, offset = (_part(builder, header, name, V16F64) for name in ("factor", "exact_offset"))
-    return _rounded(builder, [real, factor, offset], header)
-
-
-def _exact_away(builder, acc, header):
-    real = builder.sitofp(acc, V16F64)
-    names = ("factor", "exact_offset", "away")
-    factor, offset, away = (_part(builder, header, name, V16F64) for name in names)
+def _exact_away(builder, acc, factor, offset, zero, away):
     negative = builder.icmp_signed("<", acc, constant(0))
     offset = builder.select(negative, builder.fsub(offset, away), offset)
-    return _rounded(builder, [real, factor, offset], header)
+    return _exact(builder, acc, factor, offset, zero)
 
 
-def _finisher(rescale):
-    """Return an intrinsic that makes bytes of 16 accumulators."""
+def _finisher(rescale, *names):
+    """Return an intrinsic that makes bytes of accumulators, by *rescale* with parts of headers."""
 
     @intrinsic
-    def finish(context, acc, header, target, count, low, high):
-        """Store the first *count* of 16 results, clamped."""
+    def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
+        """Store rows of the first *count* of 16 results, clamped; at least one row."""
 
         def generate(lowering, builder, signature, arguments):
-            acc, header, target, count, low, high = arguments
-            value = rescale(builder, load(builder, acc, V16I32), header)
-            stored = builder.trunc(clamped(builder, value, low, high), V16I8)
+            acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
+            parts = _parts(builder, header, names)
+            limits = [splat(builder, builder.trunc(bound, I32), 16) for bound in (low, high)]
+            mask = first_lanes(builder, count, 16)
+
+            def each_row(write):
+                loop = Loop(builder, rows)
+                source, place = loop.carried(acc), loop.carried(target)
+                value = rescale(builder, load(builder, source, V16I32), *parts)
+                write(builder.trunc(clamped(builder, value, *limits), V16I8), place)
+                loop.close(builder.add(source, acc_bytes), builder.add(place, row_bytes))
+
             with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
                 with whole:
-                    store(builder, stored, target)
+                    each_row(lambda value, place: store(builder, value, place))
                 with part:
-                    masked_store(builder, stored, target, first_lanes(builder, count, 16))
+                    each_row(lambda value, place: masked_store(builder, value, place, mask))
             return lowering.get_dummy_value()
 
-        return types.void(i64, i64, i64, i64, i64, i64), generate
+        return types.void(*[i64] * 9), generate
 
     return finish
 
 
-finish_nearest, finish_exact, finish_exact_away = map(_finisher, (_nearest, _exact, _exact_away))
+def _finisher_64(rescale, *names):
+    """Return an intrinsic for accumulators in the order of ``dot_ir.zipped``."""
+
+    @intrinsic
+    def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):
+        """Store rows of 64 results, clamped to 0..255 at least, then xored with *flip*."""
+
+        def generate(lowering, builder, signature, arguments):
+            acc, rows, header, target, row_bytes, flip, low, high = arguments
+            headers = [builder.add(header, integer(v * HEADER_BYTES)) for v in range(GROUP)]
+            parts = [_parts(builder, each, names) for each in headers]
+            limits = [splat(builder, builder.trunc(bound, I32), 16) for bound in (low, high)]
+            mask = splat(builder, builder.trunc(flip, I8), 64)
+            loop = Loop(builder, rows)
+            source, place = loop.carried(acc), loop.carried(target)
+            values = []
+            for v, part in enumerate(parts):
+                value = load(builder, builder.add(source, integer(64 * v)), V16I32)
+                values.append(clamped(builder, rescale(builder, value, *part), *limits))
+            store(builder, builder.xor(dot_ir.unzipped(builder, values), mask), place)
+            following = builder.add(source, integer(64 * GROUP))
+            loop.close(following, builder.add(place, row_bytes))
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 8), generate
+
+    return finish_64
+
+
+finish_nearest_64 = _finisher_64(_nearest, "scale", "offset")
+finish_exact_64 = _finisher_64(_exact, "factor", "exact_offset", "zero")
+finish_exact_away_64 = _finisher_64(_exact_away, "factor", "exact_offset", "zero", "away")
+finish_nearest = _finisher(_nearest, "scale", "offset")
+finish_exact = _finisher(_exact, "factor", "exact_offset", "zero")
+finish_exact_away = _finisher(_exact_away, "factor", "exact_offset", "zero", "away")
 
 
 @intrinsic
@@ -216,6 +275,22 @@ def pack_column(context, a, b, c, d, count, flip, target):
         return lowering.get_dummy_value()
 
     return types.void(i64, i64, i64, i64, i64, i64, i64), generate
+
+
+@intrinsic
+def pack_column_64(context, a, b, c, d, flip, target):
+    """Store 64 dwords of the bytes at four addresses, in the order of ``dot_ir.zipped``."""
+
+    def generate(lowering, builder, signature, arguments):
+        *rows, flip, target = arguments
+        mask = splat(builder, builder.trunc(flip, I8), 64)
+        kind = ir.VectorType(I8, 64)
+        loaded = [builder.xor(load(builder, row, kind), mask) for row in rows]
+        for i, packed in enumerate(dot_ir.zipped(builder, loaded)):
+            store(builder, packed, builder.add(target, integer(64 * i)))
+        return lowering.get_dummy_value()
+
+    return types.void(i64, i64, i64, i64, i64, i64), generate
 
 
 @intrinsic

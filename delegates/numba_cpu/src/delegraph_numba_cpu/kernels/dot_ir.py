@@ -120,8 +120,56 @@ def rounded_down(builder, x):
 
 
 def clamped(builder, x, low, high):
-    """Return 16 int32 between two int64 bounds."""
-    for name, bound in (("smax", low), ("smin", high)):
-        limit = splat(builder, builder.trunc(bound, I32), LANES)
+    """Return 16 int32 between two vectors of bounds."""
+    for name, limit in (("smax", low), ("smin", high)):
         x = call(builder, f"llvm.{name}.v16i32", V16I32, [x, limit])
     return x
+
+
+GROUP = 4
+"""Vectors of 16 whose channels are interleaved, so that bytes are packed and unpacked cheaply."""
+
+
+def zipped(builder, rows):
+    """Return four vectors of dwords of the bytes below each other in four rows of 64 bytes.
+
+    Lane e of vector j holds channel ``16 * (e // 4) + 4 * j + e % 4``: what pairwise zips within
+    16 bytes make of them, the cheapest of all orders.
+    """
+    bytes_of = [
+        [_zip(builder, a, b, high) for high in (False, True)]
+        for a, b in (rows[:2], rows[2:])
+    ]  # fmt: skip
+    pairs = vector(I16, 32)
+    above, below = ([builder.bitcast(each, pairs) for each in half] for half in bytes_of)
+    found = [
+        _zip(builder, a, b, high)
+        for a, b in zip(above, below, strict=True)
+        for high in (False, True)
+    ]
+    return [builder.bitcast(each, V16I32) for each in found]
+
+
+def _zip(builder, a, b, high):
+    """Return the elements of the low or high halves of all 16 bytes, by turns of *a* and *b*."""
+    count = a.type.count
+    run = count // 4  # elements of 16 bytes
+    first = run // 2 if high else 0
+    lanes = [part * run + first + i // 2 + count * (i % 2) for part in range(4) for i in range(run)]
+    return builder.shuffle_vector(a, b, ir.Constant(vector(I32, count), lanes))
+
+
+def unzipped(builder, vectors):
+    """Return 64 bytes of four vectors in the order of :func:`zipped`, each within 0..255."""
+    if _HAS_VNNI:
+        words = vector(I16, 32)
+        halves = [
+            call(builder, "llvm.x86.avx512.packssdw.512", words, vectors[i : i + 2])
+            for i in (0, 2)
+        ]  # fmt: skip
+        return call(builder, "llvm.x86.avx512.packuswb.512", vector(I8, 64), halves)
+    parts = [builder.trunc(each, V16I8) for each in vectors]
+    wide = ir.Constant(vector(I32, 32), list(range(32)))
+    halves = [builder.shuffle_vector(*parts[i : i + 2], wide) for i in (0, 2)]
+    lanes = [16 * (c // 4 % 4) + c // 16 * 4 + c % 4 for c in range(64)]
+    return builder.shuffle_vector(*halves, ir.Constant(vector(I32, 64), lanes))

@@ -27,6 +27,7 @@ from delegraph_numba_cpu.operators.packing_int8 import (
     signed_bytes,
     summands_of,
     tap_blocks,
+    zipped_channels,
 )
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
@@ -221,12 +222,11 @@ def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
         )  # fmt: skip
         source = repeated
     windows = pack_windows(builder, channels, (down, across), product)
-    columns = line_columns(across)
     taps = pack_taps(builder, call, product, down, across)
     rows = y.shape[0] * down.output
     if not math.prod(y.shape):
         return
-    size = blocks.ACC_BYTES + 64 * columns * -(-down.kernel // 4)
+    size = depthwise_bytes(channels, down, across)
     products = rows * across.output * channels * down.kernel * across.kernel * 4
     builder.emit(
         blocks.DEPTHWISE,
@@ -239,6 +239,12 @@ def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
         scratch=builder.scratch(size * builder.workers),
         scratch_bytes=size,
     )
+
+
+def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
+    """Return how much memory a row of a depthwise convolution takes."""
+    lanes = 64 if channels >= 64 else 16
+    return 64 + 4 * lanes * (across.output + line_columns(across) * -(-down.kernel // 4))
 
 
 def line_columns(across: Window) -> int:
@@ -270,6 +276,9 @@ def emit_product(
     row_bytes = -(-depth // 4) * 4
     step = max(min(CACHED_BYTES // max(row_bytes, 1) // ROWS, -(-pixels // ROWS), 64), 1) * ROWS
     columns = -(-outputs // 16)
+    layout = blocks.WINDOWED
+    if is_pointwise and depth == row_bytes:
+        layout = blocks.FLIPPED if product.flip else blocks.DIRECT
     tiles = tiles_for(builder, pixels * row_bytes * outputs, 1 << 20)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
     column_tiles = min(-(-tiles // row_tiles), max(columns // 2, 1))
@@ -284,7 +293,7 @@ def emit_product(
         matrix=matrix,
         pixels=pixels,
         step=step,
-        is_direct=int(is_pointwise and not product.flip and depth == row_bytes),
+        layout=layout,
         row_tiles=row_tiles,
         column_tiles=column_tiles,
         scratch=builder.scratch(size * builder.workers),
@@ -355,11 +364,14 @@ def pack_taps(
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)
     weights = builder.packed(("weights", *name), lambda: tap_blocks(values))
-    headers = builder.packed(("headers", *name), lambda: product.headers(shift))
+    order = zipped_channels(channels)
+    out_flip = 128 if product.low < 0 and not shift else 0
+    headers = builder.packed(("headers", *name), lambda: product.headers(shift, order))
+    wide = builder.packed(("wide", *name), lambda: product.headers(shift + out_flip, order))
     summands, groups = summands_of(values), -(-down.kernel // 4)
     columns = line_columns(across)
     offsets = [
-        64 * (group * columns + tap * across.dilation)
+        group * columns + tap * across.dilation
         for _ in range(summands)
         for group in range(groups)
         for tap in range(across.kernel)
@@ -369,7 +381,7 @@ def pack_taps(
         weights=weights.address, headers=headers.address, offsets=places.address,
         count=len(offsets), low=product.low + shift, high=product.high + shift,
         rounding=product.rounding(builder.exact), channels=channels,
-        block_bytes=64 * len(offsets), groups=groups,
+        block_bytes=64 * len(offsets), wide_headers=wide.address, out_flip=out_flip,
     )  # fmt: skip
     return builder.packed(("taps", *name), lambda: blocks.TAPS.pack(**record))
 

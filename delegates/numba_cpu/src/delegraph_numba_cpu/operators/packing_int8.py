@@ -133,11 +133,12 @@ class Product:
         is_away = bool(self.scaling.away.any()) and self.low < self.zero_point
         return blocks.EXACT_AWAY if is_away else blocks.EXACT
 
-    def headers(self, shift: int = 0) -> NDArray[np.uint8]:
+    def headers(self, shift: int = 0, order: NDArray[np.intp] | None = None) -> NDArray[np.uint8]:
         """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
         Args:
             shift: added to results, for those that stay unsigned.
+            order: of the outputs; None as they are.
         """
         factor, half, bias = self.factors
         count = len(bias)
@@ -156,7 +157,7 @@ class Product:
         headers = np.zeros((size + 4, blocks.HEADER_BYTES), np.uint8)  # kernels read some behind
         for name, row in values.items():
             padded = np.zeros(size * LANES, row.dtype)
-            padded[:count] = row
+            padded[:count] = row if order is None else row[order]
             place = blocks.HEADER[name]
             width = LANES * row.dtype.itemsize
             headers[:size, place : place + width] = padded.view(np.uint8).reshape(size, width)
@@ -194,6 +195,15 @@ def summands_of(weight: NDArray[np.int16]) -> int:
     return max(1, -(-high // 127), -(low // 128))
 
 
+def zipped_channels(channels: int) -> NDArray[np.intp]:
+    """Return the order of channels in which kernels compute them, 64 at a time; see ``dot_ir``."""
+    order = np.arange(channels)
+    whole = channels // 64 * 64
+    groups = order[:whole].reshape(-1, 4, 4, 4)  # 64 channels as lane, vector, element
+    order[:whole] = groups.transpose(0, 2, 1, 3).reshape(-1)
+    return order
+
+
 def tap_blocks(weight: NDArray[np.int16]) -> NDArray[np.int8]:
     """Return depthwise weights as dwords of four taps below each other.
 
@@ -203,15 +213,23 @@ def tap_blocks(weight: NDArray[np.int16]) -> NDArray[np.int8]:
         weight: ``[KH, KW, C]``.
 
     Returns:
-        ``[C / 16, summands, KH / 4, KW, 16, 4]``.
+        ``[summands, KH / 4, KW, 64, 4]`` for each 64 channels, then the same with 16, one after
+        the other, ``[bytes]``.
     """
     height, width, channels = weight.shape
     size, groups = -(-channels // LANES), -(-height // 4)
+    weight = weight[..., zipped_channels(channels)]
     summands = []
     for _ in range(summands_of(weight)):
         part = weight.clip(-128, 127)
         weight = weight - part
         padded = np.zeros((groups * 4, width, size * LANES), np.int8)
         padded[:height, :, :channels] = part
-        summands.append(padded.reshape(groups, 4, width, size, LANES).transpose(3, 0, 2, 4, 1))
-    return np.ascontiguousarray(np.stack(summands, axis=1))
+        summands.append(padded.reshape(groups, 4, width, -1).transpose(0, 2, 3, 1))
+    dwords = np.stack(summands)  # [summands, groups, KW, C, 4]
+    whole = channels // 64 * 64
+    parts = [
+        dwords[..., first:last, :].reshape(*dwords.shape[:3], -1, lanes, 4)
+        for first, last, lanes in ((0, whole, 64), (whole, None, 16))
+    ]
+    return np.concatenate([part.transpose(3, 0, 1, 2, 4, 5).reshape(-1) for part in parts])
