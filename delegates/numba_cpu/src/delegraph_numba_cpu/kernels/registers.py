@@ -45,6 +45,16 @@ SIGNED = Vector("int8", I8, BYTE_LANES, types.int64)
 UNSIGNED = Vector("uint8", I8, BYTE_LANES, types.int64)
 
 
+@intrinsic
+def add_product(context, x, y, summand):
+    """Return ``x * y + summand`` of floats, rounded once where the processor can."""
+
+    def generate(lowering, builder, signature, arguments):
+        return vector_ir.multiply_add(builder, *arguments)
+
+    return FLOATS(FLOATS, FLOATS, FLOATS), generate
+
+
 def filler(vector):
     """Return a function that returns a vector of copies of a number."""
 
@@ -98,27 +108,37 @@ def _unsigned_extreme(operator):
     return choose
 
 
-def _larger(x, y):
+def plus(x, y):
+    """Return the sum of two :class:`Lanes`."""
+    return x + y
+
+
+def times(x, y):
+    """Return the product of two :class:`Lanes`."""
+    return x * y
+
+
+def larger(x, y):
+    """Return the larger elements of two :class:`Lanes`; *y* where one is NaN."""
     return (x > y).choose(x, y)
 
 
-def _smaller(x, y):
+def smaller(x, y):
+    """Return the smaller elements of two :class:`Lanes`; *y* where one is NaN."""
     return (x < y).choose(x, y)
 
 
-add_floats = binary(FLOATS, lambda x, y: x + y)
-subtract_floats = binary(FLOATS, lambda x, y: x - y)
-multiply_floats = binary(FLOATS, lambda x, y: x * y)
-divide_floats = binary(FLOATS, lambda x, y: x / y)
-larger_floats, smaller_floats = binary(FLOATS, _larger), binary(FLOATS, _smaller)
-add_ints = binary(INTS, lambda x, y: x + y)
-multiply_ints = binary(INTS, lambda x, y: x * y)
-larger_ints, smaller_ints = binary(INTS, _larger), binary(INTS, _smaller)
-larger_signed, smaller_signed = binary(SIGNED, _larger), binary(SIGNED, _smaller)
+add_floats, multiply_floats = binary(FLOATS, plus), binary(FLOATS, times)
+larger_floats, smaller_floats = binary(FLOATS, larger), binary(FLOATS, smaller)
+add_ints, multiply_ints = binary(INTS, plus), binary(INTS, times)
+larger_ints, smaller_ints = binary(INTS, larger), binary(INTS, smaller)
+larger_signed, smaller_signed = binary(SIGNED, larger), binary(SIGNED, smaller)
 larger_unsigned = binary(UNSIGNED, _unsigned_extreme(">"))
 smaller_unsigned = binary(UNSIGNED, _unsigned_extreme("<"))
 to_floats = unary(INTS, lambda x: x.to_float(), FLOATS)
 to_ints = unary(FLOATS, lambda x: x.to_integer(), INTS)
+rounded_shift_20 = unary(INTS, lambda x: (x + ((1 << 19) + (x >> 31))) >> 20)
+"""``x / 2**20``, halves away from zero."""
 with_sign = binary(FLOATS, lambda x, y: x.magnitude().with_sign_of(y))
 
 

@@ -13,6 +13,8 @@ from delegraph_numba_cpu.operators import moves as moves
 from delegraph_numba_cpu.operators import padding as padding
 from delegraph_numba_cpu.operators import picking as picking
 from delegraph_numba_cpu.operators import pooling as pooling
+from delegraph_numba_cpu.operators import reductions as reductions
+from delegraph_numba_cpu.operators import resizing as resizing
 from delegraph_numba_cpu.operators import slicing as slicing
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
 

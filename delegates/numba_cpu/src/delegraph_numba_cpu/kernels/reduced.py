@@ -1,0 +1,141 @@
+"""What becomes of reduced values, and reductions to positions: small work, one value at a time."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph_numba_cpu.blocks import reduced as blocks
+from delegraph_numba_cpu.kernels.machine import (
+    jit,
+    load_f32,
+    load_i8,
+    load_i32,
+    load_u8,
+    real,
+    store_i32,
+    store_i64,
+    store_u8,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel
+
+(
+    SOURCE, TARGET, COUNT, LOW, HIGH, SUBTRAHEND, MULTIPLIER, SHIFT, PERIOD, UP, BIAS,
+) = blocks.SCALE.slots(*blocks.SCALE.names)  # fmt: skip
+
+FLOAT32, INT8, UINT8 = (blocks.ARG_KINDS[name] for name in ("FLOAT32", "INT8", "UINT8"))
+INT32_MAX = (1 << 31) - 1
+
+
+@jit
+def wrapped(value):
+    """Return the low 32 bits as a signed number."""
+    return ((value + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+
+
+@jit
+def scaled(value, multiplier, shift, is_up):
+    """Return ``value * multiplier * 2**(shift - 31)``, rounded twice."""
+    product = wrapped(value << max(shift, 0)) * multiplier
+    high = min((product + (1 << 30)) >> 31, INT32_MAX)
+    right = max(-shift, 0)
+    half = (1 << right) >> 1
+    if high < 0 and right > 0 and not is_up:
+        half -= 1
+    return (high + half) >> right
+
+
+@kernel(blocks.SCALE)
+def scale(block, tile, worker):
+    """Turn sums into bytes, in fixed point."""
+    multiplier, shift = word(block, MULTIPLIER), word(block, SHIFT)
+    for i in range(word(block, COUNT)):
+        value = load_i32(word(block, SOURCE) + 4 * i) - word(block, SUBTRAHEND)
+        is_up = i % word(block, PERIOD) < word(block, UP)
+        value = scaled(value, multiplier, shift, is_up) + word(block, BIAS)
+        value = min(max(value, word(block, LOW)), word(block, HIGH))
+        store_u8(word(block, TARGET) + i, value)
+
+
+REAL_ZERO, REAL_SCALE, REAL_BIAS = blocks.SCALE_REAL.slots("zero", "scale", "bias")
+
+
+@kernel(blocks.SCALE_REAL)
+def scale_real(block, tile, worker):
+    """Turn sums into bytes, in float32."""
+    for i in range(word(block, COUNT)):
+        product = real(block, REAL_SCALE) * np.float32(load_i32(word(block, SOURCE) + 4 * i))
+        value = product + real(block, REAL_BIAS)
+        whole = np.trunc(value)
+        rest = np.abs(value - whole)
+        number = np.int64(whole)
+        if rest >= np.float32(0.5):
+            number += 1 if value > 0 else -1
+        number += word(block, REAL_ZERO)
+        store_u8(word(block, TARGET) + i, min(max(number, word(block, LOW)), word(block, HIGH)))
+
+
+M_SOURCE, M_TARGET, M_OUTER, M_LENGTH, M_INNER, M_TILES = blocks.MEAN_INT32.slots(
+    *blocks.MEAN_INT32.names
+)
+
+
+@kernel(blocks.MEAN_INT32)
+def mean_int32(block, tile, worker):
+    """Store means, cut towards zero."""
+    length, inner = word(block, M_LENGTH), word(block, M_INNER)
+    outputs, tiles = word(block, M_OUTER) * inner, word(block, M_TILES)
+    for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
+        source = word(block, M_SOURCE) + 4 * (i // inner * length * inner + i % inner)
+        total = 0
+        for k in range(length):
+            total += load_i32(source + 4 * inner * k)
+        mean = abs(total) // length
+        store_i32(word(block, M_TARGET) + 4 * i, mean if total >= 0 else -mean)
+
+
+A_SOURCE, A_TARGET, A_OUTER, A_LENGTH, A_INNER, A_KIND, A_SMALLEST, A_WIDE, A_TILES = (
+    blocks.ARG.slots(*blocks.ARG.names)
+)
+
+
+def searcher(load, size):
+    """Return a function that finds the first largest or smallest element."""
+
+    @jit
+    def find(source, length, step, smallest):
+        best, position = load(source), 0
+        for k in range(1, length):
+            value = load(source + size * step * k)
+            if value < best if smallest else value > best:
+                best, position = value, k
+        return position
+
+    return find
+
+
+find_f32, find_s8 = searcher(load_f32, 4), searcher(load_i8, 1)
+find_u8, find_i32 = searcher(load_u8, 1), searcher(load_i32, 4)
+
+
+@kernel(blocks.ARG)
+def arg(block, tile, worker):
+    """Store positions."""
+    length, inner, kind = word(block, A_LENGTH), word(block, A_INNER), word(block, A_KIND)
+    outputs, tiles = word(block, A_OUTER) * inner, word(block, A_TILES)
+    smallest, source = word(block, A_SMALLEST), word(block, A_SOURCE)
+    for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
+        first = i // inner * length * inner + i % inner
+        if kind == FLOAT32:
+            position = find_f32(source + 4 * first, length, inner, smallest)
+        elif kind == INT8:
+            position = find_s8(source + first, length, inner, smallest)
+        elif kind == UINT8:
+            position = find_u8(source + first, length, inner, smallest)
+        else:
+            position = find_i32(source + 4 * first, length, inner, smallest)
+        if word(block, A_WIDE):
+            store_i64(word(block, A_TARGET) + 8 * i, position)
+        else:
+            store_i32(word(block, A_TARGET) + 4 * i, position)

@@ -1,0 +1,105 @@
+"""Bilinear resizing: each output pixel mixes four input pixels, channel by channel."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph_numba_cpu.blocks import resizing as blocks
+from delegraph_numba_cpu.kernels import registers as r
+from delegraph_numba_cpu.kernels.machine import jit, load_i64, real, word
+from delegraph_numba_cpu.kernels.registry import kernel
+
+SOURCE, TARGET, IMAGE_BYTES, CHANNELS, OUT_HEIGHT, OUT_WIDTH, DOWN, ACROSS, ROWS, TILES = (
+    blocks.BILINEAR_F32.slots(*blocks.BILINEAR_F32.names)
+)
+TAP_BYTES = 8 * blocks.TAP_WORDS
+ONE = 1 << 10
+
+
+def bilinear(block, itemsize, share_of, mix):
+    """Add the kernel of a block.
+
+    Args:
+        block: the block.
+        itemsize: bytes of an element.
+        share_of: reads the share from a position.
+        mix: ``(top, bottom, left, right, share_y, share_x, target, channels)`` mixes four pixels:
+            *top* and *bottom* are addresses of rows, *left* and *right* offsets in them.
+    """
+
+    def run(block, tile, worker):
+        rows, tiles = word(block, ROWS), word(block, TILES)
+        height, width, channels = (
+            word(block, OUT_HEIGHT),
+            word(block, OUT_WIDTH),
+            word(block, CHANNELS),
+        )
+        target = word(block, TARGET)
+        for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+            down = word(block, DOWN) + row % height * TAP_BYTES
+            image = word(block, SOURCE) + row // height * word(block, IMAGE_BYTES)
+            top, bottom = image + load_i64(down), image + load_i64(down + 8)
+            share_y = share_of(down, 2)
+            place = target + row * width * channels * itemsize
+            for column in range(width):
+                across = word(block, ACROSS) + column * TAP_BYTES
+                left, right = load_i64(across), load_i64(across + 8)
+                mix(top, bottom, left, right, share_y, share_of(across, 2), place, channels)
+                place += channels * itemsize
+
+    kernel(block)(run)
+
+
+@jit
+def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
+    """Mix four pixels of float32."""
+    one = np.float32(1.0)
+    a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
+    c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
+    zero = r.floats(0.0)
+    for i in range(0, channels, r.LANES):
+        left_i, right_i, rest = left + 4 * i, right + 4 * i, channels - i
+        value = r.multiply_floats(r.load_floats(top + left_i, rest, zero), a)
+        value = r.add_product(r.load_floats(top + right_i, rest, zero), b, value)
+        value = r.add_product(r.load_floats(bottom + left_i, rest, zero), c, value)
+        value = r.add_product(r.load_floats(bottom + right_i, rest, zero), d, value)
+        r.store_floats(target + 4 * i, value, rest)
+
+
+@jit
+def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
+    """Mix four pixels of uint8 in float32, each product and sum rounded, as the official kernel."""
+    one, zero, half = np.float32(1.0), r.ints(0), r.floats(0.5)
+    a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
+    c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
+    for i in range(0, channels, r.LANES):
+        left_i, right_i, rest = left + i, right + i, channels - i
+        value = r.multiply_floats(r.to_floats(r.widen_unsigned(top + left_i, rest, zero)), a)
+        product = r.multiply_floats(r.to_floats(r.widen_unsigned(top + right_i, rest, zero)), b)
+        value = r.add_floats(value, product)
+        product = r.multiply_floats(r.to_floats(r.widen_unsigned(bottom + left_i, rest, zero)), c)
+        value = r.add_floats(value, product)
+        product = r.multiply_floats(r.to_floats(r.widen_unsigned(bottom + right_i, rest, zero)), d)
+        value = r.add_floats(r.add_floats(value, product), half)
+        r.store_low_bytes(target + i, r.to_ints(value), rest)
+
+
+@jit
+def mix_s8(top, bottom, left, right, share_y, share_x, target, channels):
+    """Mix four pixels of int8 in integers; halves go away from zero."""
+    zero = r.ints(0)
+    a, b = r.ints((ONE - share_y) * (ONE - share_x)), r.ints((ONE - share_y) * share_x)
+    c, d = r.ints(share_y * (ONE - share_x)), r.ints(share_y * share_x)
+    for i in range(0, channels, r.LANES):
+        left_i, right_i, rest = left + i, right + i, channels - i
+        value = r.multiply_ints(r.widen_signed(top + left_i, rest, zero), a)
+        value = r.add_ints(value, r.multiply_ints(r.widen_signed(top + right_i, rest, zero), b))
+        value = r.add_ints(value, r.multiply_ints(r.widen_signed(bottom + left_i, rest, zero), c))
+        value = r.add_ints(value, r.multiply_ints(r.widen_signed(bottom + right_i, rest, zero), d))
+        r.store_low_bytes(target + i, r.rounded_shift_20(value), rest)
+
+
+bilinear(blocks.BILINEAR_F32, 4, real, mix_f32)
+bilinear(blocks.BILINEAR_U8, 1, real, mix_u8)
+bilinear(blocks.BILINEAR_S8, 1, word, mix_s8)

@@ -1,0 +1,284 @@
+"""SUM, MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX and ARG_MIN."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from delegraph import Rejection, Tensor
+from delegraph.kernels.fixed_point import quantize_multiplier
+from delegraph.kernels.output_shape import integers, normalized_axis
+from delegraph_numba_cpu.blocks import Block, reduced, reducing
+from delegraph_numba_cpu.operators.places import Part, fill, move
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
+from delegraph_numba_cpu.program import Memory, ProgramBuilder
+
+TYPES = ("FLOAT32", "INT8", "UINT8", "INT32")
+FEATURES = ("empty", "many-dims", "scalar")
+
+WORK_A_TILE = 1 << 15
+"""Elements read, some microseconds."""
+
+_SPATIAL_LANES = 16
+"""Channels that the official mean over height and width rounds in another way than the rest."""
+
+SUMS = {"INT8": reducing.SUM_S8, "UINT8": reducing.SUM_U8, "INT32": reducing.SUM_I32}
+LARGEST = {
+    "FLOAT32": reducing.MAX_F32,
+    "INT8": reducing.MAX_S8,
+    "UINT8": reducing.MAX_U8,
+    "INT32": reducing.MAX_I32,
+}
+SMALLEST = {
+    "FLOAT32": reducing.MIN_F32,
+    "INT8": reducing.MIN_S8,
+    "UINT8": reducing.MIN_U8,
+    "INT32": reducing.MIN_I32,
+}
+PRODUCTS = {"FLOAT32": reducing.PRODUCT_F32, "INT32": reducing.PRODUCT_I32}
+
+
+def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
+    """Let pass known axes of elements that are not so many that sums of bytes overflow."""
+    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
+        return Rejection("operands", expected="two inputs")
+    for tensor in (call.input(0), call.output()):
+        if tensor.type.name not in types:
+            expected = " or ".join(types)
+            return Rejection(
+                "dtype", actual=tensor.type.name, expected=expected, tensor=tensor.index
+            )
+    if not call.input(1).is_constant:
+        return Rejection("computed-parameter", expected="a constant", tensor=call.input(1).index)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """A reduction as ``[outer, length, inner]`` without its middle axis."""
+
+    x: Tensor
+    source: Memory
+    outer: int
+    length: int
+    inner: int
+
+    @classmethod
+    def of(cls, call: Call, builder: ProgramBuilder) -> Axes:
+        """Return the axes of a node; reduced ones that are no neighbours are moved to the end."""
+        x = call.input(0)
+        rank, shape = len(x.shape), x.shape
+        axes = sorted({normalized_axis(i, rank) for i in integers(call.input(1))}) if rank else []
+        axes = [i for i in axes if shape[i] != 1]
+        length = math.prod(shape[i] for i in axes)
+        source = builder.tensor(x.index)
+        between = range(axes[0], axes[-1] + 1) if axes else range(0)
+        if all(i in axes or shape[i] == 1 for i in between):
+            first = axes[0] if axes else rank
+            last = axes[-1] + 1 if axes else rank
+            return cls(x, source, math.prod(shape[:first]), length, math.prod(shape[last:]))
+        kept = [i for i in range(rank) if i not in axes]
+        part = Part.of(builder, x)
+        view = part.array.transpose(*kept, *axes)
+        source = builder.scratch(x.bytes)
+        order = np.empty(view.shape, x.dtype)
+        move(builder, part.seen(view), Part(source, order, order.__array_interface__["data"][0]))
+        return cls(x, source, math.prod(shape[i] for i in kept), length, 1)
+
+    @property
+    def count(self) -> int:
+        """Elements of the output."""
+        return self.outer * self.inner
+
+    def emit(
+        self, builder: ProgramBuilder, block: Block, target: Memory, tasks: int, **words: float
+    ) -> None:
+        """Emit a kernel that divides *tasks* among its tiles."""
+        work = self.count * self.length
+        builder.emit(
+            block,
+            max(1, min(tasks, work // WORK_A_TILE, 4 * builder.workers)),
+            source=self.source,
+            target=target,
+            outer=self.outer,
+            length=self.length,
+            inner=self.inner,
+            **words,
+        )
+
+
+def reduce(
+    builder: ProgramBuilder, axes: Axes, block: Block, target: Memory, factor: float = 1.0
+) -> None:
+    """Emit a reduction; *factor* is for floats."""
+    strip = builder.level.vector_bytes  # four vectors
+    words = {"factor": factor} if "factor" in block.names else {}
+    axes.emit(builder, block, target, axes.outer * -(-axes.inner // strip), **words)
+
+
+def lower_simple(call: Call, builder: ProgramBuilder, blocks: dict[str, Block]) -> None:
+    """Emit a largest, a smallest or a product."""
+    axes, y = Axes.of(call, builder), call.output()
+    block = blocks[axes.x.type.name]
+    if axes.count and not axes.length and block in (reducing.MAX_F32, reducing.MIN_F32):
+        worst = np.finfo(np.float32).min if block is reducing.MAX_F32 else np.finfo(np.float32).max
+        fill(builder, Part.of(builder, y), np.array(worst))
+    elif axes.count:
+        reduce(builder, axes, block, builder.tensor(y.index))
+
+
+def lower_sum(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a sum; that of bytes is scaled in float32."""
+    axes, y = Axes.of(call, builder), call.output()
+    if not axes.count:
+        return
+    target = builder.tensor(y.index)
+    if axes.x.type.name == "FLOAT32":
+        reduce(builder, axes, reducing.SUM_F32, target)
+        return
+    if axes.x.type.name == "INT32":
+        reduce(builder, axes, reducing.SUM_I32, target)
+        return
+    sums = _sums(builder, axes)
+    scale = np.float32(axes.x.scale) / np.float32(y.scale)
+    bias = np.float32(-axes.x.zero_point) * scale * np.float32(axes.length)
+    low, high = np.iinfo(y.dtype).min, np.iinfo(y.dtype).max
+    builder.emit(
+        reduced.SCALE_REAL,
+        source=sums,
+        target=target,
+        count=axes.count,
+        low=low,
+        high=high,
+        zero=y.zero_point,
+        scale=float(scale),
+        bias=float(bias),
+    )
+
+
+def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
+    """Emit the sums of bytes, and return where they are: int32."""
+    sums = builder.scratch(4 * axes.count)
+    reduce(builder, axes, SUMS[axes.x.type.name], sums)
+    return sums
+
+
+def lower_mean(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a mean; that of bytes is scaled in fixed point.
+
+    Source:
+        As ``delegraph.kernels.quantized_reductions``, with the arithmetic of its own that the mean
+        over height and width of images has.
+    """
+    axes, y = Axes.of(call, builder), call.output()
+    if not axes.count:
+        return
+    target = builder.tensor(y.index)
+    if axes.x.type.name == "FLOAT32":
+        with np.errstate(all="ignore"):
+            factor = float(np.float32(1) / np.float32(axes.length))
+        reduce(builder, axes, reducing.SUM_F32, target, factor)
+    elif axes.x.type.name == "INT32":
+        axes.emit(builder, reduced.MEAN_INT32, target, axes.count)
+    elif not axes.length:
+        fill(builder, Part.of(builder, y), np.zeros((), y.dtype))
+    else:
+        _scaled_mean(call, builder, axes, target)
+
+
+def _scaled_mean(call: Call, builder: ProgramBuilder, axes: Axes, target: Memory) -> None:
+    x, y = axes.x, call.output()
+    if _is_spatial(call):
+        x_scale, y_scale = np.float32(x.scale), np.float32(y.scale)
+        offset = np.float32(x.zero_point) * x_scale / y_scale
+        offset = offset + np.float32(0.5) if offset > 0 else offset - np.float32(0.5)
+        real = float(x_scale / (np.float32(axes.length) * y_scale))
+        multiplier, shift = quantize_multiplier(real)
+        subtrahend, bias = 0, y.zero_point - int(offset)
+        period = x.shape[3]
+        up = period - period % _SPATIAL_LANES
+    else:
+        multiplier, shift = quantize_multiplier(x.scale / y.scale)
+        bits = min(axes.length.bit_length() - 1, 32, 31 + shift)
+        multiplier, shift = (multiplier << bits) // axes.length, shift - bits
+        subtrahend, bias, period, up = x.zero_point * axes.length, y.zero_point, 1, 0
+    builder.emit(
+        reduced.SCALE,
+        source=_sums(builder, axes),
+        target=target,
+        count=axes.count,
+        low=int(np.iinfo(y.dtype).min),
+        high=int(np.iinfo(y.dtype).max),
+        subtrahend=subtrahend,
+        multiplier=multiplier,
+        shift=shift,
+        period=period,
+        up=up,
+        bias=bias,
+    )
+
+
+def _is_spatial(call: Call) -> bool:
+    """Return whether this is a mean over height and width of ``[N, H, W, C]`` that keeps them."""
+    axes = sorted({axis % 4 for axis in integers(call.input(1))})
+    keep = call.options is not None and bool(call.options.keep_dims)
+    return len(call.input(0).shape) == 4 and axes == [1, 2] and keep
+
+
+def check_arg(call: Call) -> Rejection | None:
+    """Let pass a known axis."""
+    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
+        return Rejection("operands", expected="two inputs")
+    x, axis = call.input(0), call.input(1)
+    if x.type.name not in reduced.ARG_KINDS:
+        expected = " or ".join(reduced.ARG_KINDS)
+        return Rejection("dtype", actual=x.type.name, expected=expected, tensor=x.index)
+    if not axis.is_constant:
+        return Rejection("computed-parameter", expected="a constant", tensor=axis.index)
+    return None
+
+
+def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
+    """Emit the search."""
+    x, y = call.input(0), call.output()
+    axis = normalized_axis(integers(call.input(1))[0], len(x.shape))
+    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    if not outer * inner:
+        return
+    axes = Axes(x, builder.tensor(x.index), outer, x.shape[axis], inner)
+    axes.emit(
+        builder,
+        reduced.ARG,
+        builder.tensor(y.index),
+        axes.count,
+        kind=reduced.ARG_KINDS[x.type.name],
+        smallest=int(smallest),
+        wide=int(y.type.name == "INT64"),
+    )
+
+
+def _simple(blocks: dict[str, Block]) -> Operator:
+    types = tuple(dict.fromkeys((*blocks, "INT32")))
+    check = partial(check_reduction, types=tuple(blocks))
+    return Operator(check, partial(lower_simple, blocks=blocks), types, FEATURES)
+
+
+def _arg(smallest: bool) -> Operator:
+    types = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
+    return Operator(check_arg, partial(lower_arg, smallest=smallest), types, FEATURES)
+
+
+register(
+    {
+        "SUM": Operator(check_reduction, lower_sum, TYPES, FEATURES),
+        "MEAN": Operator(check_reduction, lower_mean, TYPES, FEATURES),
+        "REDUCE_MAX": _simple(LARGEST),
+        "REDUCE_MIN": _simple(SMALLEST),
+        "REDUCE_PROD": _simple(PRODUCTS),
+        "ARG_MAX": _arg(smallest=False),
+        "ARG_MIN": _arg(smallest=True),
+    }
+)
