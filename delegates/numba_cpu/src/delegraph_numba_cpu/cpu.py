@@ -9,6 +9,8 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from delegraph.errors import DelegateError
+
 
 @dataclass(frozen=True, slots=True)
 class CpuLevel:
@@ -60,6 +62,22 @@ def supported_levels() -> tuple[CpuLevel, ...]:
         for level in LEVELS.values()
         if level.machine in ("", machine) and features.issuperset(level.needs)
     )
+
+
+def level_named(name: str) -> CpuLevel:
+    """Return the level that the option ``cpu`` asks for; ``auto`` is the best there is.
+
+    Raises:
+        DelegateError: this processor does not have it.
+    """
+    levels = supported_levels()
+    if name == "auto":
+        return levels[0]
+    for level in levels:
+        if level.name == name:
+            return level
+    has = ", ".join(level.name for level in levels)
+    raise DelegateError(f"cpu={name}: this processor has only: {has}")
 
 
 @cache

@@ -15,8 +15,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
     Tolerance,
 )
-from delegraph.errors import DelegateError
-from delegraph_numba_cpu.cpu import CpuLevel, physical_cores, supported_levels
+from delegraph_numba_cpu.cpu import level_named, physical_cores
 from delegraph_numba_cpu.library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
 from delegraph_numba_cpu.plugin import NumbaCpuOptions
@@ -30,7 +29,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
     def __init__(self, options: NumbaCpuOptions) -> None:
         self.options = options
-        self.level = _level(options.cpu)
+        self.level = level_named(options.cpu)
 
     def name(self) -> str:
         return "numba_cpu"
@@ -103,19 +102,3 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         assert program is not None
         program.bind()
         POOL.run(program, self.library, self._workers)
-
-
-def _level(name: str) -> CpuLevel:
-    """Return the level that the option asks for.
-
-    Raises:
-        DelegateError: this processor does not have it.
-    """
-    levels = supported_levels()
-    if name == "auto":
-        return levels[0]
-    for level in levels:
-        if level.name == name:
-            return level
-    has = ", ".join(level.name for level in levels)
-    raise DelegateError(f"cpu={name}: this processor has only: {has}")

@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 from collections.abc import Iterable
-from functools import cache
 from typing import TYPE_CHECKING
 
 import llvmlite.binding as llvm
@@ -48,20 +47,18 @@ class Library:
         look: what a thread does while it waits.
     """
 
-    def __init__(self, level: CpuLevel) -> None:
+    def __init__(self, level: CpuLevel, progress: Progress | None = None) -> None:
         self.level = level
         self._addresses: dict[str, dict[str, int]] = {}
         self._lock = threading.Lock()
         self._linker = _linker()
-        self.load(["executor"])
+        self.load(["executor"], progress)
         self.run, self.invoke, self.work, self.look = (
             _Entry(self.address("executor", name)) for name in (RUN, INVOKE, WORK, LOOK)
         )
         self.run_briefly = _BriefEntry(self.address("executor", RUN))
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew_lock)
 
-    def _renew_lock(self) -> None:
+    def renew_lock(self) -> None:
         """Forget that another thread was loading when the process forked."""
         self._lock = threading.Lock()
 
@@ -104,15 +101,36 @@ class Library:
             self._linker.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
         self._linker.finalize_object()
         return {
-            name: self._linker.get_function_address(symbol)
-            for name, (symbol, _) in objects.items()
+            name: self._linker.get_function_address(symbol) for name, (symbol, _) in objects.items()
         }
 
 
-@cache
-def library(level: CpuLevel) -> Library:
-    """Return the library of a level."""
-    return Library(level)
+_libraries: dict[str, Library] = {}
+_lock = threading.RLock()
+
+
+def library(level: CpuLevel, progress: Progress | None = None) -> Library:
+    """Return the library of a level.
+
+    Raises:
+        DelegateError: its executor cannot be compiled.
+    """
+    with _lock:
+        if level.name not in _libraries:
+            _libraries[level.name] = Library(level, progress)
+        return _libraries[level.name]
+
+
+def _renew_locks() -> None:
+    """Forget, in a forked child, that another thread of the parent was loading."""
+    global _lock
+    _lock = threading.RLock()
+    for known in _libraries.values():
+        known.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 def _linker() -> llvm.ExecutionEngine:

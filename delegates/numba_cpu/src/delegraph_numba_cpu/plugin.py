@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from delegraph import DelegateSpec, hookimpl
+from delegraph import CommandSpec, DelegateSpec, hookimpl
 
 if TYPE_CHECKING:
+    import click
+
     from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 
 DELEGRAPH_API = 1
@@ -23,7 +25,7 @@ class NumbaCpuOptions:
     )
     num_threads: int = field(
         default=0,
-        metadata={"help": "threads; 0 means the interpreter's, or all cores when that is 1"},
+        metadata={"help": "threads; 0 means the interpreter's, or all cores when it says nothing"},
     )
     cpu: Literal["auto", "avx512_vnni", "avx2", "generic"] = field(
         default="auto", metadata={"help": "instructions to use; auto takes the best there are"}
@@ -48,3 +50,15 @@ def delegraph_delegates() -> list[DelegateSpec]:
             "numba_cpu", "the CPU, by kernels that Numba compiles", _load, NumbaCpuOptions
         )
     ]
+
+
+def _load_command() -> click.Command:
+    from delegraph_numba_cpu.command import command
+
+    return command
+
+
+@hookimpl
+def delegraph_commands() -> list[CommandSpec]:
+    """Return the commands of this plugin."""
+    return [CommandSpec("numba", "Compile the kernels of numba_cpu, or see them.", _load_command)]

@@ -23,7 +23,7 @@ from delegraph_numba_cpu.pace import Pace
 SPIN_FOR_RUN = 50e-6
 """Seconds for which a worker looks for the next run before it sleeps."""
 
-SPIN_FOR_ROW = 30e-6
+SPIN_FOR_ROW = 10e-6
 """Seconds for which anyone looks for the end of a row before sleeping."""
 
 NAP = 1_000_000
