@@ -16,6 +16,7 @@ from delegraph_numba_cpu.operators import pooling as pooling
 from delegraph_numba_cpu.operators import reductions as reductions
 from delegraph_numba_cpu.operators import resizing as resizing
 from delegraph_numba_cpu.operators import slicing as slicing
+from delegraph_numba_cpu.operators import strips_int8 as strips_int8
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
 
 __all__ = ["OPERATORS", "Call", "Operator"]

@@ -1,0 +1,129 @@
+"""Blocks of ``kernels/elementwise.py``: chains of operations on one element after the other.
+
+A chain is a little program, made of *steps*, that runs on a thousand elements at a time, so that
+what one step leaves for the next stays in the first-level cache. Steps read and write *slots*:
+first those of the sources, then that of the target, then temporaries. A source that is repeated to
+the shape of the target is copied out to its slot first; any other is read where it is.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, auto
+
+from delegraph_numba_cpu.blocks import Block
+
+SOURCES = 8
+"""Sources of a chain, at most."""
+
+CHAIN = Block(
+    "chain",
+    "elementwise",
+    "steps step_count records source_count elements length scratch scratch_bytes register_bytes "
+    "slot_count target target_itemsize tiles " + " ".join(f"source{i}" for i in range(SOURCES)),
+)
+"""Runs ``step_count`` steps on ``elements`` elements, ``length`` of them at a time.
+
+``steps`` and ``records`` are addresses of constants; see :class:`Step` and :class:`Record`. Each
+worker has ``scratch_bytes`` of scratch memory: ``SLOTS`` words, then ``slot_count`` registers.
+"""
+
+SLOTS = 32
+"""Words for the slots' addresses; more than any chain has slots."""
+
+LARGEST_RANK = 8
+"""Dimensions in which a source may be repeated."""
+
+PARAMETERS = 8
+"""Parameters of a step: float32 or integers; tables count in bytes from the first step."""
+
+
+class Step(IntEnum):
+    """The words of a step."""
+
+    OPERATION = 0
+    A = auto()
+    B = auto()
+    C = auto()
+    TARGET = auto()
+    PARAMETER = auto()
+
+
+STEP_WORDS = Step.PARAMETER + PARAMETERS
+
+
+class Record(IntEnum):
+    """The words of a source's record."""
+
+    LAYOUT = 0
+    ITEMSIZE = auto()
+    RANK = auto()
+    SHAPE = auto()
+    STRIDES = SHAPE + LARGEST_RANK
+
+
+RECORD_WORDS = Record.STRIDES + LARGEST_RANK
+
+
+class Layout(IntEnum):
+    """How a source lies in memory, compared to the target."""
+
+    DIRECT = 0
+    """Element by element."""
+    PERIODIC = auto()
+    """The same for every block of ``length`` elements."""
+    STRIDED = auto()
+    """Anything else, with ``RANK`` dimensions, ``SHAPE`` and ``STRIDES`` in bytes."""
+
+
+class Operation(IntEnum):
+    """What a step does; ``kernels/operations.py`` says how."""
+
+    ADD = 0
+    SUB = auto()
+    MUL = auto()
+    DIV = auto()
+    MAXIMUM = auto()
+    MINIMUM = auto()
+    SQUARED_DIFFERENCE = auto()
+    PRELU = auto()
+    CLAMP = auto()
+    LEAKY_RELU = auto()
+    HARD_SWISH = auto()
+    LOGISTIC = auto()
+    TANH = auto()
+    GELU = auto()
+    GELU_BY_TANH = auto()
+    ELU = auto()
+    EXP = auto()
+    LOG = auto()
+    SQRT = auto()
+    RSQRT = auto()
+    SQUARE = auto()
+    ABS = auto()
+    NEG = auto()
+    FLOOR = auto()
+    CEIL = auto()
+    ROUND = auto()
+    SIGN = auto()
+    LOOKUP = auto()
+    LOOKUP_INT16 = auto()
+    LOOKUP_INT16_IN_8_BIT = auto()
+    LOOKUP_PAIR = auto()
+    SUM_OF_INT8 = auto()
+    SUM_OF_UINT8 = auto()
+    PRODUCT_OF_INT8 = auto()
+    PRODUCT_OF_UINT8 = auto()
+    LARGER_INT8 = auto()
+    LARGER_UINT8 = auto()
+    SMALLER_INT8 = auto()
+    SMALLER_UINT8 = auto()
+    QUANTIZE_INT8 = auto()
+    QUANTIZE_UINT8 = auto()
+    QUANTIZE_INT16 = auto()
+    QUANTIZE_BY_DIVISION_INT8 = auto()
+    QUANTIZE_BY_DIVISION_UINT8 = auto()
+    QUANTIZE_BY_DIVISION_INT16 = auto()
+    DEQUANTIZE_INT8 = auto()
+    DEQUANTIZE_UINT8 = auto()
+    DEQUANTIZE_INT16 = auto()
+    DEQUANTIZE_FLOAT16 = auto()

@@ -1,0 +1,173 @@
+"""Chains of element-wise operations; ``blocks/elementwise.py`` says what a chain is."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.blocks import elementwise as blocks
+from delegraph_numba_cpu.kernels.machine import (
+    copy_bytes,
+    fill_bytes,
+    jit,
+    load_i8,
+    load_i16,
+    load_i32,
+    load_i64,
+    store_i8,
+    store_i16,
+    store_i32,
+    store_i64,
+    word,
+)
+from delegraph_numba_cpu.kernels.operations import GRANULE, run_step
+from delegraph_numba_cpu.kernels.registry import kernel
+
+(
+    STEPS, STEP_COUNT, RECORDS, SOURCE_COUNT, ELEMENTS, LENGTH, SCRATCH, SCRATCH_BYTES,
+    REGISTER_BYTES, SLOT_COUNT, TARGET, TARGET_ITEMSIZE, TILES, SOURCE,
+) = blocks.CHAIN.slots(
+    "steps", "step_count", "records", "source_count", "elements", "length", "scratch",
+    "scratch_bytes", "register_bytes", "slot_count", "target", "target_itemsize", "tiles",
+    "source0",
+)  # fmt: skip
+
+STEP_BYTES = 8 * blocks.STEP_WORDS
+RECORD_BYTES = 8 * blocks.RECORD_WORDS
+LAYOUT, ITEMSIZE, RANK, SHAPE, STRIDES = (
+    int(blocks.Record[name]) for name in ("LAYOUT", "ITEMSIZE", "RANK", "SHAPE", "STRIDES")
+)
+DIRECT, PERIODIC = int(blocks.Layout.DIRECT), int(blocks.Layout.PERIODIC)
+SLOTS = blocks.SLOTS
+SHORT = 64  # bytes up to which a loop copies faster than a call does
+
+
+@kernel(blocks.CHAIN)
+def chain(block, tile, worker):
+    """Run the steps on the tile's share of the elements."""
+    elements, length, tiles = word(block, ELEMENTS), word(block, LENGTH), word(block, TILES)
+    pieces = (elements + length - 1) // length
+    slots = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    for slot in range(word(block, SLOT_COUNT)):
+        store_i64(slots + 8 * slot, register(block, slots, slot))
+    repeat_periodic(block, slots)
+    for piece in range(pieces * tile // tiles, pieces * (tile + 1) // tiles):
+        start = piece * length
+        count = min(length, elements - start)
+        bind(block, slots, start, count)
+        whole = count - count % GRANULE
+        if whole:
+            run_steps(block, slots, whole)
+        if whole < count:
+            run_rest(block, slots, start, whole, count - whole)
+
+
+@jit
+def register(block, slots, slot):
+    """Return the address of a slot's own memory."""
+    return slots + 8 * SLOTS + slot * word(block, REGISTER_BYTES)
+
+
+@jit
+def run_steps(block, slots, count):
+    """Run all steps on *count* elements, a multiple of GRANULE."""
+    first = word(block, STEPS)
+    for i in range(word(block, STEP_COUNT)):
+        run_step(first + i * STEP_BYTES, first, slots, count)
+
+
+@jit
+def bind(block, slots, start, count):
+    """Let the slots of sources and target point to *count* elements from *start* on."""
+    for source in range(word(block, SOURCE_COUNT)):
+        record = word(block, RECORDS) + source * RECORD_BYTES
+        base, own = word(block, SOURCE + source), register(block, slots, source)
+        layout = word(record, LAYOUT)
+        if layout == DIRECT:
+            store_i64(slots + 8 * source, base + start * word(record, ITEMSIZE))
+        else:
+            store_i64(slots + 8 * source, own)
+            if layout != PERIODIC:
+                repeat(record, base, own, start, count)
+    target = word(block, TARGET) + start * word(block, TARGET_ITEMSIZE)
+    store_i64(slots + 8 * word(block, SOURCE_COUNT), target)
+
+
+@jit
+def run_rest(block, slots, start, whole, rest):
+    """Run all steps on the last elements of a piece, fewer than GRANULE, in registers."""
+    sources = word(block, SOURCE_COUNT)
+    for source in range(sources):
+        record = word(block, RECORDS) + source * RECORD_BYTES
+        size, own = word(record, ITEMSIZE), register(block, slots, source)
+        address = load_i64(slots + 8 * source) + whole * size
+        if word(record, LAYOUT) == DIRECT:
+            copy_bytes(own, address, rest * size)
+            address = own
+        store_i64(slots + 8 * source, address)
+    own, size = register(block, slots, sources), word(block, TARGET_ITEMSIZE)
+    store_i64(slots + 8 * sources, own)
+    run_steps(block, slots, GRANULE)
+    copy_bytes(word(block, TARGET) + (start + whole) * size, own, rest * size)
+
+
+@jit
+def repeat_periodic(block, slots):
+    """Write the sources that are the same for every piece to their registers."""
+    for source in range(word(block, SOURCE_COUNT)):
+        record = word(block, RECORDS) + source * RECORD_BYTES
+        if word(record, LAYOUT) == PERIODIC:
+            own, base = register(block, slots, source), word(block, SOURCE + source)
+            repeat(record, base, own, 0, word(block, LENGTH))
+
+
+@jit
+def repeat(record, base, target, start, count):
+    """Write *count* elements of a source from *start* on, seen as if it had the target's shape."""
+    size, last = word(record, ITEMSIZE), word(record, RANK) - 1
+    inner, step = word(record, SHAPE + last), word(record, STRIDES + last)
+    row, column = start // inner, start % inner
+    end = target + count * size
+    while target < end:
+        run = min((inner - column) * size, end - target)
+        address, rest = base + column * step, row
+        for d in range(last - 1, -1, -1):
+            length = word(record, SHAPE + d)
+            address += (rest % length) * word(record, STRIDES + d)
+            rest //= length
+        if step == 0:
+            fill(target, address, run, size)
+        elif run <= SHORT:
+            copy_short(target, address, run, size)
+        else:
+            copy_bytes(target, address, run)
+        target += run
+        row, column = row + 1, 0
+
+
+@jit
+def fill(target, source, count, size):
+    """Fill *count* bytes with copies of one element of 1, 2, 4 or 8 bytes."""
+    if size == 4:
+        value = load_i32(source)
+        for i in range(0, count, 4):
+            store_i32(target + i, value)
+    elif size == 1:
+        fill_bytes(target, load_i8(source), count)
+    elif size == 2:
+        half = load_i16(source)
+        for i in range(0, count, 2):
+            store_i16(target + i, half)
+    else:
+        double = load_i64(source)
+        for i in range(0, count, 8):
+            store_i64(target + i, double)
+
+
+@jit
+def copy_short(target, source, count, size):
+    """Copy few bytes, in elements of *size* bytes."""
+    if size == 4:
+        for i in range(0, count, 4):
+            store_i32(target + i, load_i32(source + i))
+    else:
+        for i in range(count):
+            store_i8(target + i, load_i8(source + i))

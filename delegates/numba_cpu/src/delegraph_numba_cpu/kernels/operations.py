@@ -1,0 +1,317 @@
+"""What the steps of a chain do, and the instruction that runs one.
+
+An operation is a Python function from vectors of its operands to the vector of its results. It is
+called once, while Numba compiles, to write the body of a loop; :func:`run_step` holds the loops of
+all of them behind one switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.blocks.elementwise import Operation, Step
+from delegraph_numba_cpu.kernels import functions as f
+from delegraph_numba_cpu.kernels.lanes import Lanes
+from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, I64, pointer
+from delegraph_numba_cpu.kernels.registry import level
+from delegraph_numba_cpu.kernels.vector_ir import Loop, integer, load, splat, store
+
+GRANULE = level().vector_bytes
+"""Steps work on a multiple of so many elements: a vector of bytes."""
+
+WIDE, HALF, QUARTER = GRANULE, GRANULE // 2, GRANULE // 4
+"""Elements in a vector: the more temporaries an operation has, the fewer."""
+
+TYPES = {"f": F32, "b": I8, "h": I16, "i": I32, "l": I64}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An operation.
+
+    Attributes:
+        function: takes vectors of the operands, then the parameters.
+        operands: types of the operands, letters of :data:`TYPES`.
+        result: type of the result.
+        parameters: a letter each: ``f`` is float32, ``i`` int32 (vectors of copies), ``t`` the
+            address of a table, an int64.
+        lanes: elements in a vector.
+    """
+
+    function: Callable[..., Any]
+    operands: str
+    result: str
+    parameters: str
+    lanes: int
+
+
+TABLE: dict[Operation, Entry] = {}
+
+
+def operation(
+    code: Operation, signature: str, parameters: str = "", lanes: int = WIDE
+) -> Callable[[Any], Any]:
+    """Return a decorator for the function of an operation, of signature ``"ff>f"``."""
+    operands, _, result = signature.partition(">")
+
+    def add(function: Any) -> Any:
+        TABLE[code] = Entry(function, operands, result, parameters, lanes)
+        return function
+
+    return add
+
+
+@intrinsic
+def run_step(context: Any, step: Any, first_step: Any, slots: Any, count: Any) -> Any:
+    """Run a step on the first *count* elements of its slots, a positive multiple of GRANULE."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        step, _, _, _ = arguments
+        after = builder.append_basic_block("done")
+        cases = builder.switch(_word(builder, step, Step.OPERATION), after)
+        for code, entry in TABLE.items():
+            case = builder.append_basic_block(code.name)
+            cases.add_case(integer(code), case)
+            builder.position_at_end(case)
+            _write_loop(builder, entry, *arguments)
+            builder.branch(after)
+        builder.position_at_end(after)
+        return target.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.int64), generate
+
+
+def _write_loop(
+    builder: Any, entry: Entry, step: Any, first_step: Any, slots: Any, count: Any
+) -> None:
+    """Write the loop of an operation."""
+    words = (Step.A, Step.B, Step.C)[: len(entry.operands)]
+    sources = [_slot(builder, step, slots, word) for word in words]
+    result = _slot(builder, step, slots, Step.TARGET)
+    parameters = [
+        _parameter(builder, step, first_step, i, letter, entry.lanes)
+        for i, letter in enumerate(entry.parameters)
+    ]
+    loop = Loop(builder, count, entry.lanes)
+    vectors = [
+        Lanes(builder, load(builder, _element(builder, source, loop, letter), _type(entry, letter)))
+        for source, letter in zip(sources, entry.operands, strict=True)
+    ]
+    value = entry.function(*vectors, *parameters).value
+    store(builder, value, _element(builder, result, loop, entry.result))
+    loop.close()
+
+
+def _type(entry: Entry, letter: str) -> Any:
+    return ir.VectorType(TYPES[letter], entry.lanes)
+
+
+def _word(builder: Any, step: Any, word: int) -> Any:
+    return load(builder, builder.add(step, integer(8 * word)), I64)
+
+
+def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
+    """Return the address in the slot whose number is a word of the step."""
+    place = builder.mul(_word(builder, step, word), integer(8))
+    return load(builder, builder.add(slots, place), I64)
+
+
+def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
+    """Return the address of the loop's first element."""
+    kind = TYPES[letter]
+    size = {F32: 4, F64: 8}.get(kind) or kind.width // 8
+    return builder.add(base, builder.mul(loop.index, integer(size)))
+
+
+def _parameter(builder: Any, step: Any, first_step: Any, i: int, letter: str, lanes: int) -> Any:
+    word = _word(builder, step, Step.PARAMETER + i)
+    if letter == "t":
+        return builder.add(first_step, word)
+    number = builder.trunc(word, I32)
+    if letter == "f":
+        number = builder.bitcast(number, F32)
+    return Lanes(builder, splat(builder, number, lanes))
+
+
+def _clamped(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
+    """Return a function of two operands, and the limits of its results."""
+    return lambda a, b, low, high: function(a, b).at_least(low).at_most(high)
+
+
+PAIR = "ff>f"
+operation(Operation.ADD, PAIR, "ff")(_clamped(lambda a, b: a + b))
+operation(Operation.SUB, PAIR, "ff")(_clamped(lambda a, b: a - b))
+operation(Operation.MUL, PAIR, "ff")(_clamped(lambda a, b: a * b))
+operation(Operation.DIV, PAIR, "ff")(_clamped(lambda a, b: a / b))
+operation(Operation.MAXIMUM, PAIR)(lambda a, b: (a > b).choose(a, b))
+operation(Operation.MINIMUM, PAIR)(lambda a, b: (a < b).choose(a, b))
+operation(Operation.SQUARED_DIFFERENCE, PAIR)(lambda a, b: (a - b) * (a - b))
+operation(Operation.PRELU, PAIR)(lambda x, alpha: x.at_least(0.0) + x.at_most(0.0) * alpha)
+
+ONE = "f>f"
+operation(Operation.CLAMP, ONE, "ff")(lambda x, low, high: x.at_least(low).at_most(high))
+operation(Operation.LEAKY_RELU, ONE, "f")(lambda x, alpha: (x > 0.0).choose(x, x * alpha))
+operation(Operation.HARD_SWISH, ONE)(lambda x: (x + 3.0).at_least(0.0).at_most(6.0) * x * (1 / 6))
+operation(Operation.LOGISTIC, ONE, lanes=HALF)(f.logistic)
+operation(Operation.TANH, ONE, lanes=HALF)(f.tanh)
+operation(Operation.GELU, ONE, lanes=HALF)(f.gelu)
+operation(Operation.GELU_BY_TANH, ONE, lanes=HALF)(f.gelu_by_tanh)
+operation(Operation.ELU, ONE, lanes=HALF)(lambda x: (x < 0.0).choose(f.expm1(x.at_most(0.0)), x))
+operation(Operation.EXP, ONE, lanes=HALF)(f.exp)
+operation(Operation.LOG, ONE, lanes=HALF)(f.log)
+operation(Operation.SQRT, ONE)(lambda x: x.square_root())
+operation(Operation.RSQRT, ONE)(lambda x: 1.0 / x.square_root())
+operation(Operation.SQUARE, ONE)(lambda x: x * x)
+operation(Operation.ABS, ONE)(lambda x: x.magnitude())
+operation(Operation.NEG, ONE)(lambda x: -x)
+operation(Operation.FLOOR, ONE)(f.floor)
+operation(Operation.CEIL, ONE)(f.ceil)
+operation(Operation.ROUND, ONE)(f.rounded)
+operation(Operation.SIGN, ONE)(lambda x: (x > 0.0).choose(1.0, (x < 0.0).choose(-1.0, x)))
+
+
+def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
+    """Return the entry of a table at the only lane's unsigned index."""
+    builder = index.builder
+    place = builder.zext(builder.extract_element(index.value, ir.Constant(I32, 0)), I64)
+    address = builder.add(table, builder.mul(place, integer(element.width // 8)))
+    value = builder.load(pointer(builder, address, element))
+    return Lanes(builder, splat(builder, value, 1))
+
+
+operation(Operation.LOOKUP, "b>b", "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
+operation(Operation.LOOKUP_INT16, "h>h", "t", lanes=1)(lambda x, table: entry_of(table, x, I16))
+operation(Operation.LOOKUP_INT16_IN_8_BIT, "h>b", "t", lanes=1)(
+    lambda x, table: entry_of(table, x, I8)
+)
+
+
+@operation(Operation.LOOKUP_PAIR, "bb>b", "t", lanes=1)
+def lookup_pair(a: Lanes, b: Lanes, table: Any) -> Lanes:
+    """Return the entries at 256 * a + b."""
+    index = (a.widen(I16, signed=False) << 8) | b.widen(I16, signed=False)
+    return entry_of(table, index, I8)
+
+
+def _round_half_away(x: Lanes, half: Lanes, zero_point: Lanes, low: Lanes, high: Lanes) -> Lanes:
+    """Return float32 as int32, limited; *half* is what is added before they are cut."""
+    whole = (x + half.with_sign_of(x)).at_least(-1e9).at_most(1e9).to_integer() + zero_point
+    return whole.at_least(low).at_most(high)
+
+
+def _sum(signed: bool) -> Callable[..., Lanes]:
+    """Return ``a * a_factor + b * b_factor + offset`` of 8-bit integers, rounded and limited.
+
+    Whoever makes the step has tried these roundings on every pair: sums and products are rounded
+    one by one.
+    """
+
+    def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
+                 *rounding: Lanes) -> Lanes:  # fmt: skip
+        a, b = (x.widen(I32, signed=signed).to_float() for x in (a, b))
+        total = a * a_factor + b * b_factor + offset
+        return _round_half_away(total, *rounding).narrow(I8)
+
+    return function
+
+
+def _product(signed: bool) -> Callable[..., Lanes]:
+    """Return ``(a - a_zero) * (b - b_zero) * factor`` of 8-bit integers, rounded and limited."""
+
+    def function(a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, factor: Lanes,
+                 *rounding: Lanes) -> Lanes:  # fmt: skip
+        a, b = a.widen(I32, signed=signed), b.widen(I32, signed=signed)
+        product = ((a - a_zero).to_float() * (b - b_zero).to_float()) * factor
+        return _round_half_away(product, *rounding).narrow(I8)
+
+    return function
+
+
+BYTES = "bb>b"
+operation(Operation.SUM_OF_INT8, BYTES, "ffffiii", HALF)(_sum(True))
+operation(Operation.SUM_OF_UINT8, BYTES, "ffffiii", HALF)(_sum(False))
+operation(Operation.PRODUCT_OF_INT8, BYTES, "iiffiii", HALF)(_product(True))
+operation(Operation.PRODUCT_OF_UINT8, BYTES, "iiffiii", HALF)(_product(False))
+
+
+def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
+    return Lanes(a.builder, a.builder.icmp_unsigned("<", a.value, b.value))
+
+
+operation(Operation.LARGER_INT8, BYTES)(lambda a, b: (a > b).choose(a, b))
+operation(Operation.LARGER_UINT8, BYTES)(lambda a, b: _unsigned_less(a, b).choose(b, a))
+operation(Operation.SMALLER_INT8, BYTES)(lambda a, b: (a > b).choose(b, a))
+operation(Operation.SMALLER_UINT8, BYTES)(lambda a, b: _unsigned_less(a, b).choose(a, b))
+
+
+def _quantize(element: Any) -> Callable[..., Lanes]:
+    """Return float32 times a factor, rounded to even, limited, and moved by the zero point.
+
+    Limits are relative to the zero point.
+    """
+
+    def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
+        nearest = (x * factor).at_least(low).at_most(high).nearest_integer()
+        return (nearest + zero_point).narrow(element)
+
+    return function
+
+
+def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
+    """The same by a division in float64, halves away from zero; the limits are absolute."""
+
+    def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
+        ratio = (x.to_float(F64) / scale.to_float(F64)).at_least(-1e9).at_most(1e9)
+        whole = ratio.to_integer()
+        rest = ratio - whole.to_float(F64)
+        up, down = (
+            (rest >= 0.5).choose(whole.filled(1), 0),
+            (rest > -0.5).choose(whole.filled(0), 1),
+        )
+        return (whole + up - down + zero_point).at_least(low).at_most(high).narrow(element)
+
+    return function
+
+
+for code, letter in (
+    (Operation.QUANTIZE_INT8, "b"),
+    (Operation.QUANTIZE_UINT8, "b"),
+    (Operation.QUANTIZE_INT16, "h"),
+):
+    operation(code, f"f>{letter}", "fffi", HALF)(_quantize(TYPES[letter]))
+for code, letter in (
+    (Operation.QUANTIZE_BY_DIVISION_INT8, "b"),
+    (Operation.QUANTIZE_BY_DIVISION_UINT8, "b"),
+    (Operation.QUANTIZE_BY_DIVISION_INT16, "h"),
+):
+    operation(code, f"f>{letter}", "fiii", 1)(_quantize_by_division(TYPES[letter]))
+
+
+def _dequantize(signed: bool) -> Callable[..., Lanes]:
+    """Return ``q * scale + offset``."""
+
+    def function(q: Lanes, scale: Lanes, offset: Lanes) -> Lanes:
+        return q.widen(I32, signed=signed).to_float() * scale + offset
+
+    return function
+
+
+operation(Operation.DEQUANTIZE_INT8, "b>f", "ff", HALF)(_dequantize(True))
+operation(Operation.DEQUANTIZE_UINT8, "b>f", "ff", HALF)(_dequantize(False))
+operation(Operation.DEQUANTIZE_INT16, "h>f", "ff", HALF)(_dequantize(True))
+
+
+@operation(Operation.DEQUANTIZE_FLOAT16, "h>f", lanes=HALF)
+def widen_float16(q: Lanes) -> Lanes:
+    """Return float16, given as int16, as float32; without the instruction that not all have."""
+    bits = q.widen(I32, signed=True)
+    magnitude = ((bits & 0x7FFF) << 13).as_float() * 2.0**112
+    is_finite = ((bits & 0x7C00) - 0x7C00) < 0
+    special = (magnitude.bits() | 0x7F800000).as_float()
+    return is_finite.choose(magnitude, special).with_sign_of(bits.as_float())

@@ -1,0 +1,179 @@
+"""Element-wise operators on float32, and chains of them fused into one pass over memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from delegraph import Rejection
+from delegraph.kernels.activation import float_activation_range
+from delegraph.schema.enums import ActivationFunctionType, TensorType
+from delegraph_numba_cpu.blocks.elementwise import LARGEST_RANK, Operation
+from delegraph_numba_cpu.operators.chains import Chain
+from delegraph_numba_cpu.operators.registry import Call, Operator, check_types, register_variants
+from delegraph_numba_cpu.program import ProgramBuilder
+from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
+
+LARGEST = float(np.finfo(np.float32).max)
+
+PAIRS = {
+    "ADD": Operation.ADD,
+    "SUB": Operation.SUB,
+    "MUL": Operation.MUL,
+    "DIV": Operation.DIV,
+    "MAXIMUM": Operation.MAXIMUM,
+    "MINIMUM": Operation.MINIMUM,
+    "SQUARED_DIFFERENCE": Operation.SQUARED_DIFFERENCE,
+    "PRELU": Operation.PRELU,
+}
+CLAMPS = {
+    "RELU": (0.0, np.inf),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+}
+FUNCTIONS = {
+    "HARD_SWISH": Operation.HARD_SWISH,
+    "LOGISTIC": Operation.LOGISTIC,
+    "TANH": Operation.TANH,
+    "ELU": Operation.ELU,
+    "EXP": Operation.EXP,
+    "LOG": Operation.LOG,
+    "SQRT": Operation.SQRT,
+    "RSQRT": Operation.RSQRT,
+    "SQUARE": Operation.SQUARE,
+    "ABS": Operation.ABS,
+    "NEG": Operation.NEG,
+    "FLOOR": Operation.FLOOR,
+    "CEIL": Operation.CEIL,
+    "ROUND": Operation.ROUND,
+    "SIGN": Operation.SIGN,
+}
+FUSED = ("ADD", "SUB", "MUL", "DIV")
+"""Operators with an activation of their own; their results are finite, too."""
+
+Steps = Callable[[Call, Chain, Sequence[int]], int]
+"""Adds a node's steps to a chain, given its operands; returns the operand of its results."""
+
+
+def _pair(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    if call.name not in FUSED:
+        return chain.step(PAIRS[call.name], operands)
+    low, high = float_activation_range(activation_of(call))
+    limits = max(low, -LARGEST), min(high, LARGEST)
+    return chain.step(PAIRS[call.name], operands, *limits)
+
+
+def _clamp(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    return chain.step(Operation.CLAMP, operands, *CLAMPS[call.name])
+
+
+def _function(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    return chain.step(FUNCTIONS[call.name], operands)
+
+
+def _leaky_relu(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    return chain.step(Operation.LEAKY_RELU, operands, float(call.options.alpha))
+
+
+def _gelu(call: Call, chain: Chain, operands: Sequence[int]) -> int:
+    approximate = call.options is not None and call.options.approximate
+    return chain.step(Operation.GELU_BY_TANH if approximate else Operation.GELU, operands)
+
+
+STEPS: Mapping[str, Steps] = {
+    **dict.fromkeys(PAIRS, _pair),
+    **dict.fromkeys(CLAMPS, _clamp),
+    **dict.fromkeys(FUNCTIONS, _function),
+    "LEAKY_RELU": _leaky_relu,
+    "GELU": _gelu,
+}
+
+
+def activation_of(call: Call) -> ActivationFunctionType:
+    """Return the fused activation of a node."""
+    options = call.options
+    none = ActivationFunctionType.NONE
+    return none if options is None else getattr(options, "fused_activation_function", none)
+
+
+def check_elementwise(call: Call) -> Rejection | None:
+    """Let pass what the official kernels take, in up to eight dimensions."""
+    for index in (*call.node.inputs, *call.node.outputs):
+        rank = len(call.context.tensors[index].shape)
+        if rank > LARGEST_RANK:
+            return Rejection("rank", actual=rank, expected=f"at most {LARGEST_RANK}", tensor=index)
+    expected = 2 if call.name in PAIRS else 1
+    if len(call.node.inputs) != expected:
+        return Rejection("inputs", actual=len(call.node.inputs), expected=expected)
+    return None
+
+
+def check_float(call: Call) -> Rejection | None:
+    """Let pass float32."""
+    return check_types(call, "FLOAT32") or check_elementwise(call)
+
+
+def lower_float(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain of one operator."""
+    _lower_chain((call,), builder)
+
+
+def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
+    """Emit nodes of which each reads the one before."""
+    target = calls[-1].output()
+    chain = Chain(target.shape)
+    known: dict[int, int] = {}  # tensor index to operand
+    for call in calls:
+        operands = []
+        for index in call.node.inputs:
+            if index not in known:
+                tensor = call.context.tensors[index]
+                known[index] = chain.source(builder.tensor(index), tensor.shape, 4)
+            operands.append(known[index])
+        known[call.node.outputs[0]] = STEPS[call.name](call, chain, operands)
+    chain.emit(builder, builder.tensor(target.index), 4)
+
+
+def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
+    """Take a node and those behind it, each the only reader of the one before."""
+    calls = [partition.calls[position]]
+    members = [position]
+    if not _is_fusible(calls[0]):
+        return None
+    while len(calls) < LONGEST_CHAIN and (following := partition.next(members[-1])) is not None:
+        call = partition.calls[following]
+        if not _is_fusible(call) or call.output().shape != calls[-1].output().shape:
+            break
+        if len(_outer_inputs([*calls, call])) > MOST_SOURCES:
+            break
+        members.append(following)
+        calls.append(call)
+    if len(calls) == 1:
+        return None
+    return Fusion(tuple(members), lambda builder: _lower_chain(calls, builder))
+
+
+LONGEST_CHAIN = 16
+MOST_SOURCES = 8
+
+
+def _outer_inputs(calls: Sequence[Call]) -> set[int]:
+    """Return the tensors that nodes read and none of them makes."""
+    made = {call.node.outputs[0] for call in calls}
+    return {index for call in calls for index in call.node.inputs} - made
+
+
+def _is_fusible(call: Call) -> bool:
+    return call.name in STEPS and call.input(0).type is TensorType.FLOAT32
+
+
+FUSERS.append(fuse_chain)
+
+_FEATURES = ("activation", "broadcast", "computed-weights", "empty", "extreme-values")
+FLOAT = Operator(
+    check_float, lower_float, ("FLOAT32",), (*_FEATURES, "many-dims", "scalar", "dynamic-shapes")
+)
+
+register_variants("FLOAT32", dict.fromkeys(STEPS, FLOAT))
