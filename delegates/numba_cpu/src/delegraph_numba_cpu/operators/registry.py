@@ -131,3 +131,8 @@ def check_types(call: Call, *allowed: str) -> Rejection | None:
                     tensor=index,
                 )
     return None
+
+
+def first_rejection(*found: Rejection | None) -> Rejection | None:
+    """Return the first rejection of several checks' results. (Rejections are falsy.)"""
+    return next((rejection for rejection in found if rejection is not None), None)
