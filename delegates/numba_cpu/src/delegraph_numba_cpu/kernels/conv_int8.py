@@ -5,25 +5,18 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.kernels.depthwise_int8 import depthwise_row
-from delegraph_numba_cpu.kernels.machine import jit, load_u8, store_i32, store_u8, word
+from delegraph_numba_cpu.kernels.machine import load_u8, store_u8, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
-    DEPTH,
     OUTPUTS,
-    SUM_FACTOR,
-    add_rows,
-    multiply,
 )
+from delegraph_numba_cpu.kernels.pixels_int8 import multiply_pixels
 from delegraph_numba_cpu.kernels.registry import kernel
 from delegraph_numba_cpu.kernels.windows_int8 import (
     CHANNELS,
-    FLIP,
     HEIGHT,
     OUT_HEIGHT,
     OUT_WIDTH,
-    ROW_BYTES,
     WIDTH,
-    copy_flipped,
-    gather,
 )
 
 X, Y, WINDOWS, MATRIX, PIXELS, STEP, LAYOUT, ROW_TILES, COLUMN_TILES, SCRATCH, SCRATCH_BYTES = (
@@ -35,50 +28,27 @@ D_X, D_Y, D_WINDOWS, D_TAPS, D_ROWS, D_TILES, D_SCRATCH, D_SCRATCH_BYTES = block
 R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = blocks.REPEAT.slots(*blocks.REPEAT.names)
 
 
-@jit
-def gather_pixels(x, windows, first, count, target):
-    """Lay out the windows of *count* pixels of the output, of any images, as matrix rows."""
-    height, width = word(windows, OUT_HEIGHT), word(windows, OUT_WIDTH)
-    size = word(windows, HEIGHT) * word(windows, WIDTH) * word(windows, CHANNELS)
-    while count > 0:
-        row, column = first // width, first % width
-        run = min(count, width - column)
-        gather(x + row // height * size, windows, row % height, column, run, target)
-        target += run * word(windows, ROW_BYTES)
-        first, count = first + run, count - run
-
-
 @kernel(blocks.CONVOLVE)
 def convolve(block, tile, worker):
     """Compute a range of pixels and outputs."""
-    x, windows, matrix = word(block, X), word(block, WINDOWS), word(block, MATRIX)
-    pixels, step, row_tiles = word(block, PIXELS), word(block, STEP), word(block, ROW_TILES)
+    matrix, row_tiles = word(block, MATRIX), word(block, ROW_TILES)
     row_tile, column_tile = tile % row_tiles, tile // row_tiles
+    pixels, outputs = word(block, PIXELS), word(matrix, OUTPUTS)
     first, last = pixels * row_tile // row_tiles, pixels * (row_tile + 1) // row_tiles
-    columns, column_tiles = (word(matrix, OUTPUTS) + 15) // 16, word(block, COLUMN_TILES)
-    first_column = columns * column_tile // column_tiles
-    last_column = columns * (column_tile + 1) // column_tiles
-    acc = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
-    sums = acc + blocks.ACC_BYTES
-    rows_at = sums + (4 * step + 127) // 64 * 64
-    row_bytes, outputs = word(windows, ROW_BYTES), word(matrix, OUTPUTS)
-    factor = word(matrix, SUM_FACTOR)
-    for i in range(step):
-        store_i32(sums + 4 * i, 0)
-    while first < last:
-        count = min(step, last - first)
-        a, layout = x + first * row_bytes, word(block, LAYOUT)
-        if layout == blocks.WINDOWED:
-            gather_pixels(x, windows, first, count, rows_at)
-            a = rows_at
-        elif layout == blocks.FLIPPED or count < 16:  # micro-kernels read as many as 14 rows
-            copy_flipped(a, rows_at, count * row_bytes, word(windows, FLIP))
-            a = rows_at
-        if factor:
-            add_rows(a, row_bytes, count, word(matrix, DEPTH), factor, sums)
-        target = word(block, Y) + first * outputs
-        multiply(a, row_bytes, count, sums, matrix, first_column, last_column, target, outputs, acc)
-        first += count
+    columns, column_tiles = (outputs + 15) // 16, word(block, COLUMN_TILES)
+    multiply_pixels(
+        word(block, X),
+        word(block, WINDOWS),
+        matrix,
+        word(block, LAYOUT),
+        word(block, STEP),
+        first,
+        last,
+        columns * column_tile // column_tiles,
+        columns * (column_tile + 1) // column_tiles,
+        word(block, Y) + first * outputs,
+        word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
+    )
 
 
 @kernel(blocks.DEPTHWISE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,34 @@ def tiles_for(builder: ProgramBuilder, products: int, most: int) -> int:
     return max(1, min(products // TILE_PRODUCTS, builder.workers * 4, most))
 
 
+@dataclass(frozen=True)
+class Rows:
+    """How windows become rows of a matrix.
+
+    Attributes:
+        layout: see ``CONVOLVE``.
+        step: how many at a time.
+        memory: bytes of scratch memory that takes.
+    """
+
+    layout: int
+    step: int
+    memory: int
+
+    @classmethod
+    def of(cls, product: Product, pixels: int, is_pointwise: bool) -> Rows:
+        """Return a plan for *pixels* windows, which are pixels themselves if pointwise."""
+        depth = product.weight.shape[1]
+        row_bytes = -(-depth // 4) * 4
+        layout = blocks.WINDOWED
+        if is_pointwise and depth == row_bytes:
+            layout = blocks.FLIPPED if product.flip else blocks.DIRECT
+        most = max(CACHED_BYTES // max(row_bytes, 1) // ROWS, 1)
+        step = min(most, -(-pixels // ROWS), 64) * ROWS
+        memory = blocks.ACC_BYTES + 4 * step + 128 + max(step, 16) * row_bytes + 64
+        return cls(layout, step, -(-memory // 64) * 64)
+
+
 def emit_product(
     builder: ProgramBuilder,
     x: Memory,
@@ -273,17 +302,10 @@ def emit_product(
     if not y.size:
         return
     outputs, depth = product.weight.shape
-    row_bytes = -(-depth // 4) * 4
-    step = max(min(CACHED_BYTES // max(row_bytes, 1) // ROWS, -(-pixels // ROWS), 64), 1) * ROWS
-    columns = -(-outputs // 16)
-    layout = blocks.WINDOWED
-    if is_pointwise and depth == row_bytes:
-        layout = blocks.FLIPPED if product.flip else blocks.DIRECT
-    tiles = tiles_for(builder, pixels * row_bytes * outputs, 1 << 20)
+    rows = Rows.of(product, pixels, is_pointwise)
+    tiles = tiles_for(builder, pixels * depth * outputs, 1 << 20)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
-    column_tiles = min(-(-tiles // row_tiles), max(columns // 2, 1))
-    size = blocks.ACC_BYTES + 4 * step + 128 + max(step, 16) * row_bytes + 64
-    size = -(-size // 64) * 64
+    column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 32), 1))
     builder.emit(
         blocks.CONVOLVE,
         row_tiles * column_tiles,
@@ -292,12 +314,12 @@ def emit_product(
         windows=windows,
         matrix=matrix,
         pixels=pixels,
-        step=step,
-        layout=layout,
+        step=rows.step,
+        layout=rows.layout,
         row_tiles=row_tiles,
         column_tiles=column_tiles,
-        scratch=builder.scratch(size * builder.workers),
-        scratch_bytes=size,
+        scratch=builder.scratch(rows.memory * builder.workers),
+        scratch_bytes=rows.memory,
     )
 
 
@@ -308,8 +330,18 @@ def pack_windows(
     product: Product,
     *,
     is_transposed: bool = False,
+    is_unsigned: bool = False,
 ) -> Memory:
-    """Return the record of how windows become rows."""
+    """Return the record of how windows become rows.
+
+    Args:
+        builder: keeps it.
+        channels: of the input.
+        windows: along height and width.
+        product: the node's constants.
+        is_transposed: whether windows are those of the convolution from output to input.
+        is_unsigned: whether the input is unsigned already, in memory of the program's own.
+    """
     down, across = windows
     depth = down.kernel * across.kernel * channels
     sizes = [down.input, across.input, down.output, across.output]
@@ -319,7 +351,7 @@ def pack_windows(
         height=sizes[0], width=sizes[1], channels=channels, out_height=sizes[2],
         out_width=sizes[3], kernel_h=down.kernel, kernel_w=across.kernel, stride_h=down.stride,
         stride_w=across.stride, dilation_h=down.dilation, dilation_w=across.dilation,
-        top=down.before, left=across.before, zero=product.zero, flip=product.flip,
+        top=down.before, left=across.before, zero=product.zero, flip=0 if is_unsigned else product.flip,
         row_bytes=-(-depth // 4) * 4, is_transposed=int(is_transposed),
     )  # fmt: skip
     return builder.packed(("windows", *words.values()), lambda: blocks.WINDOWS.pack(**words))

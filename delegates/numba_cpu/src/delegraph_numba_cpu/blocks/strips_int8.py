@@ -1,0 +1,19 @@
+"""The block of ``kernels/strips_int8.py``: several convolutions of 8-bit integers as one."""
+
+from delegraph_numba_cpu.blocks import Block
+
+FAMILY = "strips_int8"
+
+STRIP = Block(
+    "strip",
+    FAMILY,
+    "x y first_windows first_matrix first_layout first_step windows taps matrix rows tiles kept "
+    "lines row work scratch scratch_bytes",
+)
+"""A depthwise convolution followed by a 1 x 1 one, row by row; a convolution before it unless
+``first_matrix`` is 0.
+
+Of the first one's output only ``kept`` rows exist, at ``lines`` in scratch memory, over and over;
+of the depthwise one's a single row, at ``row``. All are unsigned. ``rows`` of the output of all
+images are split into ``tiles``.
+"""

@@ -1,0 +1,104 @@
+"""Convolutions one after the other, row by row, so that what lies between stays in the cache."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.blocks import conv_int8 as blocks
+from delegraph_numba_cpu.blocks.strips_int8 import STRIP
+from delegraph_numba_cpu.kernels.depthwise_int8 import depthwise_row
+from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
+from delegraph_numba_cpu.kernels.matrix_int8 import (
+    DEPTH,
+    OUTPUTS,
+    SUM_FACTOR,
+    add_rows,
+    multiply,
+)
+from delegraph_numba_cpu.kernels.pixels_int8 import multiply_pixels
+from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.windows_int8 import (
+    CHANNELS,
+    DILATION_H,
+    HEIGHT,
+    KERNEL_H,
+    OUT_HEIGHT,
+    OUT_WIDTH,
+    STRIDE_H,
+    TOP,
+    WIDTH,
+)
+
+(
+    X, Y, FIRST_WINDOWS, FIRST_MATRIX, FIRST_LAYOUT, FIRST_STEP, WINDOWS, TAPS, MATRIX, ROWS, TILES,
+    KEPT, LINES, ROW, WORK, SCRATCH, SCRATCH_BYTES,
+) = STRIP.slots(*STRIP.names)  # fmt: skip
+
+
+@kernel(STRIP)
+def strip(block, tile, worker):
+    """Compute a range of rows."""
+    rows, tiles = word(block, ROWS), word(block, TILES)
+    windows, memory = (
+        word(block, WINDOWS),
+        word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
+    )
+    height, out_height = word(windows, HEIGHT), word(windows, OUT_HEIGHT)
+    size = height * word(windows, WIDTH) * word(windows, CHANNELS)
+    channels = word(windows, CHANNELS)
+    span = (word(windows, KERNEL_H) - 1) * word(windows, DILATION_H)
+    for i in range(word(windows, OUT_WIDTH)):
+        store_i32(memory + blocks.ACC_BYTES + 4 * i, 0)
+    following, current = 0, -1
+    for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+        image, y = row // out_height, row % out_height
+        if word(block, FIRST_MATRIX):
+            if image != current:
+                following, current = 0, image
+            top = y * word(windows, STRIDE_H) - word(windows, TOP)
+            following = max(following, top)
+            while following < min(top + span + 1, height):
+                compute_line(block, image, following, memory)
+                following += 1
+            source, kept = memory + word(block, LINES), word(block, KEPT)
+        else:
+            source, kept = word(block, X) + image * size, height
+        target = memory + word(block, ROW)
+        last = (channels + 15) // 16
+        work = memory + word(block, WORK)
+        depthwise_row(source, kept, windows, word(block, TAPS), y, 0, last, target, work)
+        project(block, row, target, memory)
+
+
+@jit
+def compute_line(block, image, y, memory):
+    """Compute a row of the first convolution's output into where it is kept."""
+    windows = word(block, WINDOWS)
+    width, channels = word(windows, WIDTH), word(windows, CHANNELS)
+    first = (image * word(windows, HEIGHT) + y) * width
+    line = memory + word(block, LINES) + y % word(block, KEPT) * width * channels
+    multiply_pixels(
+        word(block, X),
+        word(block, FIRST_WINDOWS),
+        word(block, FIRST_MATRIX),
+        word(block, FIRST_LAYOUT),
+        word(block, FIRST_STEP),
+        first,
+        first + width,
+        0,
+        (channels + 15) // 16,
+        line,
+        memory + word(block, WORK),
+    )
+
+
+@jit
+def project(block, row, source, memory):
+    """Compute a row of the output from one of the depthwise convolution's."""
+    matrix, width = word(block, MATRIX), word(word(block, WINDOWS), OUT_WIDTH)
+    outputs, depth, factor = word(matrix, OUTPUTS), word(matrix, DEPTH), word(matrix, SUM_FACTOR)
+    sums = memory + blocks.ACC_BYTES
+    if factor:
+        add_rows(source, depth, width, depth, factor, sums)
+    target = word(block, Y) + row * width * outputs
+    columns = (outputs + 15) // 16
+    multiply(source, depth, width, sums, matrix, 0, columns, target, outputs, memory)
