@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from one_op import TensorDef, constant, one_op_model, tensor
 
 from delegraph import Interpreter
+from delegraph.schema.array_options import AddOptions
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
-from delegraph.schema.array_options import AddOptions
 from delegraph.schema.layer_options import (
     Conv2DOptions,
     DepthwiseConv2DOptions,
@@ -253,7 +253,7 @@ def test_groups_are_refused() -> None:
 def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int, ...]]:
     """Return a chain: ``conv 8 3 2`` is outputs, kernel, stride; also ``depthwise 3 1``, ``pad``,
     and ``add`` of what was two layers before or of an input of that shape.
-    """  # noqa: D205  # one sentence
+    """
     nodes, tensors = [], {"t0": tensor(shape)}
     channels, last, marked = shape[3], "t0", "t0"
     for i, layer in enumerate(layers):

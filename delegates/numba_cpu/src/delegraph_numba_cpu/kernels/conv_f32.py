@@ -50,8 +50,8 @@ ROW, STRIDE_ROW, STRIDE_COLUMN, TAP_ROWS, TAP_COLUMNS, TAP_ROW, TAP_COLUMN = blo
 TOP, LEFT, COPIED, STRIDE_H, SPAN, CHUNK = blocks.CONV.slots(
     "top", "left", "copied", "stride_h", "span", "chunk"
 )
-COLUMNS, PITCH, LOW, COLUMN_TILES, TILES, TAP_BYTES = blocks.CONV.slots(
-    "columns", "pitch", "low", "column_tiles", "tiles", "tap_bytes"
+COLUMNS, PITCH, LOW, COLUMN_TILES, TILES, TAP_BYTES, WEIGHT_IMAGE = blocks.CONV.slots(
+    "columns", "pitch", "low", "column_tiles", "tiles", "tap_bytes", "weight_image"
 )
 
 
@@ -80,11 +80,12 @@ def multiply(block, rows, taps, pixels, column, row):
     residual = word(block, RESIDUAL)
     if residual:
         residual += offset
-    multiply_to(block, rows, taps, pixels, column, word(block, Y) + offset, residual)
+    weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
+    multiply_to(block, rows, taps, pixels, column, weight, word(block, Y) + offset, residual)
 
 
 @jit
-def multiply_to(block, rows, taps, pixels, column, out, residual):
+def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
     """Compute up to ``WIDE`` columns of pixels at an address."""
     tap_count, tap_bytes = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     if residual:
@@ -94,7 +95,7 @@ def multiply_to(block, rows, taps, pixels, column, out, residual):
         taps,
         tap_count,
         tap_bytes,
-        word(block, WEIGHT) + column * (tap_count * tap_bytes + 4),
+        weight + column * (tap_count * tap_bytes + 4),
         out + 4 * column,
         residual,
         word(block, PITCH),
@@ -276,113 +277,6 @@ def write_pixels(block, table, source, count):
         table += 8
 
 
-EXPAND = 8 * blocks.INVERTED_RESIDUAL.slots("expand_x")[0]
-PROJECT = 8 * blocks.INVERTED_RESIDUAL.slots("project_x")[0]
-RING, RING_ROWS, RESULT_AT = blocks.INVERTED_RESIDUAL.slots("ring", "ring_rows", "result_at")
-
-
-@kernel(blocks.INVERTED_RESIDUAL)
-def inverted_residual(block, tile, worker):
-    """Compute a tile of expand, depthwise and project; expanded rows live in a ring."""
-    project = block + PROJECT
-    row, last = row_range(block, tile)
-    scratch, project_rows = own_scratch(block, worker), own_scratch(project, worker)
-    project_taps = project_rows
-    project_rows += word(project, ROWS_AT)
-    ring = word(block, RING) + worker * (word(block, RING_ROWS) + 1) * word(block, ROW)
-    result = scratch + word(block, RESULT_AT)
-    write_pixels(block, scratch + word(block, ROWS_AT), 0, 1)
-    if word(block + EXPAND, WEIGHT):
-        write_taps(block + EXPAND, own_scratch(block + EXPAND, worker))
-    write_taps(project, project_taps)
-    clear_edges(block, ring)
-    image, following = -1, 0
-    while row < last:
-        count = chunk_rows(block, row, last)
-        y = row % word(block, OUT_H) * word(block, STRIDE_H) - word(block, TOP)
-        if row // word(block, OUT_H) != image:
-            image, following = row // word(block, OUT_H), 0
-        end = min(y + (count - 1) * word(block, STRIDE_H) + word(block, SPAN), word(block, IN_H))
-        following = max(following, y)
-        if following < end:
-            fill_ring(block, ring, worker, image * word(block, IN_H), following, end)
-            following = end
-        write_ring_taps(block, scratch, ring, y, count)
-        filter_rows(block, scratch, result, count)
-        write_pixels(project, project_rows, result, count)
-        for column in range(0, word(project, COLUMNS), WIDE):
-            multiply(project, project_rows, project_taps, count * word(block, OUT_W), column, row)
-        row += count
-
-
-@jit
-def clear_edges(block, ring):
-    """Write the zeros beside the rows of the ring, and the row of zeros behind them."""
-    left, size = word(block, LEFT), word(block, ROW)
-    right = left + word(block, COPIED)
-    for i in range(word(block, RING_ROWS)):
-        fill_bytes(ring + i * size, 0, left)
-        fill_bytes(ring + i * size + right, 0, size - right)
-    fill_bytes(ring + word(block, RING_ROWS) * size, 0, size)
-
-
-@jit
-def fill_ring(block, ring, worker, base, first, end):
-    """Compute or copy expanded rows; *base* rows are those of the images before."""
-    expand = block + EXPAND
-    if word(expand, WEIGHT) == 0:
-        for y in range(first, end):
-            source = word(expand, X) + (base + y) * word(expand, IN_ROW)
-            copy_bytes(ring_row(block, ring, y) + word(block, LEFT), source, word(block, COPIED))
-        return
-    scratch = own_scratch(expand, worker)
-    rows, width = scratch + word(expand, ROWS_AT), word(expand, OUT_W)
-    room = 8 * (width + HEIGHT)
-    source = chunk_source(expand, scratch, base + first, end - first)
-    for y in range(first, end):
-        write_pixels(expand, rows + (y - first) * room, source, 1)
-        source += word(expand, STRIDE_ROW)
-    for column in range(0, word(expand, COLUMNS), WIDE):
-        for y in range(first, end):
-            out = ring_row(block, ring, y) + word(block, LEFT)
-            multiply_to(expand, rows + (y - first) * room, scratch, width, column, out, 0)
-
-
-@jit
-def ring_row(block, ring, y):
-    """Return where an expanded row is."""
-    return ring + y % word(block, RING_ROWS) * word(block, ROW)
-
-
-@jit
-def write_ring_taps(block, table, ring, y, count):
-    """Write the address of each tap of each output row's first pixel."""
-    down, columns = word(block, TAP_ROW), word(block, TAP_COLUMNS)
-    for _ in range(count):
-        for i in range(word(block, TAP_ROWS)):
-            source = y + i * down
-            if source < 0 or source >= word(block, IN_H):
-                address = ring + word(block, RING_ROWS) * word(block, ROW)
-            else:
-                address = ring_row(block, ring, source)
-            for _ in range(columns):
-                store_i64(table, address)
-                table += 8
-                address += word(block, TAP_COLUMN)
-        y += word(block, STRIDE_H)
-
-
-@jit
-def filter_rows(block, taps, result, count):
-    """Compute the depthwise rows of a chunk."""
-    rows, width = taps + word(block, ROWS_AT), word(block, OUT_W)
-    room = 8 * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
-    for channel in range(0, word(block, COLUMNS), LANES):
-        for i in range(count):
-            out = result + i * width * word(block, PITCH)
-            filter_channels(block, rows, taps + i * room, width, channel, out)
-
-
 XS, YS, VALUES, TIMES, PARTS = blocks.REPEAT.slots("x", "y", "values", "times", "tiles")
 
 
@@ -397,3 +291,48 @@ def repeat_channels(block, tile, worker):
         for _ in range(times):
             store_f32(target, value)
             target += 4
+
+
+SOURCE, TARGET, STACK, SOURCE_IMAGE, TARGET_IMAGE, HEIGHT_ROWS, WIDTH_COLUMNS = blocks.PACK.slots(
+    "source", "target", "images", "source_image", "target_image", "rows", "columns"
+)
+DOWN, ACROSS, BLOCK, LAST_BLOCK, HAS_BIAS, SHARES = blocks.PACK.slots(
+    "down", "across", "block", "last_block", "has_bias", "tiles"
+)
+
+
+@kernel(blocks.PACK)
+def pack_matrix(block, tile, worker):
+    """Write a share of the blocks of columns of all matrices."""
+    rows, columns, width = word(block, HEIGHT_ROWS), word(block, WIDTH_COLUMNS), word(block, BLOCK)
+    blocks, tiles = (columns + width - 1) // width, word(block, SHARES)
+    parts = blocks * word(block, STACK)
+    lead = word(block, HAS_BIAS)
+    for part in range(parts * tile // tiles, parts * (tile + 1) // tiles):
+        image, first = part // blocks, part % blocks * width
+        source = word(block, SOURCE) + image * word(block, SOURCE_IMAGE)
+        target = word(block, TARGET) + image * word(block, TARGET_IMAGE)
+        target += 4 * first * (rows + lead)
+        if first + width >= columns:
+            width = word(block, LAST_BLOCK)
+        if lead:
+            fill_bytes(target, 0, 4 * width)
+            target += 4 * width
+        filled = min(width, columns - first)
+        source += first * word(block, ACROSS)
+        pack_block(source, target, rows, filled, width, word(block, DOWN), word(block, ACROSS))
+        width = word(block, BLOCK)
+
+
+@jit
+def pack_block(source, target, rows, filled, width, down, across):
+    """Write one block of columns, zeros behind the last."""
+    for _ in range(rows):
+        if across == 4:
+            copy_bytes(target, source, 4 * filled)
+        else:
+            for j in range(filled):
+                store_f32(target + 4 * j, load_f32(source + j * across))
+        fill_bytes(target + 4 * filled, 0, 4 * (width - filled))
+        target += 4 * width
+        source += down

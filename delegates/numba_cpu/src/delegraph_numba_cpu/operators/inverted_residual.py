@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from delegraph_numba_cpu.blocks.conv_f32 import HEIGHTS, INVERTED_RESIDUAL
+from delegraph_numba_cpu.blocks.conv_f32 import HEIGHTS
+from delegraph_numba_cpu.blocks.inverted_residual_f32 import INVERTED_RESIDUAL
 from delegraph_numba_cpu.operators.conv_f32 import UNLIMITED, clamp_range
 from delegraph_numba_cpu.operators.conv_layers import (
     Layer,
@@ -165,8 +166,8 @@ def _expand_words(
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)
-        ends = {"weight": 0, "tap_bytes": 0, "low": 0.0, "high": 0.0}
-        memory = {"scratch": 0, "scratch_bytes": 0}
+        ends: dict[str, Any] = {"weight": 0, "tap_bytes": 0, "low": 0.0, "high": 0.0}
+        memory: dict[str, Any] = {"scratch": 0, "scratch_bytes": 0}
     else:
         weight, bias = chain.expand.call.input(1), chain.expand.call.optional_input(2)
         outputs, kernel_h, kernel_w, channels = weight.shape
@@ -182,7 +183,7 @@ def _expand_words(
             "high": high,
         }
         memory = {}
-    fixed = {"y": 0, "residual": 0, "sum_low": 0.0, "sum_high": 0.0, "tiles": 1}
+    fixed = {"y": 0, "weight_image": 0, "residual": 0, "sum_low": 0.0, "sum_high": 0.0, "tiles": 1}
     return words | ends | memory | fixed | {"x": builder.tensor(source.index)}
 
 
@@ -204,6 +205,7 @@ def _project_words(
         "high": high,
         "sum_low": residual.limits[0],
         "sum_high": residual.limits[1],
+        "weight_image": 0,
         "tiles": 1,
     }
 

@@ -1,0 +1,155 @@
+"""Depthwise convolutions between convolutions of single pixels, by strips; see the block."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.blocks.inverted_residual_f32 import INVERTED_RESIDUAL
+from delegraph_numba_cpu.kernels.conv_f32 import (
+    COLUMNS,
+    COPIED,
+    HEIGHT,
+    IN_H,
+    IN_ROW,
+    LEFT,
+    OUT_H,
+    OUT_W,
+    PITCH,
+    ROW,
+    ROWS_AT,
+    SPAN,
+    STRIDE_H,
+    STRIDE_ROW,
+    TAP_COLUMN,
+    TAP_COLUMNS,
+    TAP_ROW,
+    TAP_ROWS,
+    TOP,
+    WEIGHT,
+    WIDE,
+    X,
+    chunk_rows,
+    chunk_source,
+    filter_channels,
+    multiply,
+    multiply_to,
+    own_scratch,
+    row_range,
+    write_pixels,
+    write_taps,
+)
+from delegraph_numba_cpu.kernels.machine import (
+    copy_bytes,
+    fill_bytes,
+    jit,
+    store_i64,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.vector_ir import LANES
+
+EXPAND = 8 * INVERTED_RESIDUAL.slots("expand_x")[0]
+PROJECT = 8 * INVERTED_RESIDUAL.slots("project_x")[0]
+RING, RING_ROWS, RESULT_AT = INVERTED_RESIDUAL.slots("ring", "ring_rows", "result_at")
+
+
+@kernel(INVERTED_RESIDUAL)
+def inverted_residual(block, tile, worker):
+    """Compute a tile of expand, depthwise and project; expanded rows live in a ring."""
+    project = block + PROJECT
+    row, last = row_range(block, tile)
+    scratch, project_rows = own_scratch(block, worker), own_scratch(project, worker)
+    project_taps = project_rows
+    project_rows += word(project, ROWS_AT)
+    ring = word(block, RING) + worker * (word(block, RING_ROWS) + 1) * word(block, ROW)
+    result = scratch + word(block, RESULT_AT)
+    write_pixels(block, scratch + word(block, ROWS_AT), 0, 1)
+    if word(block + EXPAND, WEIGHT):
+        write_taps(block + EXPAND, own_scratch(block + EXPAND, worker))
+    write_taps(project, project_taps)
+    clear_edges(block, ring)
+    image, following = -1, 0
+    while row < last:
+        count = chunk_rows(block, row, last)
+        y = row % word(block, OUT_H) * word(block, STRIDE_H) - word(block, TOP)
+        if row // word(block, OUT_H) != image:
+            image, following = row // word(block, OUT_H), 0
+        end = min(y + (count - 1) * word(block, STRIDE_H) + word(block, SPAN), word(block, IN_H))
+        following = max(following, y)
+        if following < end:
+            fill_ring(block, ring, worker, image * word(block, IN_H), following, end)
+            following = end
+        write_ring_taps(block, scratch, ring, y, count)
+        filter_rows(block, scratch, result, count)
+        write_pixels(project, project_rows, result, count)
+        for column in range(0, word(project, COLUMNS), WIDE):
+            multiply(project, project_rows, project_taps, count * word(block, OUT_W), column, row)
+        row += count
+
+
+@jit
+def clear_edges(block, ring):
+    """Write the zeros beside the rows of the ring, and the row of zeros behind them."""
+    left, size = word(block, LEFT), word(block, ROW)
+    right = left + word(block, COPIED)
+    for i in range(word(block, RING_ROWS)):
+        fill_bytes(ring + i * size, 0, left)
+        fill_bytes(ring + i * size + right, 0, size - right)
+    fill_bytes(ring + word(block, RING_ROWS) * size, 0, size)
+
+
+@jit
+def fill_ring(block, ring, worker, base, first, end):
+    """Compute or copy expanded rows; *base* rows are those of the images before."""
+    expand = block + EXPAND
+    if word(expand, WEIGHT) == 0:
+        for y in range(first, end):
+            source = word(expand, X) + (base + y) * word(expand, IN_ROW)
+            copy_bytes(ring_row(block, ring, y) + word(block, LEFT), source, word(block, COPIED))
+        return
+    scratch = own_scratch(expand, worker)
+    rows, width = scratch + word(expand, ROWS_AT), word(expand, OUT_W)
+    room = 8 * (width + HEIGHT)
+    source = chunk_source(expand, scratch, base + first, end - first)
+    for y in range(first, end):
+        write_pixels(expand, rows + (y - first) * room, source, 1)
+        source += word(expand, STRIDE_ROW)
+    weight = word(expand, WEIGHT)
+    for column in range(0, word(expand, COLUMNS), WIDE):
+        for y in range(first, end):
+            out = ring_row(block, ring, y) + word(block, LEFT)
+            multiply_to(expand, rows + (y - first) * room, scratch, width, column, weight, out, 0)
+
+
+@jit
+def ring_row(block, ring, y):
+    """Return where an expanded row is."""
+    return ring + y % word(block, RING_ROWS) * word(block, ROW)
+
+
+@jit
+def write_ring_taps(block, table, ring, y, count):
+    """Write the address of each tap of each output row's first pixel."""
+    down, columns = word(block, TAP_ROW), word(block, TAP_COLUMNS)
+    for _ in range(count):
+        for i in range(word(block, TAP_ROWS)):
+            source = y + i * down
+            if source < 0 or source >= word(block, IN_H):
+                address = ring + word(block, RING_ROWS) * word(block, ROW)
+            else:
+                address = ring_row(block, ring, source)
+            for _ in range(columns):
+                store_i64(table, address)
+                table += 8
+                address += word(block, TAP_COLUMN)
+        y += word(block, STRIDE_H)
+
+
+@jit
+def filter_rows(block, taps, result, count):
+    """Compute the depthwise rows of a chunk."""
+    rows, width = taps + word(block, ROWS_AT), word(block, OUT_W)
+    room = 8 * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
+    for channel in range(0, word(block, COLUMNS), LANES):
+        for i in range(count):
+            out = result + i * width * word(block, PITCH)
+            filter_channels(block, rows, taps + i * room, width, channel, out)
