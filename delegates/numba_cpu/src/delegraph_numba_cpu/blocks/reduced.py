@@ -19,8 +19,11 @@ second of two roundings takes halves away from zero, but up in the first ``up`` 
 SCALE_REAL = Block("scale_real", "reduced", "source target count low high zero scale:f bias:f")
 """int32 sums to bytes in float32: ``round(sum * scale + bias) + zero``, halves away from zero."""
 
-MEAN_INT32 = Block("mean_int32", "reduced", _AXES)
-"""Means of int32, cut towards zero."""
+INT32 = Block("int32", "reduced", _AXES + " operation")
+"""A reduction of int32. Sums and products wrap, means are cut towards zero."""
+
+SUM, MEAN, MAX, MIN, PRODUCT = range(5)
+"""Values of ``operation``."""
 
 ARG = Block("arg", "reduced", "source target outer length inner kind smallest wide tiles")
 """Position of the first largest (or smallest) element: int32, or int64 when ``wide``."""

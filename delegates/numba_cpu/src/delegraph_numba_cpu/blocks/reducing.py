@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import Block
 
-_AXES = "source target outer length inner tiles"
+_AXES = "source target outer length inner tiles "
 
-SUM_F32 = Block("sum_f32", "reducing", _AXES + " factor:f")
-PRODUCT_F32 = Block("product_f32", "reducing", _AXES + " factor:f")
-MAX_F32 = Block("max_f32", "reducing", _AXES + " factor:f")
-MIN_F32 = Block("min_f32", "reducing", _AXES + " factor:f")
+SUM_F32 = Block("sum_f32", "reducing", _AXES + "factor:f")
+PRODUCT_F32 = Block("product_f32", "reducing", _AXES + "factor:f")
 """Results are multiplied by ``factor``."""
 
-SUM_I32 = Block("sum_i32", "reducing", _AXES)
-PRODUCT_I32 = Block("product_i32", "reducing", _AXES)
-MAX_I32 = Block("max_i32", "reducing", _AXES)
-MIN_I32 = Block("min_i32", "reducing", _AXES)
-"""int32; sums and products wrap."""
+MAX_F32 = Block("max_f32", "reducing", _AXES + "factor:f")
+"""So are the elements; by -1 the largest becomes the smallest."""
 
-MAX_S8 = Block("max_s8", "reducing", _AXES)
-MAX_U8 = Block("max_u8", "reducing", _AXES)
-MIN_S8 = Block("min_s8", "reducing", _AXES)
-MIN_U8 = Block("min_u8", "reducing", _AXES)
-SUM_S8 = Block("sum_s8", "reducing", _AXES)
-SUM_U8 = Block("sum_u8", "reducing", _AXES)
-"""Sums of bytes are int32."""
+SUM_BYTES = Block("sum_bytes", "reducing", _AXES + "mask flip")
+"""int32 sums of sign-extended bytes ``& mask``: -1 for int8, 255 for uint8; ``flip`` is 0."""
+
+MAX_BYTES = Block("max_bytes", "reducing", _AXES + "mask flip")
+"""The same for the largest byte; with a ``flip`` of -1, the smallest."""

@@ -89,6 +89,9 @@ class Lanes:
     def __or__(self, other: Any) -> Lanes:
         return self._apply("or_", self.value, self._other(other))
 
+    def __xor__(self, other: Any) -> Lanes:
+        return self._apply("xor", self.value, self._other(other))
+
     def __lshift__(self, other: Any) -> Lanes:
         return self._apply("shl", self.value, self._other(other))
 

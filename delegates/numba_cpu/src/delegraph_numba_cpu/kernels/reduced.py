@@ -25,7 +25,7 @@ from delegraph_numba_cpu.kernels.registry import kernel
 ) = blocks.SCALE.slots(*blocks.SCALE.names)  # fmt: skip
 
 FLOAT32, INT8, UINT8 = (blocks.ARG_KINDS[name] for name in ("FLOAT32", "INT8", "UINT8"))
-INT32_MAX = (1 << 31) - 1
+INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
 @jit
@@ -76,23 +76,40 @@ def scale_real(block, tile, worker):
         store_u8(word(block, TARGET) + i, min(max(number, word(block, LOW)), word(block, HIGH)))
 
 
-M_SOURCE, M_TARGET, M_OUTER, M_LENGTH, M_INNER, M_TILES = blocks.MEAN_INT32.slots(
-    *blocks.MEAN_INT32.names
+I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = blocks.INT32.slots(
+    *blocks.INT32.names
 )
 
 
-@kernel(blocks.MEAN_INT32)
-def mean_int32(block, tile, worker):
-    """Store means, cut towards zero."""
-    length, inner = word(block, M_LENGTH), word(block, M_INNER)
-    outputs, tiles = word(block, M_OUTER) * inner, word(block, M_TILES)
+@kernel(blocks.INT32)
+def int32(block, tile, worker):
+    """Reduce int32, one output after another."""
+    length, inner, operation = word(block, I_LENGTH), word(block, I_INNER), word(block, I_OPERATION)
+    outputs, tiles = word(block, I_OUTER) * inner, word(block, I_TILES)
     for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
-        source = word(block, M_SOURCE) + 4 * (i // inner * length * inner + i % inner)
-        total = 0
-        for k in range(length):
-            total += load_i32(source + 4 * inner * k)
-        mean = abs(total) // length
-        store_i32(word(block, M_TARGET) + 4 * i, mean if total >= 0 else -mean)
+        source = word(block, I_SOURCE) + 4 * (i // inner * length * inner + i % inner)
+        value = reduced_int32(source, length, 4 * inner, operation)
+        store_i32(word(block, I_TARGET) + 4 * i, value)
+
+
+@jit
+def reduced_int32(source, length, step, operation):
+    """Return the reduction of elements that lie *step* bytes apart."""
+    total, product, largest, smallest = 0, 1, INT32_MIN, INT32_MAX
+    for k in range(length):
+        value = load_i32(source + step * k)
+        total += value
+        product *= value
+        largest = max(largest, value)
+        smallest = min(smallest, value)
+    if operation == blocks.MEAN:
+        mean = abs(total) // max(length, 1)
+        return mean if total >= 0 else -mean
+    if operation == blocks.MAX:
+        return largest
+    if operation == blocks.MIN:
+        return smallest
+    return product if operation == blocks.PRODUCT else total
 
 
 A_SOURCE, A_TARGET, A_OUTER, A_LENGTH, A_INNER, A_KIND, A_SMALLEST, A_WIDE, A_TILES = (

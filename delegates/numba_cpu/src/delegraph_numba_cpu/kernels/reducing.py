@@ -15,92 +15,90 @@ from delegraph_numba_cpu.kernels.machine import jit, real, store_f32, store_i32,
 from delegraph_numba_cpu.kernels.registry import kernel
 
 SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, FACTOR = blocks.SUM_F32.slots(*blocks.SUM_F32.names)
+MASK, FLIP = blocks.SUM_BYTES.slots("mask", "flip")
 
 STRIP = 4 * r.LANES
-"""Elements of ``inner`` that a tile has at least: a cache line or four."""
+"""Elements of ``inner`` that a tile has at least."""
 
 
-def reduction(block, start, sizes, fill, load, combine, fold, finish, finish_one, store, store_one):
+def reduction(block, start, sizes, registers, combine, fold, begin, end):
     """Add the kernel of a block.
 
     Args:
         block: the block.
         start: what nothing reduces to.
         sizes: bytes of an element of source and target.
-        fill: makes a vector of copies of a number.
-        load: loads a vector.
+        registers: functions that make, load, store, cut a vector, and get and store its first lane.
         combine: reduces two vectors to one.
         fold: reduces a vector to a number.
-        finish: ``(block, vector) -> vector``, what is stored.
-        finish_one: the same for a number.
-        store: stores a vector.
-        store_one: stores a number.
+        begin: ``(block, vector) -> vector``, done to what is loaded.
+        end: the same for what is stored.
     """
     size, target_size = sizes
+    fill, load, store, cut, first, store_one = registers
 
     @jit
-    def along(source, length):
-        """Reduce elements that lie behind one another."""
+    def along(block, source, length):
+        """Reduce elements that lie behind one another, in vectors."""
         none = fill(start)
         first = second = none
         whole = length - length % (2 * r.LANES)
         for i in range(0, whole, 2 * r.LANES):
-            first = combine(first, load(source + i * size, r.LANES, none))
-            second = combine(second, load(source + (i + r.LANES) * size, r.LANES, none))
+            first = combine(first, begin(block, load(source + i * size, r.LANES, none)))
+            address = source + (i + r.LANES) * size
+            second = combine(second, begin(block, load(address, r.LANES, none)))
         for i in range(whole, length, r.LANES):
-            first = combine(first, load(source + i * size, length - i, none))
+            value = begin(block, load(source + i * size, length - i, none))
+            first = combine(first, cut(value, length - i, none))
         return combine(first, second)
 
     @jit
     def across(block, source, length, step, target, count):
-        """Reduce *count* rows that lie *step* bytes apart from element to element."""
+        """Reduce *count* elements, each with those that lie *step* bytes apart."""
         none = fill(start)
-        c = 0
-        while c + 4 * r.LANES <= count:
-            a = b = d = e = none
-            address = source + c * size
+        whole = count if count == STRIP else 0
+        if whole:
+            a = b = c = d = none
+            address = source
             for _ in range(length):
-                a = combine(a, load(address, r.LANES, none))
-                b = combine(b, load(address + r.LANES * size, r.LANES, none))
-                d = combine(d, load(address + 2 * r.LANES * size, r.LANES, none))
-                e = combine(e, load(address + 3 * r.LANES * size, r.LANES, none))
+                a = combine(a, begin(block, load(address, r.LANES, none)))
+                b = combine(b, begin(block, load(address + r.LANES * size, r.LANES, none)))
+                c = combine(c, begin(block, load(address + 2 * r.LANES * size, r.LANES, none)))
+                d = combine(d, begin(block, load(address + 3 * r.LANES * size, r.LANES, none)))
                 address += step
-            place = target + c * target_size
-            store(place, finish(block, a), r.LANES)
-            store(place + r.LANES * target_size, finish(block, b), r.LANES)
-            store(place + 2 * r.LANES * target_size, finish(block, d), r.LANES)
-            store(place + 3 * r.LANES * target_size, finish(block, e), r.LANES)
-            c += 4 * r.LANES
-        while c < count:
-            a = none
-            address = source + c * size
+            store(target, end(block, a), r.LANES)
+            store(target + r.LANES * target_size, end(block, b), r.LANES)
+            store(target + 2 * r.LANES * target_size, end(block, c), r.LANES)
+            store(target + 3 * r.LANES * target_size, end(block, d), r.LANES)
+        for i in range(whole, count, r.LANES):
+            value = none
+            address = source + i * size
             for _ in range(length):
-                a = combine(a, load(address, count - c, none))
+                value = combine(value, begin(block, load(address, count - i, none)))
                 address += step
-            store(target + c * target_size, finish(block, a), count - c)
-            c += r.LANES
+            store(target + i * target_size, end(block, value), count - i)
 
     def run(block, tile, worker):
         outer, length, inner = word(block, OUTER), word(block, LENGTH), word(block, INNER)
-        source, target = word(block, SOURCE), word(block, TARGET)
         strips = (inner + STRIP - 1) // STRIP
         tasks, tiles = outer * strips, word(block, TILES)
         for task in range(tasks * tile // tiles, tasks * (tile + 1) // tiles):
-            o, c = task // strips, task % strips * STRIP
-            begin = source + (o * length * inner + c) * size
-            place = target + (o * inner + c) * target_size
+            o, i = task // strips, task % strips * STRIP
+            source = word(block, SOURCE) + (o * length * inner + i) * size
+            target = word(block, TARGET) + (o * inner + i) * target_size
             if inner == 1:
-                store_one(place, finish_one(block, fold(along(begin, length))))
+                value = end(block, fill(fold(along(block, source, length))))
+                store_one(target, first(value))
             else:
-                across(block, begin, length, inner * size, place, min(STRIP, inner - c))
+                across(block, source, length, inner * size, target, min(STRIP, inner - i))
 
     kernel(block)(run)
 
 
 @jit
-def as_is(block, value):
-    """Return the value."""
-    return value
+def as_is(block, vector):
+    """Return the vector."""
+    return vector
 
 
 @jit
@@ -110,38 +108,29 @@ def times_factor(block, vector):
 
 
 @jit
-def one_times_factor(block, value):
-    """Return the value times the block's factor."""
-    return value * real(block, FACTOR)
+def masked_and_flipped(block, vector):
+    """Return extended bytes as their type and the reduction want them."""
+    return r.flip_ints(r.mask_ints(vector, r.ints(word(block, MASK))), r.ints(word(block, FLIP)))
 
 
-def float_reduction(block, start, combine, function):
-    """Add the kernel of a reduction of float32."""
-    fold = r.folder(r.FLOATS, function)
-    reduction(
-        block, np.float32(start), (4, 4), r.floats, r.load_floats, combine, fold, times_factor,
-        one_times_factor, r.store_floats, store_f32,
-    )  # fmt: skip
+@jit
+def flipped(block, vector):
+    """Return the vector as it was before it was flipped."""
+    return r.flip_ints(vector, r.ints(word(block, FLIP)))
 
 
-def int_reduction(block, start, combine, function, sizes=(4, 4), load=r.load_ints):
-    """Add the kernel of a reduction in int32."""
-    fold = r.folder(r.INTS, function)
-    store, store_one = (r.store_ints, store_i32) if sizes[1] == 4 else (r.store_low_bytes, store_u8)
-    reduction(block, start, sizes, r.ints, load, combine, fold, as_is, as_is, store, store_one)
+FLOATS = (r.floats, r.load_floats, r.store_floats, r.cut_floats, r.first_float, store_f32)
+SUMS = (r.ints, r.widen_signed, r.store_ints, r.cut_ints, r.first_int, store_i32)
+BYTES = (r.ints, r.widen_signed, r.store_low_bytes, r.cut_ints, r.first_int, store_u8)
 
+plus, times, larger = (r.folder(r.FLOATS, function) for function in (r.plus, r.times, r.larger))
+zero, one, least = np.float32(0), np.float32(1), np.float32("-inf")
+reduction(blocks.SUM_F32, zero, (4, 4), FLOATS, r.add_floats, plus, as_is, times_factor)
+reduction(blocks.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, times_factor)
+reduction(
+    blocks.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_factor, times_factor
+)
 
-float_reduction(blocks.SUM_F32, 0.0, r.add_floats, r.plus)
-float_reduction(blocks.PRODUCT_F32, 1.0, r.multiply_floats, r.times)
-float_reduction(blocks.MAX_F32, float("-inf"), r.larger_floats, r.larger)
-float_reduction(blocks.MIN_F32, float("inf"), r.smaller_floats, r.smaller)
-int_reduction(blocks.SUM_I32, 0, r.add_ints, r.plus)
-int_reduction(blocks.PRODUCT_I32, 1, r.multiply_ints, r.times)
-int_reduction(blocks.MAX_I32, -(2**31), r.larger_ints, r.larger)
-int_reduction(blocks.MIN_I32, 2**31 - 1, r.smaller_ints, r.smaller)
-for block, load in ((blocks.SUM_S8, r.widen_signed), (blocks.SUM_U8, r.widen_unsigned)):
-    int_reduction(block, 0, r.add_ints, r.plus, (1, 4), load)
-for block, load in ((blocks.MAX_S8, r.widen_signed), (blocks.MAX_U8, r.widen_unsigned)):
-    int_reduction(block, -128, r.larger_ints, r.larger, (1, 1), load)
-for block, load in ((blocks.MIN_S8, r.widen_signed), (blocks.MIN_U8, r.widen_unsigned)):
-    int_reduction(block, 255, r.smaller_ints, r.smaller, (1, 1), load)
+plus, larger = r.folder(r.INTS, r.plus), r.folder(r.INTS, r.larger)
+reduction(blocks.SUM_BYTES, 0, (1, 4), SUMS, r.add_ints, plus, masked_and_flipped, as_is)
+reduction(blocks.MAX_BYTES, -256, (1, 1), BYTES, r.larger_ints, larger, masked_and_flipped, flipped)

@@ -16,9 +16,9 @@ from numba.extending import intrinsic, register_model
 
 from delegraph_numba_cpu.kernels import vector_ir
 from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.machine import F32, I1, I8, I32, I64, call, jit
-from delegraph_numba_cpu.kernels.vector_ir import LANES
+from delegraph_numba_cpu.kernels.machine import F32, I8, I32, I64, jit
 
+LANES = vector_ir.LANES
 BYTE_LANES = 4 * LANES
 
 
@@ -135,6 +135,8 @@ larger_ints, smaller_ints = binary(INTS, larger), binary(INTS, smaller)
 larger_signed, smaller_signed = binary(SIGNED, larger), binary(SIGNED, smaller)
 larger_unsigned = binary(UNSIGNED, _unsigned_extreme(">"))
 smaller_unsigned = binary(UNSIGNED, _unsigned_extreme("<"))
+mask_ints = binary(INTS, lambda x, y: x & y)
+flip_ints = binary(INTS, lambda x, y: x ^ y)
 to_floats = unary(INTS, lambda x: x.to_float(), FLOATS)
 to_ints = unary(FLOATS, lambda x: x.to_integer(), INTS)
 rounded_shift_20 = unary(INTS, lambda x: (x + ((1 << 19) + (x >> 31))) >> 20)
@@ -272,15 +274,36 @@ def folder(vector, function):
     return fold
 
 
-@intrinsic
-def first_equal(context, x, y):
-    """Return the first lane in which two vectors are equal; LANES or more when there is none."""
+def cutter(vector):
+    """Return a function that keeps the first lanes of a vector, and takes the rest of another."""
 
-    def generate(lowering, builder, signature, arguments):
-        x, y = arguments
-        compare = builder.fcmp_ordered if x.type.element == F32 else builder.icmp_signed
-        bits = builder.bitcast(compare("==", x, y), ir.IntType(x.type.count))
-        wide = builder.zext(bits, I64)
-        return call(builder, "llvm.cttz.i64", I64, [wide, ir.Constant(I1, 0)])
+    @intrinsic
+    def cut(context, x, count, rest):
+        def generate(lowering, builder, signature, arguments):
+            x, count, rest = arguments
+            mask = vector_ir.first_lanes(builder, count, vector.ir.count)
+            return builder.select(mask, x, rest)
 
-    return types.int64(x, y), generate
+        return vector(vector, types.int64, vector), generate
+
+    return cut
+
+
+cut_floats, cut_ints = cutter(FLOATS), cutter(INTS)
+
+
+def first_of(vector):
+    """Return a function that returns the first element of a vector."""
+
+    @intrinsic
+    def first(context, x):
+        def generate(lowering, builder, signature, arguments):
+            value = builder.extract_element(arguments[0], ir.Constant(I32, 0))
+            return value if vector.number is types.float32 else builder.sext(value, I64)
+
+        return vector.number(vector), generate
+
+    return first
+
+
+first_float, first_int = first_of(FLOATS), first_of(INTS)

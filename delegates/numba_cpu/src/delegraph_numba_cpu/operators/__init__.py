@@ -9,10 +9,13 @@ from delegraph_numba_cpu.operators import conv_layers as conv_layers
 from delegraph_numba_cpu.operators import elementwise as elementwise
 from delegraph_numba_cpu.operators import inverted_residual as inverted_residual
 from delegraph_numba_cpu.operators import joining as joining
+from delegraph_numba_cpu.operators import lookup as lookup
 from delegraph_numba_cpu.operators import moves as moves
 from delegraph_numba_cpu.operators import padding as padding
+from delegraph_numba_cpu.operators import pairs as pairs
 from delegraph_numba_cpu.operators import picking as picking
 from delegraph_numba_cpu.operators import pooling as pooling
+from delegraph_numba_cpu.operators import quantizing as quantizing
 from delegraph_numba_cpu.operators import reductions as reductions
 from delegraph_numba_cpu.operators import resizing as resizing
 from delegraph_numba_cpu.operators import slicing as slicing

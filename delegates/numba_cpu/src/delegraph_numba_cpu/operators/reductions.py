@@ -17,6 +17,7 @@ from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8", "INT32")
+PRODUCT_TYPES = ("FLOAT32", "INT32")
 FEATURES = ("empty", "many-dims", "scalar")
 
 WORK_A_TILE = 1 << 15
@@ -25,20 +26,8 @@ WORK_A_TILE = 1 << 15
 _SPATIAL_LANES = 16
 """Channels that the official mean over height and width rounds in another way than the rest."""
 
-SUMS = {"INT8": reducing.SUM_S8, "UINT8": reducing.SUM_U8, "INT32": reducing.SUM_I32}
-LARGEST = {
-    "FLOAT32": reducing.MAX_F32,
-    "INT8": reducing.MAX_S8,
-    "UINT8": reducing.MAX_U8,
-    "INT32": reducing.MAX_I32,
-}
-SMALLEST = {
-    "FLOAT32": reducing.MIN_F32,
-    "INT8": reducing.MIN_S8,
-    "UINT8": reducing.MIN_U8,
-    "INT32": reducing.MIN_I32,
-}
-PRODUCTS = {"FLOAT32": reducing.PRODUCT_F32, "INT32": reducing.PRODUCT_I32}
+_MASKS = {"INT8": -1, "UINT8": 255}
+"""What makes of a byte, extended by copies of its sign, its value."""
 
 
 def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
@@ -111,23 +100,43 @@ class Axes:
 
 
 def reduce(
-    builder: ProgramBuilder, axes: Axes, block: Block, target: Memory, factor: float = 1.0
+    builder: ProgramBuilder, axes: Axes, block: Block, target: Memory, **words: float
 ) -> None:
-    """Emit a reduction; *factor* is for floats."""
+    """Emit a reduction by vectors."""
     strip = builder.level.vector_bytes  # four vectors
-    words = {"factor": factor} if "factor" in block.names else {}
     axes.emit(builder, block, target, axes.outer * -(-axes.inner // strip), **words)
 
 
-def lower_simple(call: Call, builder: ProgramBuilder, blocks: dict[str, Block]) -> None:
-    """Emit a largest, a smallest or a product."""
+def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation: int) -> None:
+    """Emit a reduction of int32."""
+    axes.emit(builder, reduced.INT32, target, axes.count, operation=operation)
+
+
+def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
+    """Emit a largest or a smallest."""
     axes, y = Axes.of(call, builder), call.output()
-    block = blocks[axes.x.type.name]
-    if axes.count and not axes.length and block in (reducing.MAX_F32, reducing.MIN_F32):
-        worst = np.finfo(np.float32).min if block is reducing.MAX_F32 else np.finfo(np.float32).max
+    target, type = builder.tensor(y.index), axes.x.type.name
+    if not axes.count:
+        return
+    if type == "INT32":
+        reduce_int32(builder, axes, target, reduced.MIN if smallest else reduced.MAX)
+    elif type != "FLOAT32":
+        flip = -1 if smallest else 0
+        reduce(builder, axes, reducing.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
+    elif axes.length:
+        reduce(builder, axes, reducing.MAX_F32, target, factor=-1.0 if smallest else 1.0)
+    else:
+        worst = np.finfo(np.float32).max if smallest else np.finfo(np.float32).min
         fill(builder, Part.of(builder, y), np.array(worst))
+
+
+def lower_product(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a product."""
+    axes, target = Axes.of(call, builder), builder.tensor(call.output().index)
+    if axes.count and axes.x.type.name == "INT32":
+        reduce_int32(builder, axes, target, reduced.PRODUCT)
     elif axes.count:
-        reduce(builder, axes, block, builder.tensor(y.index))
+        reduce(builder, axes, reducing.PRODUCT_F32, target, factor=1.0)
 
 
 def lower_sum(call: Call, builder: ProgramBuilder) -> None:
@@ -137,10 +146,10 @@ def lower_sum(call: Call, builder: ProgramBuilder) -> None:
         return
     target = builder.tensor(y.index)
     if axes.x.type.name == "FLOAT32":
-        reduce(builder, axes, reducing.SUM_F32, target)
+        reduce(builder, axes, reducing.SUM_F32, target, factor=1.0)
         return
     if axes.x.type.name == "INT32":
-        reduce(builder, axes, reducing.SUM_I32, target)
+        reduce_int32(builder, axes, target, reduced.SUM)
         return
     sums = _sums(builder, axes)
     scale = np.float32(axes.x.scale) / np.float32(y.scale)
@@ -162,7 +171,8 @@ def lower_sum(call: Call, builder: ProgramBuilder) -> None:
 def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
     """Emit the sums of bytes, and return where they are: int32."""
     sums = builder.scratch(4 * axes.count)
-    reduce(builder, axes, SUMS[axes.x.type.name], sums)
+    mask = _MASKS[axes.x.type.name]
+    reduce(builder, axes, reducing.SUM_BYTES, sums, mask=mask, flip=0)
     return sums
 
 
@@ -180,9 +190,9 @@ def lower_mean(call: Call, builder: ProgramBuilder) -> None:
     if axes.x.type.name == "FLOAT32":
         with np.errstate(all="ignore"):
             factor = float(np.float32(1) / np.float32(axes.length))
-        reduce(builder, axes, reducing.SUM_F32, target, factor)
+        reduce(builder, axes, reducing.SUM_F32, target, factor=factor)
     elif axes.x.type.name == "INT32":
-        axes.emit(builder, reduced.MEAN_INT32, target, axes.count)
+        reduce_int32(builder, axes, target, reduced.MEAN)
     elif not axes.length:
         fill(builder, Part.of(builder, y), np.zeros((), y.dtype))
     else:
@@ -260,10 +270,8 @@ def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
     )
 
 
-def _simple(blocks: dict[str, Block]) -> Operator:
-    types = tuple(dict.fromkeys((*blocks, "INT32")))
-    check = partial(check_reduction, types=tuple(blocks))
-    return Operator(check, partial(lower_simple, blocks=blocks), types, FEATURES)
+def _extreme(smallest: bool) -> Operator:
+    return Operator(check_reduction, partial(lower_extreme, smallest=smallest), TYPES, FEATURES)
 
 
 def _arg(smallest: bool) -> Operator:
@@ -275,9 +283,11 @@ register(
     {
         "SUM": Operator(check_reduction, lower_sum, TYPES, FEATURES),
         "MEAN": Operator(check_reduction, lower_mean, TYPES, FEATURES),
-        "REDUCE_MAX": _simple(LARGEST),
-        "REDUCE_MIN": _simple(SMALLEST),
-        "REDUCE_PROD": _simple(PRODUCTS),
+        "REDUCE_MAX": _extreme(smallest=False),
+        "REDUCE_MIN": _extreme(smallest=True),
+        "REDUCE_PROD": Operator(
+            partial(check_reduction, types=PRODUCT_TYPES), lower_product, PRODUCT_TYPES, FEATURES
+        ),
         "ARG_MAX": _arg(smallest=False),
         "ARG_MIN": _arg(smallest=True),
     }
