@@ -27,5 +27,4 @@ def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
     from delegraph_numba_cpu.families import families
     from delegraph_numba_cpu.library import library
 
-    chosen = library(level_named(cpu), progress)
-    chosen.load(families(), progress)
+    library(level_named(cpu)).load(families(), progress)

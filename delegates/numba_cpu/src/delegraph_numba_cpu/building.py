@@ -1,27 +1,30 @@
-"""Has families of kernels compiled, side by side, each in a process of its own."""
+"""Has families of kernels compiled, by as many processes as there are cores."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from queue import SimpleQueue
 
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.cache import file_name, remove_unused, writable_folder
+from delegraph_numba_cpu.compiling import DONE
 from delegraph_numba_cpu.cpu import CpuLevel, physical_cores
+from delegraph_numba_cpu.families import source_size
 from delegraph_numba_cpu.objects import Objects, read_objects
 
 Progress = Callable[[int, int, str], None]
 """Called with how many families are done, of how many, and which was last; at first with 0."""
 
 _PROGRAM = (
-    "import sys; sys.path[:] = sys.argv[4:]; "
-    "from pathlib import Path; from delegraph_numba_cpu.compiling import compile_family; "
-    "compile_family(sys.argv[1], sys.argv[2], Path(sys.argv[3]))"
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from delegraph_numba_cpu.compiling import serve; serve(sys.argv[1])"
 )
 
 
@@ -44,40 +47,115 @@ def build(
     folder = writable_folder(level)
     found = {}
     progress(0, len(families), "")
-    with ThreadPoolExecutor(max(2, physical_cores())) as pool:
-        tasks = {pool.submit(_build_one, family, level, folder): family for family in families}
+    count = min(len(families), physical_cores())
+    with ExitStack() as stack, ThreadPoolExecutor(count) as threads:
+        compilers = [stack.enter_context(_Compiler(level, folder)) for _ in range(count)]
+        idle: SimpleQueue[_Compiler] = SimpleQueue()
+        for compiler in compilers:
+            idle.put(compiler)
+
+        def compile_one(family: str) -> Objects:
+            compiler = idle.get()
+            try:
+                return compiler.compile(family)
+            finally:
+                idle.put(compiler)
+
+        largest_first = sorted(families, key=source_size, reverse=True)
+        tasks = {threads.submit(compile_one, family): family for family in largest_first}
         try:
             for task in as_completed(tasks):
                 found[tasks[task]] = task.result()
                 progress(len(found), len(families), tasks[task])
-        finally:
-            pool.shutdown(cancel_futures=True)
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for compiler in compilers:
+                compiler.kill()  # so that the threads need not wait for the rest
+            raise
     remove_unused()
     return found
 
 
-def _build_one(family: str, level: CpuLevel, folder: Path) -> Objects:
-    path = folder / file_name(family)
-    if not sys.executable:
-        raise DelegateError(
-            "kernels cannot be compiled: sys.executable does not say where Python is; fill the "
-            "cache with 'delegraph numba warmup' first"
+class _Compiler:
+    """A process that compiles one family after another; for ``with``.
+
+    Importing Numba and its first compilation take a second, which families share this way.
+    """
+
+    def __init__(self, level: CpuLevel, folder: Path) -> None:
+        self._level, self._folder = level, folder
+
+    def __enter__(self) -> _Compiler:
+        if not sys.executable:
+            raise DelegateError(
+                "kernels cannot be compiled: sys.executable does not say where Python is; fill "
+                "the cache with 'delegraph numba warmup' first"
+            )
+        self._errors = tempfile.TemporaryFile("w+", errors="replace")
+        self._process = subprocess.Popen(
+            # -I: neither the environment nor the present folder has a say in what is imported.
+            [
+                sys.executable,
+                "-I",
+                "-X",
+                "utf8",
+                "-c",
+                _PROGRAM,
+                self._level.name,
+                *map(str, sys.path),
+            ],
+            env=_environment(self._level),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
-    process = subprocess.run(
-        # -I: neither the environment nor the present folder has a say in what is imported.
-        [sys.executable, "-I", "-c", _PROGRAM, family, level.name, str(path), *sys.path],
-        env=_environment(level),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    objects = read_objects(path) if process.returncode == 0 else None
-    if objects is None:
-        raise DelegateError(_failure(family, level, process.returncode, process.stdout))
-    return objects
+        return self
+
+    def kill(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(OSError):  # it is gone already
+            self._process.communicate()
+        self._errors.close()
+
+    def compile(self, family: str) -> Objects:
+        """Compile one family into its file and return its kernels.
+
+        Raises:
+            DelegateError: it cannot be compiled; the process is gone.
+        """
+        path = self._folder / file_name(family)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(OSError):  # then it says why below
+            self._process.stdin.write(f"{family}\t{path}\n")
+            self._process.stdin.flush()
+        for line in self._process.stdout:
+            if line.strip() == DONE + family:
+                break
+        objects = read_objects(path)
+        if objects is None:
+            raise DelegateError(self._failure(family))
+        return objects
+
+    def _failure(self, family: str) -> str:
+        """Return what went wrong and what to do about it, on one line."""
+        code = self._process.wait()
+        self._errors.seek(0)
+        lines = [line.strip() for line in self._errors if line.strip()]
+        aborts = [line for line in lines if line.startswith("LLVM ERROR")]
+        reason = (aborts or lines[-1:] or [f"the compiler ended with {code}"])[0]
+        if self._level.name == "generic":
+            remedy = "please report this with the versions of numba and llvmlite"
+        else:
+            remedy = "the option cpu=generic needs no special instructions"
+        name = self._level.name
+        return f"the kernels {family!r} cannot be compiled for {name}; {remedy}: {reason}"
 
 
 def _environment(level: CpuLevel) -> dict[str, str]:
@@ -90,18 +168,6 @@ def _environment(level: CpuLevel) -> dict[str, str]:
         settings["NUMBA_CPU_NAME"] = level.target
         settings["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in level.needs)
     return settings
-
-
-def _failure(family: str, level: CpuLevel, code: int, output: str) -> str:
-    """Return what went wrong and what to do about it, on one line."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    aborts = [line for line in lines if line.startswith("LLVM ERROR")]
-    reason = (aborts or lines[-1:] or [f"the compiler ended with {code}"])[0]
-    if level.name == "generic":
-        remedy = "please report this with the versions of numba and llvmlite"
-    else:
-        remedy = "the option cpu=generic needs no special instructions"
-    return f"the kernels {family!r} cannot be compiled for {level.name}; {remedy}: {reason}"
 
 
 @contextmanager

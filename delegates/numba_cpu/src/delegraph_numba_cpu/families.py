@@ -38,6 +38,11 @@ def source_digest(family: str) -> str:
     return digest.hexdigest()
 
 
+def source_size(family: str) -> int:
+    """Return how long the source of a family's kernels is: roughly how long it takes to compile."""
+    return len(_source(f"{PACKAGE}.kernels.{family}"))
+
+
 @cache
 def _imported(module: str) -> tuple[str, ...]:
     """Return what may be modules of this package among what a module imports."""

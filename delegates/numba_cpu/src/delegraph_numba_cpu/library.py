@@ -38,6 +38,8 @@ _UNUSED = (
 class Library:
     """The kernels of one level. One a process and level: :func:`library`.
 
+    Nothing is loaded at first; the executor comes with the first family.
+
     Attributes:
         level: the level.
         run: the executor's entry for one thread; see ``blocks.executor``.
@@ -47,16 +49,11 @@ class Library:
         look: what a thread does while it waits.
     """
 
-    def __init__(self, level: CpuLevel, progress: Progress | None = None) -> None:
+    def __init__(self, level: CpuLevel) -> None:
         self.level = level
         self._addresses: dict[str, dict[str, int]] = {}
         self._lock = threading.Lock()
         self._linker = _linker()
-        self.load(["executor"], progress)
-        self.run, self.invoke, self.work, self.look = (
-            _Entry(self.address("executor", name)) for name in (RUN, INVOKE, WORK, LOOK)
-        )
-        self.run_briefly = _BriefEntry(self.address("executor", RUN))
 
     def renew_lock(self) -> None:
         """Forget that another thread was loading when the process forked."""
@@ -73,7 +70,7 @@ class Library:
         return self._addresses[family][kernel]
 
     def load(self, families: Iterable[str], progress: Progress | None = None) -> None:
-        """Load several families; those that must be compiled are compiled side by side.
+        """Load several families and the executor; what must be compiled is, side by side.
 
         Args:
             families: which.
@@ -82,7 +79,8 @@ class Library:
         Raises:
             DelegateError: one cannot be compiled; the message ends with the compiler's.
         """
-        missing = [family for family in dict.fromkeys(families) if family not in self._addresses]
+        wanted = dict.fromkeys(["executor", *families])
+        missing = [family for family in wanted if family not in self._addresses]
         if not missing:
             return
         with self._lock:
@@ -95,6 +93,13 @@ class Library:
             for family, objects in found.items():
                 assert objects is not None
                 self._addresses[family] = self._link(objects)
+            if "executor" in found:
+                self._set_entries(self._addresses["executor"])
+
+    def _set_entries(self, executor: dict[str, int]) -> None:
+        self.run, self.run_briefly = _Entry(executor[RUN]), _BriefEntry(executor[RUN])
+        self.invoke, self.work = _Entry(executor[INVOKE]), _Entry(executor[WORK])
+        self.look = _Entry(executor[LOOK])
 
     def _link(self, objects: Objects) -> dict[str, int]:
         for _, code in objects.values():
@@ -109,15 +114,11 @@ _libraries: dict[str, Library] = {}
 _lock = threading.RLock()
 
 
-def library(level: CpuLevel, progress: Progress | None = None) -> Library:
-    """Return the library of a level.
-
-    Raises:
-        DelegateError: its executor cannot be compiled.
-    """
+def library(level: CpuLevel) -> Library:
+    """Return the library of a level; nothing is loaded yet when it is new."""
     with _lock:
         if level.name not in _libraries:
-            _libraries[level.name] = Library(level, progress)
+            _libraries[level.name] = Library(level)
         return _libraries[level.name]
 
 
