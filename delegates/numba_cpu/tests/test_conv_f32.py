@@ -15,9 +15,11 @@ from delegraph.schema.array_options import AddOptions
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.schema.layer_options import (
+    BatchMatMulOptions,
     Conv2DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
+    TransposeConvOptions,
 )
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
@@ -196,6 +198,77 @@ def test_fully_connected_may_keep_dimensions_and_lack_a_bias() -> None:
     shape = (2, 3, 4, 10)
     assert_agrees(dense_model(shape, 6, has_bias=False, keep_num_dims=True), values(shape))
     assert_agrees(dense_model(shape, 6, has_bias=False), values(shape))
+
+
+def transposed_model(
+    shape: tuple[int, ...],
+    output: tuple[int, ...],
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    padding: Padding,
+    has_bias: bool = True,
+) -> bytes:
+    options = TransposeConvOptions(
+        padding=padding,
+        stride_h=stride[0],
+        stride_w=stride[1],
+        fused_activation_function=Act.RELU if has_bias else Act.NONE,
+    )
+    weight = constant(values((output[3], *kernel, shape[3])))
+    inputs = [constant(np.array(output, np.int32)), weight, tensor(shape)]
+    if has_bias:
+        inputs.append(constant(values((output[3],))))
+    return one_op_model("TRANSPOSE_CONV", inputs, [tensor(output)], options, version=3)
+
+
+TRANSPOSED = [
+    ((2, 5, 6, 3), (2, 10, 12, 5), (3, 3), (2, 2), SAME),
+    ((2, 5, 6, 3), (2, 9, 11, 5), (3, 3), (2, 2), SAME),
+    ((1, 5, 6, 3), (1, 11, 13, 18), (3, 3), (2, 2), VALID),
+    ((1, 4, 4, 8), (1, 8, 8, 8), (2, 2), (2, 2), SAME),
+    ((1, 4, 4, 8), (1, 4, 4, 8), (3, 5), (1, 1), SAME),
+    ((1, 4, 5, 8), (1, 6, 9, 4), (3, 5), (1, 1), VALID),
+    ((1, 4, 5, 8), (1, 12, 5, 4), (4, 3), (3, 1), SAME),
+    ((1, 3, 3, 40), (1, 12, 12, 33), (9, 7), (4, 4), SAME),
+]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("shape", "output", "kernel", "stride", "padding"), TRANSPOSED)
+def test_transposed_convolutions(  # type: ignore[no-untyped-def]  # as transposed_model
+    shape, output, kernel, stride, padding, level: str
+) -> None:
+    for has_bias in (True, False):
+        model = transposed_model(shape, output, kernel, stride, padding, has_bias)
+        assert_agrees(model, values(shape), level=level, threads=1 + has_bias)
+
+
+STACKS = [
+    ((5, 7), (7, 9)),
+    ((1, 33), (33, 40)),
+    ((3, 5, 7), (3, 7, 24)),
+    ((2, 3, 5, 7), (2, 3, 7, 33)),
+    ((1, 5, 7), (4, 7, 3)),
+    ((4, 5, 7), (1, 7, 65)),
+    ((4, 5, 7), (7, 3)),
+    ((40, 64), (64, 200)),
+]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("left", "right"), STACKS)
+def test_batches_of_matrices(left: tuple[int, ...], right: tuple[int, ...], level: str) -> None:
+    for adj_x, adj_y in [(False, False), (True, False), (False, True), (True, True)]:
+        x, w = values(left), values(right, 1)
+        x = np.ascontiguousarray(x.swapaxes(-1, -2)) if adj_x else x
+        w = np.ascontiguousarray(w.swapaxes(-1, -2)) if adj_y else w
+        options = BatchMatMulOptions(adj_x=adj_x, adj_y=adj_y)
+        rank = max(len(left), len(right))
+        y = tensor((1,) * rank)
+        computed = one_op_model("BATCH_MATMUL", [tensor(x.shape), tensor(w.shape)], [y], options)
+        assert_agrees(computed, x, w, level=level, threads=1 + adj_x)
+        fixed = one_op_model("BATCH_MATMUL", [tensor(x.shape), constant(w)], [y], options)
+        assert_agrees(fixed, x, level=level)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

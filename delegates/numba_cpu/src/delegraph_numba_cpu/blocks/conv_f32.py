@@ -41,7 +41,7 @@ PACK = Block(
     "conv_f32",
     """
     source target images source_image target_image rows columns down across
-    block last_block has_bias tiles
+    width last_width has_bias tiles
     """,
 )
 """Matrices of ``rows`` by ``columns`` values in blocks of columns; see ``operators.conv_packing``.

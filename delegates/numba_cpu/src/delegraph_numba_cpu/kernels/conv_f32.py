@@ -296,15 +296,19 @@ def repeat_channels(block, tile, worker):
 SOURCE, TARGET, STACK, SOURCE_IMAGE, TARGET_IMAGE, HEIGHT_ROWS, WIDTH_COLUMNS = blocks.PACK.slots(
     "source", "target", "images", "source_image", "target_image", "rows", "columns"
 )
-DOWN, ACROSS, BLOCK, LAST_BLOCK, HAS_BIAS, SHARES = blocks.PACK.slots(
-    "down", "across", "block", "last_block", "has_bias", "tiles"
+DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, SHARES = blocks.PACK.slots(
+    "down", "across", "width", "last_width", "has_bias", "tiles"
 )
 
 
 @kernel(blocks.PACK)
 def pack_matrix(block, tile, worker):
     """Write a share of the blocks of columns of all matrices."""
-    rows, columns, width = word(block, HEIGHT_ROWS), word(block, WIDTH_COLUMNS), word(block, BLOCK)
+    rows, columns, width = (
+        word(block, HEIGHT_ROWS),
+        word(block, WIDTH_COLUMNS),
+        word(block, BLOCK_WIDTH),
+    )
     blocks, tiles = (columns + width - 1) // width, word(block, SHARES)
     parts = blocks * word(block, STACK)
     lead = word(block, HAS_BIAS)
@@ -314,14 +318,14 @@ def pack_matrix(block, tile, worker):
         target = word(block, TARGET) + image * word(block, TARGET_IMAGE)
         target += 4 * first * (rows + lead)
         if first + width >= columns:
-            width = word(block, LAST_BLOCK)
+            width = word(block, LAST_WIDTH)
         if lead:
             fill_bytes(target, 0, 4 * width)
             target += 4 * width
         filled = min(width, columns - first)
         source += first * word(block, ACROSS)
         pack_block(source, target, rows, filled, width, word(block, DOWN), word(block, ACROSS))
-        width = word(block, BLOCK)
+        width = word(block, BLOCK_WIDTH)
 
 
 @jit

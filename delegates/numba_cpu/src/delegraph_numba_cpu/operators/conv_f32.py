@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from delegraph import Rejection, Tensor
 from delegraph.kernels.activation import float_activation_range
@@ -110,28 +111,46 @@ def emit_conv(
     weight, bias = call.input(1), call.optional_input(2)
     outputs, kernel_h, kernel_w, channels = weight.shape
     over = Windows(windows[0], windows[1], shape[0], 4 * channels, outputs).flat()
-    if over.images * over.down.output * over.across.output == 0:
-        return
-    merged = over.across.dilation == 1
-    taps = (kernel_h, 1, 0) if merged else (kernel_h, kernel_w, over.across.dilation * over.pixel)
-    depth = kernel_h * kernel_w * channels
-    blocks = len(block_widths(outputs, builder.level.vector_bytes // 4))
-    parts = split(over, builder, over.across.output * outputs * depth, blocks)
-    builder.emit(
-        CONV,
-        parts.tiles,
+    emit_products(
+        builder,
+        over,
+        (kernel_h, kernel_w),
         x=source,
         y=builder.tensor(call.node.outputs[0]) if target is None else target,
         weight=packed_matrix(builder, weight, bias, outputs),
         residual=0 if residual is None else residual,
-        weight_image=0,
-        tap_bytes=(kernel_w if merged else 1) * over.pixel,
         low=limits[0],
         high=limits[1],
         sum_low=sum_limits[0],
         sum_high=sum_limits[1],
-        **window_words(over, parts, taps, builder),
     )
+
+
+def emit_products(
+    builder: ProgramBuilder, over: Windows, kernel: tuple[int, int], **words: Any
+) -> None:
+    """Emit a call of ``CONV``.
+
+    Args:
+        builder: gets the call.
+        over: the windows, and what a pixel is.
+        kernel: height and width of the window.
+        words: addresses and ranges, and what differs from a plain convolution.
+    """
+    if over.images * over.down.output * over.across.output == 0:
+        return
+    merged = over.across.dilation == 1
+    taps = (kernel[0], 1, 0) if merged else (*kernel, over.across.dilation * over.pixel)
+    products = over.across.output * over.columns * kernel[0] * kernel[1] * over.pixel // 4
+    blocks = len(block_widths(over.columns, builder.level.vector_bytes // 4))
+    parts = split(over, builder, products, blocks, is_dense="out_row" not in words)
+    tap_bytes = (kernel[1] if merged else 1) * over.pixel
+    everything = window_words(over, parts, taps, builder) | {
+        "weight_image": 0,
+        "tap_bytes": tap_bytes,
+        **words,
+    }
+    builder.emit(CONV, parts.tiles, **everything)
 
 
 def check_fully_connected(call: Call) -> Rejection | None:
@@ -148,23 +167,19 @@ def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
         return
     one = Window(1, 1, 1, 1, 1, 0)
     over = Windows(Window(rows, 1, 1, 1, rows, 0), one, 1, 4 * depth, outputs)
-    blocks = len(block_widths(outputs, builder.level.vector_bytes // 4))
-    parts = split(over, builder, outputs * depth, blocks)
     low, high = clamp_range(call)
-    builder.emit(
-        CONV,
-        parts.tiles,
+    emit_products(
+        builder,
+        over,
+        (1, 1),
         x=builder.tensor(x.index),
         y=builder.tensor(call.node.outputs[0]),
         weight=packed_matrix(builder, weight, bias, outputs),
         residual=0,
-        weight_image=0,
-        tap_bytes=over.pixel,
         low=low,
         high=high,
         sum_low=UNLIMITED[0],
         sum_high=UNLIMITED[1],
-        **window_words(over, parts, (1, 1, 0), builder),
     )
 
 

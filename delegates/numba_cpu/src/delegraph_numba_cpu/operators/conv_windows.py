@@ -86,7 +86,9 @@ class Split:
         return self.row_tiles * self.column_tiles
 
 
-def split(windows: Windows, builder: ProgramBuilder, products: int, blocks: int) -> Split:
+def split(
+    windows: Windows, builder: ProgramBuilder, products: int, blocks: int, is_dense: bool = True
+) -> Split:
     """Return how to divide the work.
 
     Args:
@@ -94,6 +96,7 @@ def split(windows: Windows, builder: ProgramBuilder, products: int, blocks: int)
         builder: knows how many workers there are.
         products: multiply-adds of an output row.
         blocks: parts that the columns have, at most.
+        is_dense: whether output rows follow one another; else they are done one by one.
     """
     height = HEIGHTS[builder.level.vector_bytes]
     rows = windows.images * windows.down.output
@@ -103,7 +106,7 @@ def split(windows: Windows, builder: ProgramBuilder, products: int, blocks: int)
     unit = height // math.gcd(height, width)  # rows that fill whole tiles of registers
     if chunk > unit:
         chunk -= chunk % unit
-    chunk = min(chunk, windows.down.output)
+    chunk = min(chunk, windows.down.output) if is_dense else 1
     wanted = 1
     if builder.workers > 1:
         wanted = min(TILES_PER_WORKER * builder.workers, rows * products // TILE_PRODUCTS)

@@ -1,0 +1,143 @@
+"""TRANSPOSE_CONV of float32 images, as one plain convolution for each place in a stride."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from delegraph import Rejection
+from delegraph.kernels.padding import Window, window
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph_numba_cpu.operators.conv_f32 import (
+    CLAMPS,
+    UNLIMITED,
+    check_constant,
+    clamp_range,
+    emit_products,
+)
+from delegraph_numba_cpu.operators.conv_packing import bias_values, pack_matrix
+from delegraph_numba_cpu.operators.conv_windows import Windows
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program import Memory, ProgramBuilder
+
+SHAPE, WEIGHT, X, BIAS = range(4)
+
+
+def check(call: Call) -> Rejection | None:
+    """Let pass constant weights and shape, and kernels no smaller than their strides."""
+    if not call.input(SHAPE).is_constant:
+        return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
+    for position in (WEIGHT, X, BIAS):
+        tensor = call.optional_input(position)
+        if tensor is None:
+            continue
+        if tensor.type.name != "FLOAT32":
+            found = tensor.type.name
+            return Rejection("dtype", actual=found, expected="FLOAT32", tensor=tensor.index)
+        refused = None if position == X else check_constant(tensor)
+        if refused is not None:
+            return refused
+    return _check_window(call)
+
+
+def _check_window(call: Call) -> Rejection | None:
+    weight, options = call.input(WEIGHT), call.options
+    if len(weight.shape) != 4 or 0 in weight.shape:
+        return Rejection("weights-shape", actual=list(weight.shape), expected="4 dimensions")
+    if weight.shape[1] < options.stride_h or weight.shape[2] < options.stride_w:
+        return Rejection("stride", expected="a stride no larger than the kernel")
+    activation = Act(options.fused_activation_function)
+    if activation not in CLAMPS:
+        return Rejection("activation", actual=activation.name, expected="a clamp")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The outputs at every stride-th place along one axis: a convolution of stride 1.
+
+    Attributes:
+        first: the first output.
+        taps: the kernel's positions that reach these outputs, in the order of the inputs.
+        window: over the inputs from *skipped* on.
+        skipped: inputs in front that no window reaches.
+    """
+
+    first: int
+    taps: tuple[int, ...]
+    window: Window
+    skipped: int
+
+
+def phases(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> Iterator[Phase]:
+    """Yield the phases of an axis.
+
+    Output ``o`` gets ``x[i] * weight[o + before - i * stride]`` from every input ``i`` for which
+    the weight exists.
+
+    >>> [(phase.first, phase.taps, phase.window.before) for phase in phases(4, 8, 3, 2, 0)]
+    [(0, (2, 0), 1), (1, (1,), 0)]
+    """
+    for first in range(min(stride, outputs)):
+        place = (first + before) % stride
+        taps = tuple(range(place, kernel, stride))[::-1]
+        padding = len(taps) - 1 - (first + before) // stride
+        skipped = max(-padding, 0)
+        count = len(range(first, outputs, stride))
+        size = max(inputs - skipped, 0)
+        yield Phase(first, taps, Window(size, len(taps), 1, 1, count, padding + skipped), skipped)
+
+
+def lower(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution for each pair of phases."""
+    weight, x, y, options = call.input(WEIGHT), call.input(X), call.output(), call.options
+    (images, height, width, channels), pixel = x.shape, 4 * weight.shape[0]
+    kernel_h, kernel_w = weight.shape[1:3]
+    top = window(options.padding, y.shape[1], kernel_h, options.stride_h).before
+    left = window(options.padding, y.shape[2], kernel_w, options.stride_w).before
+    low, high = clamp_range(call)
+    row = y.shape[2] * pixel
+    for down in phases(height, y.shape[1], kernel_h, options.stride_h, top):
+        for across in phases(width, y.shape[2], kernel_w, options.stride_w, left):
+            skipped = (down.skipped * width + across.skipped) * 4 * channels
+            emit_products(
+                builder,
+                Windows(down.window, across.window, images, 4 * channels, weight.shape[0]),
+                (len(down.taps), len(across.taps)),
+                x=builder.tensor(x.index) + skipped,
+                y=builder.tensor(y.index) + (down.first * row + across.first * pixel),
+                weight=_packed(call, builder, down, across),
+                residual=0,
+                low=low,
+                high=high,
+                sum_low=UNLIMITED[0],
+                sum_high=UNLIMITED[1],
+                in_image=height * width * 4 * channels,
+                in_row=width * 4 * channels,
+                out_image=y.shape[1] * row,
+                out_row=options.stride_h * row,
+                pitch=options.stride_w * pixel,
+            )
+
+
+def _packed(call: Call, builder: ProgramBuilder, down: Phase, across: Phase) -> Memory:
+    weight, bias = call.input(WEIGHT), call.optional_input(BIAS)
+    lanes = builder.level.vector_bytes // 4
+    key = ("transposed_f32", call.node.index, down.taps, across.taps, lanes)
+    outputs = weight.shape[0]
+    taps = np.ix_(range(outputs), down.taps, across.taps)
+    return builder.packed(
+        key,
+        lambda: pack_matrix(
+            weight.data[taps].reshape(outputs, -1).T, bias_values(bias, outputs), lanes
+        ),
+    )
+
+
+register_variants(
+    "FLOAT32",
+    {"TRANSPOSE_CONV": Operator(check, lower, ("FLOAT32", "INT32"), ("activation", "empty"))},
+    position=X,
+)
