@@ -109,6 +109,7 @@ class Operation(IntEnum):
     LOOKUP_INT16 = auto()
     LOOKUP_INT16_IN_8_BIT = auto()
     LOOKUP_PAIR = auto()
+    LOOKUP_PAIR_BY_POSITION = auto()
     SUM_OF_INT8 = auto()
     SUM_OF_UINT8 = auto()
     PRODUCT_OF_INT8 = auto()

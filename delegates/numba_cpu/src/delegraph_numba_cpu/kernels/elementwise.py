@@ -55,7 +55,7 @@ def chain(block, tile, worker):
         bind(block, slots, start, count)
         whole = count - count % GRANULE
         if whole:
-            run_steps(block, slots, whole)
+            run_steps(block, slots, start, whole)
         if whole < count:
             run_rest(block, slots, start, whole, count - whole)
 
@@ -67,11 +67,11 @@ def register(block, slots, slot):
 
 
 @jit
-def run_steps(block, slots, count):
-    """Run all steps on *count* elements, a multiple of GRANULE."""
+def run_steps(block, slots, start, count):
+    """Run all steps on *count* elements from *start* on, a multiple of GRANULE."""
     first = word(block, STEPS)
     for i in range(word(block, STEP_COUNT)):
-        run_step(first + i * STEP_BYTES, first, slots, count)
+        run_step(first + i * STEP_BYTES, first, slots, start, count)
 
 
 @jit
@@ -105,7 +105,7 @@ def run_rest(block, slots, start, whole, rest):
         store_i64(slots + 8 * source, address)
     own, size = register(block, slots, sources), word(block, TARGET_ITEMSIZE)
     store_i64(slots + 8 * sources, own)
-    run_steps(block, slots, GRANULE)
+    run_steps(block, slots, start + whole, GRANULE)
     copy_bytes(word(block, TARGET) + (start + whole) * size, own, rest * size)
 
 

@@ -40,7 +40,8 @@ class Entry:
         operands: types of the operands, letters of :data:`TYPES`.
         result: type of the result.
         parameters: a letter each: ``f`` is float32, ``i`` int32 (vectors of copies), ``t`` the
-            address of a table, an int64.
+            address of a table, an int64; ``l`` is an int64. A last ``@`` is no parameter but the
+            number of the element, for operations with one lane.
         lanes: elements in a vector.
     """
 
@@ -68,11 +69,20 @@ def operation(
 
 
 @intrinsic
-def run_step(context: Any, step: Any, first_step: Any, slots: Any, count: Any) -> Any:
-    """Run a step on the first *count* elements of its slots, a positive multiple of GRANULE."""
+def run_step(context: Any, step: Any, first_step: Any, slots: Any, start: Any, count: Any) -> Any:
+    """Run a step on the first *count* elements of its slots, a positive multiple of GRANULE.
+
+    Args:
+        context: of Numba.
+        step: address of the step.
+        first_step: address from which tables are counted.
+        slots: address of the slots.
+        start: which element of the target is the first one.
+        count: how many elements.
+    """
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        step, _, _, _ = arguments
+        step = arguments[0]
         after = builder.append_basic_block("done")
         cases = builder.switch(_word(builder, step, Step.OPERATION), after)
         for code, entry in TABLE.items():
@@ -84,11 +94,11 @@ def run_step(context: Any, step: Any, first_step: Any, slots: Any, count: Any) -
         builder.position_at_end(after)
         return target.get_dummy_value()
 
-    return types.void(types.int64, types.int64, types.int64, types.int64), generate
+    return types.void(*[types.int64] * 5), generate
 
 
 def _write_loop(
-    builder: Any, entry: Entry, step: Any, first_step: Any, slots: Any, count: Any
+    builder: Any, entry: Entry, step: Any, first_step: Any, slots: Any, start: Any, count: Any
 ) -> None:
     """Write the loop of an operation."""
     words = (Step.A, Step.B, Step.C)[: len(entry.operands)]
@@ -103,6 +113,8 @@ def _write_loop(
         Lanes(builder, load(builder, _element(builder, source, loop, letter), _type(entry, letter)))
         for source, letter in zip(sources, entry.operands, strict=True)
     ]
+    if entry.parameters.endswith("@"):
+        parameters[-1] = builder.add(start, loop.index)
     value = entry.function(*vectors, *parameters).value
     store(builder, value, _element(builder, result, loop, entry.result))
     loop.close()
@@ -131,6 +143,8 @@ def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
 
 def _parameter(builder: Any, step: Any, first_step: Any, i: int, letter: str, lanes: int) -> Any:
     word = _word(builder, step, Step.PARAMETER + i)
+    if letter in "l@":
+        return word
     if letter == "t":
         return builder.add(first_step, word)
     number = builder.trunc(word, I32)
@@ -192,11 +206,24 @@ operation(Operation.LOOKUP_INT16_IN_8_BIT, "h>b", "t", lanes=1)(
 )
 
 
-@operation(Operation.LOOKUP_PAIR, "bb>b", "t", lanes=1)
-def lookup_pair(a: Lanes, b: Lanes, table: Any) -> Lanes:
-    """Return the entries at 256 * a + b."""
-    index = (a.widen(I16, signed=False) << 8) | b.widen(I16, signed=False)
-    return entry_of(table, index, I8)
+def _index_of_pair(a: Lanes, b: Lanes) -> Lanes:
+    return (a.widen(I16, signed=False) << 8) | b.widen(I16, signed=False)
+
+
+operation(Operation.LOOKUP_PAIR, "bb>b", "t", lanes=1)(
+    lambda a, b, table: entry_of(table, _index_of_pair(a, b), I8)
+)
+
+
+@operation(Operation.LOOKUP_PAIR_BY_POSITION, "bb>b", "ttll@", lanes=1)
+def lookup_pair_by_position(
+    a: Lanes, b: Lanes, vector: Any, rest: Any, length: Any, vector_end: Any, position: Any
+) -> Lanes:
+    """Return entries of one table, but of another for the last elements of every *length*."""
+    builder = a.builder
+    place = builder.urem(*(builder.trunc(number, I32) for number in (position, length)))
+    is_vector = builder.icmp_unsigned("<", place, builder.trunc(vector_end, I32))
+    return entry_of(builder.select(is_vector, vector, rest), _index_of_pair(a, b), I8)
 
 
 def _round_half_away(x: Lanes, half: Lanes, zero_point: Lanes, low: Lanes, high: Lanes) -> Lanes:

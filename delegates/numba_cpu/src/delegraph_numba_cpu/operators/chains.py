@@ -38,7 +38,7 @@ TILE_COST = 20_000
 """Nanoseconds of work, about, from which another worker is worth waking."""
 
 _SLOW = {
-    Operation.LOOKUP_PAIR: 1.5,
+    **dict.fromkeys((Operation.LOOKUP_PAIR, Operation.LOOKUP_PAIR_BY_POSITION), 1.5),
     **dict.fromkeys((Operation.LOOKUP, Operation.LOOKUP_INT16), 0.5),
     **dict.fromkeys((Operation.EXP, Operation.LOGISTIC, Operation.TANH, Operation.LOG), 0.8),
     **dict.fromkeys((Operation.ELU, Operation.GELU, Operation.GELU_BY_TANH), 1.5),

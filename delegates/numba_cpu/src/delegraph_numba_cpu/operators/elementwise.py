@@ -11,7 +11,13 @@ from delegraph.kernels.activation import float_activation_range
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 from delegraph_numba_cpu.blocks.elementwise import LARGEST_RANK, Operation
 from delegraph_numba_cpu.operators.chains import Chain
-from delegraph_numba_cpu.operators.registry import Call, Operator, check_types, register_variants
+from delegraph_numba_cpu.operators.registry import (
+    Call,
+    Operator,
+    check_types,
+    first_rejection,
+    register_variants,
+)
 from delegraph_numba_cpu.program import ProgramBuilder
 from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
 
@@ -98,21 +104,22 @@ def activation_of(call: Call) -> ActivationFunctionType:
     return none if options is None else getattr(options, "fused_activation_function", none)
 
 
-def check_elementwise(call: Call) -> Rejection | None:
-    """Let pass what the official kernels take, in up to eight dimensions."""
+def check_shapes(call: Call, inputs: int) -> Rejection | None:
+    """Let pass so many inputs, all tensors with up to eight dimensions."""
+    if len(call.node.inputs) != inputs:
+        return Rejection("inputs", actual=len(call.node.inputs), expected=inputs)
     for index in (*call.node.inputs, *call.node.outputs):
         rank = len(call.context.tensors[index].shape)
         if rank > LARGEST_RANK:
-            return Rejection("rank", actual=rank, expected=f"at most {LARGEST_RANK}", tensor=index)
-    expected = 2 if call.name in PAIRS else 1
-    if len(call.node.inputs) != expected:
-        return Rejection("inputs", actual=len(call.node.inputs), expected=expected)
+            expected = f"at most {LARGEST_RANK}"
+            return Rejection("rank", actual=rank, expected=expected, tensor=index)
     return None
 
 
 def check_float(call: Call) -> Rejection | None:
     """Let pass float32."""
-    return check_types(call, "FLOAT32") or check_elementwise(call)
+    inputs = 2 if call.name in PAIRS else 1
+    return first_rejection(check_types(call, "FLOAT32"), check_shapes(call, inputs))
 
 
 def lower_float(call: Call, builder: ProgramBuilder) -> None:

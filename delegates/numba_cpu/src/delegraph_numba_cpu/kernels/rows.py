@@ -1,0 +1,208 @@
+"""Operators on the last axis: sums and maxima of rows, and what is made of them."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.blocks import rows as blocks
+from delegraph_numba_cpu.kernels import functions
+from delegraph_numba_cpu.kernels.lanes import Lanes
+from delegraph_numba_cpu.kernels.machine import (
+    F32,
+    I32,
+    copy_bytes,
+    jit,
+    load_f32,
+    load_u8,
+    real,
+    store_f32,
+    store_u8,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel, level
+from delegraph_numba_cpu.kernels.vector_ir import Loop, integer, load, splat, store
+
+LANES = level().vector_bytes // 2
+"""Elements in a vector, which takes two registers."""
+
+VECTOR = ir.VectorType(F32, LANES)
+
+
+def row_pass(function, start=None, combine=None):
+    """Return an instruction that goes through a row of a positive multiple of LANES elements.
+
+    Args:
+        function: returns new elements, given old ones and two factors, vectors all.
+        start: where a sum or maximum of the new elements begins; None when there is none.
+        combine: adds new elements to it.
+
+    Returns:
+        ``(source, target, count, a, b) -> float32``; a target of 0 is not written.
+    """
+
+    @intrinsic
+    def run(context: Any, source: Any, target: Any, count: Any, a: Any, b: Any) -> Any:
+        def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            source, target, count, a, b = arguments
+            factors = [Lanes(builder, splat(builder, number, LANES)) for number in (a, b)]
+            loop = Loop(builder, count, LANES)
+            total = loop.carried(ir.Constant(VECTOR, [start or 0.0] * LANES))
+            place = builder.mul(loop.index, integer(4))
+            x = Lanes(builder, load(builder, builder.add(source, place), VECTOR))
+            y = function(x, *factors)
+            if combine is None:
+                store(builder, y.value, builder.add(target, place))
+                loop.close(total)
+                return ir.Constant(F32, 0.0)
+            if combine is add:
+                store(builder, y.value, builder.add(target, place))
+            following = combine(Lanes(builder, total), y)
+            loop.close(following.value)
+            return _folded(following, combine)
+
+        return types.float32(types.int64, types.int64, types.int64, types.float32, types.float32), (
+            generate
+        )
+
+    return run
+
+
+def add(x, y):
+    """Return the sum."""
+    return x + y
+
+
+def larger(x, y):
+    """Return the larger; NaN is not."""
+    return (x > y).choose(x, y)
+
+
+def _folded(x, combine):
+    """Return all elements combined: halves, and halves of these."""
+    builder, count = x.builder, LANES
+    while count > 1:
+        count //= 2
+        low, high = (
+            builder.shuffle_vector(
+                x.value,
+                x.value,
+                ir.Constant(ir.VectorType(I32, count), list(range(first, first + count))),
+            )
+            for first in (0, count)
+        )
+        x = combine(Lanes(builder, low), Lanes(builder, high))
+    return builder.extract_element(x.value, ir.Constant(I32, 0))
+
+
+maximum_of = row_pass(lambda x, a, b: x, -math.inf, larger)
+exponentials = row_pass(lambda x, maximum, beta: functions.exp((x - maximum) * beta), 0.0, add)
+squares = row_pass(lambda x, a, b: x * x, 0.0, add)
+scaled = row_pass(lambda x, factor, b: x * factor)
+lowered = row_pass(lambda x, maximum, by: (x - maximum) - by)
+divided = row_pass(lambda x, divisor, b: x / divisor)
+logarithm = row_pass(lambda x, a, b: functions.log(x))
+
+ZERO, ONE, INFINITY, EPSILON = (np.float32(x) for x in (0.0, 1.0, math.inf, 1e-6))
+
+
+@jit
+def softmax_row(source, target, count, beta):
+    """Write the exponentials of a row over their sum."""
+    maximum = maximum_of(source, source, count, ZERO, ZERO)
+    total = exponentials(source, target, count, maximum, beta)
+    scaled(target, target, count, ONE / total, ZERO)
+
+
+@jit
+def log_softmax_row(source, target, count, beta):
+    """Write the logarithms of what :func:`softmax_row` gives."""
+    maximum = maximum_of(source, source, count, ZERO, ZERO)
+    total = exponentials(source, target, count, maximum, ONE)
+    store_f32(target, total)
+    logarithm(target, target, LANES, ZERO, ZERO)
+    lowered(source, target, count, maximum, load_f32(target))
+
+
+@jit
+def l2_normalization_row(source, target, count, beta):
+    """Write a row over its length, which counts as 1e-6 at least."""
+    length = np.sqrt(squares(source, target, count, ZERO, ZERO))
+    divided(source, target, count, EPSILON if length < EPSILON else length, ZERO)
+
+
+def float_kernel(block_type, row, padding):
+    """Make the kernel that calls *row* for each row of a tile.
+
+    Args:
+        block_type: the kernel's block.
+        row: ``(source, target, count, beta)``, with *count* a multiple of LANES.
+        padding: elements behind rows of other lengths.
+    """
+    slots = block_type.slots("source", "target", "rows", "length", "tiles", "scratch")
+    source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot = slots
+    (scratch_bytes_slot,) = block_type.slots("scratch_bytes")
+    beta_slot = block_type.slots("beta")[0] if "beta" in block_type.names else source_slot
+
+    @kernel(block_type)
+    def run(block, tile, worker):
+        rows, tiles, length = (
+            word(block, rows_slot),
+            word(block, tiles_slot),
+            word(block, length_slot),
+        )
+        size, count = 4 * length, (length + LANES - 1) // LANES * LANES
+        padded = word(block, scratch_slot) + worker * word(block, scratch_bytes_slot)
+        results = padded + 4 * count
+        for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+            source, target = (
+                word(block, source_slot) + i * size,
+                word(block, target_slot) + i * size,
+            )
+            if count == length:
+                row(source, target, count, real(block, beta_slot))
+            else:
+                copy_bytes(padded, source, size)
+                for j in range(length, count):
+                    store_f32(padded + 4 * j, padding)
+                row(padded, results, count, real(block, beta_slot))
+                copy_bytes(target, results, size)
+
+    return run
+
+
+float_kernel(blocks.SOFTMAX, softmax_row, -INFINITY)
+float_kernel(blocks.LOG_SOFTMAX, log_softmax_row, -INFINITY)
+float_kernel(blocks.L2_NORMALIZATION, l2_normalization_row, ZERO)
+
+SOURCE, TARGET, ROWS, LENGTH, TILES, TABLE, FLIP, SCALE, HALF, ZERO_POINT = (
+    blocks.SOFTMAX_8_BIT.slots(*blocks.SOFTMAX_8_BIT.names)
+)
+
+
+@kernel(blocks.SOFTMAX_8_BIT)
+def softmax_8_bit(block, tile, worker):
+    """Write the exponentials of each row over their sum, in the order of the official loop."""
+    rows, tiles, length = word(block, ROWS), word(block, TILES), word(block, LENGTH)
+    table, flip, zero_point = word(block, TABLE), word(block, FLIP), word(block, ZERO_POINT)
+    half = real(block, HALF)
+    for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+        source, target = word(block, SOURCE) + i * length, word(block, TARGET) + i * length
+        maximum = 0
+        for j in range(length):
+            maximum = max(maximum, types.int64(load_u8(source + j)) ^ flip)
+        total = ZERO
+        for j in range(length):
+            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
+            total += load_f32(table + 4 * (difference & 255))
+        inverse = ONE / (total * real(block, SCALE))
+        for j in range(length):
+            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
+            share = types.int64(load_f32(table + 4 * (difference & 255)) * inverse + half)
+            store_u8(target + j, types.uint8(min(share, 255) + zero_point))
