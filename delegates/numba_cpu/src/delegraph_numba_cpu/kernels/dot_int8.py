@@ -305,6 +305,34 @@ def fill_dwords(context, target, value):
     return types.void(i64, i64), generate
 
 
+@intrinsic
+def sum_bytes(context, source, count):
+    """Return the sum of unsigned bytes."""
+
+    def generate(lowering, builder, signature, arguments):
+        source, count = arguments
+        wide = ir.VectorType(I8, 64)
+        ones = dot_ir.prepare_weights(builder, constant(0x01010101))
+        loop = Loop(builder, count, 64)
+        acc = loop.carried(constant(0))
+        place, left = builder.add(source, loop.index), builder.sub(count, loop.index)
+        with builder.if_else(builder.icmp_signed(">=", left, integer(64))) as (whole, part):
+            with whole:
+                full, before = load(builder, place, wide), builder.block
+            with part:
+                some = masked_load(builder, place, first_lanes(builder, left, 64), wide)
+                after = builder.block
+        value = builder.phi(wide)
+        value.add_incoming(full, before)
+        value.add_incoming(some, after)
+        total = dot(builder, acc, builder.bitcast(value, V16I32), ones)
+        loop.close(total)
+        reduced = call(builder, "llvm.vector.reduce.add.v16i32", I32, [total])
+        return builder.sext(reduced, I64)
+
+    return i64(i64, i64), generate
+
+
 def _flipper(count):
     """Return an intrinsic that copies *count* bytes, each xored with the same byte."""
     kind = ir.VectorType(I8, count)

@@ -15,8 +15,9 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     finish_exact,
     finish_exact_away,
     finish_nearest,
+    sum_bytes,
 )
-from delegraph_numba_cpu.kernels.machine import jit, load_u8, store_i32, word
+from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
 
 HEADER_BYTES = blocks.HEADER_BYTES
 EXACT, EXACT_AWAY = blocks.EXACT, blocks.EXACT_AWAY
@@ -111,8 +112,5 @@ def finish_blocks(acc, width, rows, header, target, row_bytes, columns, blocks_l
 def add_rows(a, a_bytes, rows, depth, factor, sums):
     """Store *factor* times the sum of each row's bytes, int32."""
     for m in range(rows):
-        total = 0
-        for k in range(depth):
-            total += load_u8(a + k)
-        store_i32(sums + 4 * m, total * factor)
+        store_i32(sums + 4 * m, sum_bytes(a, depth) * factor)
         a += a_bytes

@@ -42,8 +42,11 @@ CACHED_BYTES = 24 * 1024
 ROWS = 14
 """Matrix rows are worked on in multiples of this, which suits all micro-kernels."""
 
-TILE_PRODUCTS = 3_000_000
-"""Products of a tile: some 20 us at least."""
+TILE_PRODUCTS = 2_000_000
+"""Products of a tile: some 10 us at least."""
+
+RESULT_PRODUCTS = 50
+"""What a result costs beside its products, in products."""
 
 
 def check_constants(call: Call) -> Rejection | None:
@@ -228,10 +231,10 @@ def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
     if not math.prod(y.shape):
         return
     size = depthwise_bytes(channels, down, across)
-    products = rows * across.output * channels * down.kernel * across.kernel * 4
+    results = math.prod(y.shape)
     builder.emit(
         blocks.DEPTHWISE,
-        tiles_for(builder, products, rows),
+        tiles_for(builder, results * down.kernel * across.kernel * 4, results * 2, rows),
         x=source,
         y=builder.tensor(y.index),
         windows=windows,
@@ -253,11 +256,21 @@ def line_columns(across: Window) -> int:
     return (across.output - 1) * across.stride + across.span
 
 
-def tiles_for(builder: ProgramBuilder, products: int, most: int) -> int:
-    """Return into how many tiles so many products are split."""
-    if builder.workers == 1:
+def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -> int:
+    """Return into how many tiles an operator is split, a multiple of the workers if it can be.
+
+    Args:
+        builder: knows the workers.
+        products: of two bytes each.
+        results: bytes of output, each of which costs as much as some products.
+        most: tiles.
+    """
+    workers = builder.workers
+    if workers == 1:
         return 1
-    return max(1, min(products // TILE_PRODUCTS, builder.workers * 4, most))
+    tiles = (products + RESULT_PRODUCTS * results) // TILE_PRODUCTS
+    rounds = min(tiles // workers, 4)
+    return max(1, min(rounds * workers if rounds else tiles, most))
 
 
 @dataclass(frozen=True)
@@ -303,7 +316,7 @@ def emit_product(
         return
     outputs, depth = product.weight.shape
     rows = Rows.of(product, pixels, is_pointwise)
-    tiles = tiles_for(builder, pixels * depth * outputs, 1 << 20)
+    tiles = tiles_for(builder, pixels * depth * outputs, pixels * outputs, 1 << 20)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
     column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 32), 1))
     builder.emit(

@@ -134,10 +134,14 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
     kept = down.span * across.input * channels + 64 if has_first else 0
     size = head + _lines(row) + _lines(kept) + _lines(work)
     rows_of_all = y.shape[0] * y.shape[1]
-    products = math.prod(y.shape) * (down.kernel * across.kernel + last.output().shape[3])
+    products = (
+        x.shape[0] * math.prod(x.shape[1:3]) * (0 if chain.first is None else first.weight.size)
+    )
+    products += math.prod(y.shape[:3]) * last.input(1).data.size
+    results = math.prod(x.shape) + math.prod(y.shape)
     builder.emit(
         STRIP,
-        min(tiles_for(builder, products * 2, rows_of_all), max(rows_of_all // LEAST_ROWS, 1)),
+        tiles_for(builder, products, results, max(rows_of_all // LEAST_ROWS, 1)),
         x=builder.tensor(source),
         y=builder.tensor(last.output().index),
         windows=windows,
