@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,9 +23,13 @@ def write_objects(path: Path, objects: Mapping[str, tuple[str, bytes]]) -> None:
         "sha256": hashlib.sha256(body).hexdigest(),
         "kernels": [[name, symbol, len(code)] for name, (symbol, code) in objects.items()],
     }
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        file.write(json.dumps(header).encode() + b"\n" + body)
-    os.replace(file.name, path)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        unfinished.write_bytes(json.dumps(header).encode() + b"\n" + body)
+        os.replace(unfinished, path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def read_objects(path: Path) -> Objects | None:
