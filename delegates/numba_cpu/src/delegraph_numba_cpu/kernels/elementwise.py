@@ -129,10 +129,12 @@ def repeat(record, base, target, start, count):
     while target < end:
         run = min((inner - column) * size, end - target)
         address, rest = base + column * step, row
-        for d in range(last - 1, -1, -1):
+        for d in range(last - 1, 0, -1):
             length = word(record, SHAPE + d)
             address += (rest % length) * word(record, STRIDES + d)
             rest //= length
+        if last:
+            address += rest * word(record, STRIDES)
         if step == 0:
             fill(target, address, run, size)
         elif run <= SHORT:

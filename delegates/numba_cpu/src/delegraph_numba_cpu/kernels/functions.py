@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.polynomial import Chebyshev, Polynomial
 
 from delegraph_numba_cpu.kernels.lanes import Lanes
 
@@ -11,7 +14,19 @@ LN2_HIGH = 0.693359375
 """The first bits of ln 2: its product with an exponent is exact."""
 LN2_LOW = math.log(2) - LN2_HIGH
 
-EXP_SERIES = [1 / math.factorial(n) for n in range(8, 0, -1)]
+
+def fit(function: Callable[[float], float], degree: int, low: float, high: float) -> list[float]:
+    """Return the polynomial through a function's values at Chebyshev points of an interval.
+
+    The largest error is little more than that of the best polynomial. Highest power first.
+    """
+    curve = Chebyshev.interpolate(np.vectorize(function), degree, domain=[low, high])
+    return [float(c) for c in curve.convert(kind=Polynomial).coef[::-1]]
+
+
+EXP_FIT = fit(lambda r: math.expm1(r) / r if r else 1.0, 5, -math.log(2) / 2, math.log(2) / 2)
+"""``(exp(r) - 1) / r`` for what is left of an exponent."""
+
 LOG_SERIES = [2 / n for n in (9, 7, 5, 3)]
 
 ERFC_FIT = (
@@ -38,7 +53,7 @@ def split_exp(x: Lanes) -> tuple[Lanes, Lanes]:
     n = quotient.nearest()
     r = n.times_plus(-LN2_HIGH, x)
     r = n.times_plus(-LN2_LOW, r)
-    return quotient.nearest_integer(), r * polynomial(r, EXP_SERIES)
+    return quotient.nearest_integer(), r * polynomial(r, EXP_FIT)
 
 
 def power_of_two(n: Lanes) -> Lanes:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -18,7 +19,7 @@ from numba.extending import intrinsic
 from delegraph_numba_cpu.blocks.elementwise import Operation, Step
 from delegraph_numba_cpu.kernels import functions as f
 from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, I64, pointer
+from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, I64, call, pointer
 from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import Loop, integer, load, splat, store
 
@@ -199,7 +200,21 @@ def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
     return Lanes(builder, splat(builder, value, 1))
 
 
-operation(Operation.LOOKUP, "b>b", "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
+def permuted(x: Lanes, table: Any) -> Lanes:
+    """Return the entries of a table of 256 bytes at 64 indices: two permutations of 128 bytes."""
+    builder, kind = x.builder, x.type
+    parts = [load(builder, builder.add(table, integer(64 * i)), kind) for i in range(4)]
+    low, high = (
+        call(builder, "llvm.x86.avx512.vpermi2var.qi.512", kind, [parts[i], x.value, parts[i + 1]])
+        for i in (0, 2)
+    )
+    return (x < 0).choose(Lanes(builder, high), Lanes(builder, low))
+
+
+if GRANULE == 64 and llvm.get_host_cpu_features().get("avx512vbmi"):
+    operation(Operation.LOOKUP, "b>b", "t")(permuted)
+else:
+    operation(Operation.LOOKUP, "b>b", "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
 operation(Operation.LOOKUP_INT16, "h>h", "t", lanes=1)(lambda x, table: entry_of(table, x, I16))
 operation(Operation.LOOKUP_INT16_IN_8_BIT, "h>b", "t", lanes=1)(
     lambda x, table: entry_of(table, x, I8)
