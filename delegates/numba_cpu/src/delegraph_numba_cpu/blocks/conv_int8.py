@@ -11,9 +11,12 @@ FAMILY = "conv_int8"
 MATRIX = Block(
     "matrix",
     FAMILY,
-    "weights headers depth steps block_bytes outputs low high rounding sum_factor",
+    "weights headers depth steps block_bytes outputs low high rounding out_flip sum_factor",
 )
 """Weights ``[K, O]`` in blocks of 16 outputs: ``[O / 16][K / 4][16][4]`` bytes.
+
+The outputs of each complete 64 are in the order of ``dot_ir.zipped``. Their results are clamped and
+stored as unsigned bytes, and then xored with ``out_flip``; headers of theirs add that too.
 
 ``depth`` is K, ``steps`` K / 4 rounded up, ``block_bytes`` 64 * steps. ``sum_factor`` is what each
 unit of a row's sum of activations adds to its accumulators: not 0 for weights that were shifted to
@@ -36,14 +39,13 @@ a multiple of 4. Transposed: strides are those of the convolution from output to
 TAPS = Block(
     "taps",
     FAMILY,
-    "weights headers wide_headers offsets count low high rounding channels block_bytes out_flip",
+    "weights headers offsets count channels block_bytes low high rounding out_flip",
 )
 """Depthwise weights: for each 16 channels, ``count`` times 16 dwords of four taps below each other;
 for each 64 channels that are complete, as many times 64 dwords in the order of ``dot_ir.zipped``.
 
-``offsets`` says at which column of a packed line the dwords of each are, int64. Results of 64
-channels are clamped and stored as unsigned bytes (``wide_headers``), and then xored with
-``out_flip``.
+``offsets`` says at which column of a packed line the dwords of each are, int64. Headers and
+``out_flip`` are as for ``MATRIX``.
 """
 
 CONVOLVE = Block(

@@ -35,7 +35,8 @@ def convolve(block, tile, worker):
     row_tile, column_tile = tile % row_tiles, tile // row_tiles
     pixels, outputs = word(block, PIXELS), word(matrix, OUTPUTS)
     first, last = pixels * row_tile // row_tiles, pixels * (row_tile + 1) // row_tiles
-    columns, column_tiles = (outputs + 15) // 16, word(block, COLUMN_TILES)
+    groups, column_tiles = (outputs + 63) // 64, word(block, COLUMN_TILES)
+    last_column = groups * (column_tile + 1) // column_tiles * 4
     multiply_pixels(
         word(block, X),
         word(block, WINDOWS),
@@ -44,8 +45,8 @@ def convolve(block, tile, worker):
         word(block, STEP),
         first,
         last,
-        columns * column_tile // column_tiles,
-        columns * (column_tile + 1) // column_tiles,
+        groups * column_tile // column_tiles * 4,
+        min(last_column, (outputs + 15) // 16),
         word(block, Y) + first * outputs,
         word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
     )

@@ -11,18 +11,14 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     dot_taps,
     dot_taps_64,
     fill_dwords,
-    finish_exact_64,
-    finish_exact_away_64,
-    finish_nearest_64,
     pack_column,
     pack_column_64,
 )
 from delegraph_numba_cpu.kernels.machine import jit, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
-    EXACT,
-    EXACT_AWAY,
     HEADER_BYTES,
     finish_rows,
+    finish_rows_64,
 )
 from delegraph_numba_cpu.kernels.windows_int8 import (
     DILATION_H,
@@ -41,10 +37,9 @@ from delegraph_numba_cpu.kernels.windows_int8 import (
 )
 
 TAPS = blocks.TAPS
-(
-    WEIGHTS, HEADERS, WIDE_HEADERS, OFFSETS, COUNT, LOW, HIGH, ROUNDING, CHANNELS, BLOCK_BYTES,
-    OUT_FLIP,
-) = TAPS.slots(*TAPS.names)  # fmt: skip
+WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, CHANNELS, BLOCK_BYTES = TAPS.slots(
+    "weights", "headers", "offsets", "count", "low", "channels", "block_bytes"
+)
 
 
 @jit
@@ -159,7 +154,7 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
                 pixel, acc = line + 4 * x * step, sums + 256 * x
                 dot_tap_64(pixel, 4 * step, weights, offsets, count, header, acc)
                 x += 1
-            finish_rows_64(sums, out_width, header, place, channels, taps)
+            finish_rows_64(sums, out_width, header, place, channels, taps + 8 * LOW)
         else:
             while x + TAP_PIXELS <= out_width:
                 pixel, acc = line + x * step, sums + 64 * x
@@ -172,17 +167,3 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
             left, record = channels - 16 * block, taps + 8 * LOW
             finish_rows(sums, 64, out_width, header, place, channels, left, record)
         block += 4 if wide else 1
-
-
-@jit
-def finish_rows_64(acc, rows, header, target, row_bytes, taps):
-    """Store rows of 64 results."""
-    rounding, flip = word(taps, ROUNDING), word(taps, OUT_FLIP)
-    low, high = word(taps, LOW) + flip, word(taps, HIGH) + flip
-    header += word(taps, WIDE_HEADERS) - word(taps, HEADERS)
-    if rounding == EXACT:
-        finish_exact_64(acc, rows, header, target, row_bytes, flip, low, high)
-    elif rounding == EXACT_AWAY:
-        finish_exact_away_64(acc, rows, header, target, row_bytes, flip, low, high)
-    else:
-        finish_nearest_64(acc, rows, header, target, row_bytes, flip, low, high)

@@ -52,11 +52,11 @@ def _dot_tile(rows, blocks):
     """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns."""
 
     @intrinsic
-    def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc):
-        """Store bias + a @ weights (+ the row's sum) as ``[rows, blocks, 16], int32``."""
+    def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
+        """Store bias + a @ weights + sums, int32; rows lie *acc_bytes* apart, blocks 64."""
 
         def generate(lowering, builder, signature, arguments):
-            a, row_bytes, weights, block_bytes, steps, headers, sums, acc = arguments
+            a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
             rows_at = [builder.add(a, builder.mul(row_bytes, integer(m))) for m in range(rows)]
             blocks_at = [
                 builder.add(weights, builder.mul(block_bytes, integer(n))) for n in range(blocks)
@@ -85,12 +85,13 @@ def _dot_tile(rows, blocks):
                 )
             loop.close(*(value for values in found for value in values))
             for m, values in enumerate(found):
+                row = builder.add(acc, builder.mul(acc_bytes, integer(m)))
                 for n, value in enumerate(values):
-                    place = builder.add(acc, integer(64 * (m * blocks + n)))
+                    place = builder.add(row, integer(64 * n))
                     store(builder, builder.add(value, starts[m]), place)
             return lowering.get_dummy_value()
 
-        return types.void(i64, i64, i64, i64, i64, i64, i64, i64), generate
+        return types.void(*[i64] * 9), generate
 
     return dot_tile
 
@@ -210,21 +211,21 @@ def _finisher_64(rescale, *names):
 
     @intrinsic
     def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):
-        """Store rows of 64 results, clamped to 0..255 at least, then xored with *flip*."""
+        """Store rows of 64 results, clamped within 0..255, then xored with *flip*."""
 
         def generate(lowering, builder, signature, arguments):
             acc, rows, header, target, row_bytes, flip, low, high = arguments
             headers = [builder.add(header, integer(v * HEADER_BYTES)) for v in range(GROUP)]
             parts = [_parts(builder, each, names) for each in headers]
-            limits = [splat(builder, builder.trunc(bound, I32), 16) for bound in (low, high)]
             mask = splat(builder, builder.trunc(flip, I8), 64)
             loop = Loop(builder, rows)
             source, place = loop.carried(acc), loop.carried(target)
             values = []
             for v, part in enumerate(parts):
                 value = load(builder, builder.add(source, integer(64 * v)), V16I32)
-                values.append(clamped(builder, rescale(builder, value, *part), *limits))
-            store(builder, builder.xor(dot_ir.unzipped(builder, values), mask), place)
+                values.append(rescale(builder, value, *part))
+            found = dot_ir.unzipped(builder, values, low, high)
+            store(builder, builder.xor(found, mask), place)
             following = builder.add(source, integer(64 * GROUP))
             loop.close(following, builder.add(place, row_bytes))
             return lowering.get_dummy_value()

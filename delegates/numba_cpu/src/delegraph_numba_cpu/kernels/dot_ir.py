@@ -159,16 +159,27 @@ def _zip(builder, a, b, high):
     return builder.shuffle_vector(a, b, ir.Constant(vector(I32, count), lanes))
 
 
-def unzipped(builder, vectors):
-    """Return 64 bytes of four vectors in the order of :func:`zipped`, each within 0..255."""
+def unzipped(builder, vectors, low, high):
+    """Return 64 bytes of four vectors in the order of :func:`zipped`, clamped.
+
+    Args:
+        builder: appends instructions.
+        vectors: int32.
+        low: int64, at least 0.
+        high: int64, at most 255.
+    """
     if _HAS_VNNI:
-        words = vector(I16, 32)
+        words, kind = vector(I16, 32), vector(I8, 64)
         halves = [
-            call(builder, "llvm.x86.avx512.packssdw.512", words, vectors[i : i + 2])
-            for i in (0, 2)
-        ]  # fmt: skip
-        return call(builder, "llvm.x86.avx512.packuswb.512", vector(I8, 64), halves)
-    parts = [builder.trunc(each, V16I8) for each in vectors]
+            call(builder, "llvm.x86.avx512.packssdw.512", words, vectors[i : i + 2]) for i in (0, 2)
+        ]
+        x = call(builder, "llvm.x86.avx512.packuswb.512", kind, halves)  # both saturate
+        for name, bound in (("umax", low), ("umin", high)):
+            limit = splat(builder, builder.trunc(bound, I8), 64)
+            x = call(builder, f"llvm.{name}.v64i8", kind, [x, limit])
+        return x
+    limits = [splat(builder, builder.trunc(bound, I32), LANES) for bound in (low, high)]
+    parts = [builder.trunc(clamped(builder, each, *limits), V16I8) for each in vectors]
     wide = ir.Constant(vector(I32, 32), list(range(32)))
     halves = [builder.shuffle_vector(*parts[i : i + 2], wide) for i in (0, 2)]
     lanes = [16 * (c // 4 % 4) + c // 16 * 4 + c % 4 for c in range(64)]

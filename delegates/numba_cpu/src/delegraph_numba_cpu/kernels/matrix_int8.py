@@ -13,8 +13,11 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     dot_single,
     dot_wide,
     finish_exact,
+    finish_exact_64,
     finish_exact_away,
+    finish_exact_away_64,
     finish_nearest,
+    finish_nearest_64,
     sum_bytes,
 )
 from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
@@ -22,7 +25,7 @@ from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
 HEADER_BYTES = blocks.HEADER_BYTES
 EXACT, EXACT_AWAY = blocks.EXACT, blocks.EXACT_AWAY
 
-WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, HIGH, ROUNDING, SUM_FACTOR = (
+WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR = (
     blocks.MATRIX.slots(*blocks.MATRIX.names)
 )
 
@@ -57,55 +60,66 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         row_bytes: from one to the next.
         acc: memory for accumulators.
     """
-    size, steps = word(matrix, BLOCK_BYTES), word(matrix, STEPS)
-    outputs, record = word(matrix, OUTPUTS), matrix + 8 * LOW
+    outputs = word(matrix, OUTPUTS)
     n = first
     while n < last:
-        weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
-        place = target + 16 * n
-        if rows == 1:
-            dot_single(a, a_bytes, weights, size, steps, header, sums, acc)
-            width, height = SINGLE, 1
-            finish_blocks(
-                acc, width, 1, header, place, row_bytes, outputs - 16 * n, last - n, record
-            )
-        elif n + WIDE <= last:
-            width, height = WIDE, WIDE_ROWS
-            for start in range(0, rows, WIDE_ROWS):
-                m = max(min(start, rows - WIDE_ROWS), 0)
-                dot_wide(a + m * a_bytes, a_bytes, weights, size, steps, header, sums + 4 * m, acc)
-                finish_blocks(
-                    acc, width, min(height, rows), header, place + m * row_bytes, row_bytes,
-                    outputs - 16 * n, width, record,
-                )  # fmt: skip
+        if 16 * n + 64 <= outputs:
+            multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            n += 4
         else:
-            width, height = 1, NARROW_ROWS
-            for start in range(0, rows, NARROW_ROWS):
-                m = max(min(start, rows - NARROW_ROWS), 0)
-                dot_narrow(
-                    a + m * a_bytes, a_bytes, weights, size, steps, header, sums + 4 * m, acc
-                )
-                finish_blocks(
-                    acc, 1, min(height, rows), header, place + m * row_bytes, row_bytes,
-                    outputs - 16 * n, 1, record,
-                )  # fmt: skip
-        n += width
+            multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            n += 1
 
 
 @jit
-def finish_blocks(acc, width, rows, header, target, row_bytes, columns, blocks_left, record):
-    """Store *width* blocks of accumulators, as far as there are columns."""
-    for j in range(min(width, blocks_left)):
-        finish_rows(
-            acc + 64 * j,
-            64 * width,
-            rows,
-            header + HEADER_BYTES * j,
-            target + 16 * j,
-            row_bytes,
-            columns - 16 * j,
-            record,
-        )
+def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the 64 columns from block *n* on; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place = target + 16 * n
+    if rows == 1:
+        for j in range(0, 4, SINGLE):
+            dot_single(
+                a, a_bytes, weights + j * size, size, steps, header + j * HEADER_BYTES, sums,
+                acc + 64 * j, 256,
+            )  # fmt: skip
+        finish_rows_64(acc, 1, header, place, row_bytes, record)
+        return
+    for start in range(0, rows, WIDE_ROWS):
+        m = max(min(start, rows - WIDE_ROWS), 0)
+        for j in range(0, 4, WIDE):
+            dot_wide(
+                a + m * a_bytes, a_bytes, weights + j * size, size, steps,
+                header + j * HEADER_BYTES, sums + 4 * m, acc + 64 * j, 256,
+            )  # fmt: skip
+        count = min(WIDE_ROWS, rows)
+        finish_rows_64(acc, count, header, place + m * row_bytes, row_bytes, record)
+
+
+@jit
+def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the up to 16 columns of block *n*; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
+    for start in range(0, rows, NARROW_ROWS):
+        m = max(min(start, rows - NARROW_ROWS), 0)
+        dot_narrow(a + m * a_bytes, a_bytes, weights, size, steps, header, sums + 4 * m, acc, 64)
+        count = min(NARROW_ROWS, rows)
+        finish_rows(acc, 64, count, header, place + m * row_bytes, row_bytes, columns, record)
+
+
+@jit
+def finish_rows_64(acc, rows, header, target, row_bytes, record):
+    """Store rows of 64 results; *record* as for :func:`finish_rows`."""
+    rounding, flip = word(record, 2), word(record, 3)
+    low, high = word(record, 0) + flip, word(record, 1) + flip
+    if rounding == EXACT:
+        finish_exact_64(acc, rows, header, target, row_bytes, flip, low, high)
+    elif rounding == EXACT_AWAY:
+        finish_exact_away_64(acc, rows, header, target, row_bytes, flip, low, high)
+    else:
+        finish_nearest_64(acc, rows, header, target, row_bytes, flip, low, high)
 
 
 @jit

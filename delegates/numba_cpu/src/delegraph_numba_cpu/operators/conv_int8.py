@@ -28,7 +28,6 @@ from delegraph_numba_cpu.operators.packing_int8 import (
     signed_bytes,
     summands_of,
     tap_blocks,
-    zipped_channels,
 )
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
@@ -318,7 +317,7 @@ def emit_product(
     rows = Rows.of(product, pixels, is_pointwise)
     tiles = tiles_for(builder, pixels * depth * outputs, pixels * outputs, 1 << 20)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
-    column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 32), 1))
+    column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 64), 1))
     builder.emit(
         blocks.CONVOLVE,
         row_tiles * column_tiles,
@@ -391,7 +390,8 @@ def pack_matrix(
     record = dict(
         weights=weights.address, headers=headers.address, depth=depth, steps=steps,
         block_bytes=64 * steps, outputs=outputs, low=product.low + shift, high=product.high + shift,
-        rounding=product.rounding(builder.exact), sum_factor=sum_factor,
+        rounding=product.rounding(builder.exact), out_flip=product.out_flip(shift),
+        sum_factor=sum_factor,
     )  # fmt: skip
     return builder.packed(("matrix", *name), lambda: blocks.MATRIX.pack(**record))
 
@@ -409,10 +409,7 @@ def pack_taps(
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)
     weights = builder.packed(("weights", *name), lambda: tap_blocks(values))
-    order = zipped_channels(channels)
-    out_flip = 128 if product.low < 0 and not shift else 0
-    headers = builder.packed(("headers", *name), lambda: product.headers(shift, order))
-    wide = builder.packed(("wide", *name), lambda: product.headers(shift + out_flip, order))
+    headers = builder.packed(("headers", *name), lambda: product.headers(shift))
     summands, groups = summands_of(values), -(-down.kernel // 4)
     columns = line_columns(across)
     offsets = [
@@ -426,7 +423,7 @@ def pack_taps(
         weights=weights.address, headers=headers.address, offsets=places.address,
         count=len(offsets), low=product.low + shift, high=product.high + shift,
         rounding=product.rounding(builder.exact), channels=channels,
-        block_bytes=64 * len(offsets), wide_headers=wide.address, out_flip=out_flip,
+        block_bytes=64 * len(offsets), out_flip=product.out_flip(shift),
     )  # fmt: skip
     return builder.packed(("taps", *name), lambda: blocks.TAPS.pack(**record))
 

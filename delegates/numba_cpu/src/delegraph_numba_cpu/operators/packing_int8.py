@@ -133,31 +133,35 @@ class Product:
         is_away = bool(self.scaling.away.any()) and self.low < self.zero_point
         return blocks.EXACT_AWAY if is_away else blocks.EXACT
 
-    def headers(self, shift: int = 0, order: NDArray[np.intp] | None = None) -> NDArray[np.uint8]:
+    def out_flip(self, shift: int) -> int:
+        """Return what makes unsigned results stored ones; *shift* as of :meth:`headers`."""
+        return 128 if self.low < 0 and not shift else 0
+
+    def headers(self, shift: int = 0) -> NDArray[np.uint8]:
         """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
         Args:
             shift: added to results, for those that stay unsigned.
-            order: of the outputs; None as they are.
         """
         factor, half, bias = self.factors
         count = len(bias)
-        zero = self.zero_point + shift
-        constant = factor == 0
+        zero = np.full(count, self.zero_point + shift)
+        zero[: count // 64 * 64] += self.out_flip(shift)
         values: dict[str, NDArray[Any]] = {
             "bias": bias.astype(np.int32),
             "scale": factor.astype(np.float32),
-            "offset": (zero + np.where(constant, half, 0)).astype(np.float32),
+            "offset": (zero + np.where(factor == 0, half, 0)).astype(np.float32),
             "factor": factor,
             "exact_offset": half,
             "away": self.scaling.away,
-            "zero": np.full(count, zero, np.int32),
+            "zero": zero.astype(np.int32),
         }
+        order = zipped_channels(count)
         size = -(-count // LANES)
         headers = np.zeros((size + 4, blocks.HEADER_BYTES), np.uint8)  # kernels read some behind
         for name, row in values.items():
             padded = np.zeros(size * LANES, row.dtype)
-            padded[:count] = row if order is None else row[order]
+            padded[:count] = row[order]
             place = blocks.HEADER[name]
             width = LANES * row.dtype.itemsize
             headers[:size, place : place + width] = padded.view(np.uint8).reshape(size, width)
@@ -185,7 +189,7 @@ def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     outputs, depth = weight.shape
     size, steps = -(-outputs // LANES), -(-depth // 4)
     padded = np.zeros(((size + 4) * LANES, steps * 4), np.int8)
-    padded[:outputs, :depth] = weight
+    padded[:outputs, :depth] = weight[zipped_channels(outputs)]
     return padded.reshape(size + 4, LANES, steps, 4).transpose(0, 2, 1, 3)
 
 
