@@ -1,0 +1,106 @@
+"""Levels of instructions: what a processor has, what can be asked for."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import platform
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from delegraph.errors import DelegateError
+from delegraph_numba_cpu import cpu
+from delegraph_numba_cpu.cpu import LEVELS, level_named, physical_cores, supported_levels
+
+SERVER = frozenset(f for level in LEVELS.values() for f in level.needs)
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    yield
+    supported_levels.cache_clear()
+    physical_cores.cache_clear()
+
+
+def processor(monkeypatch: pytest.MonkeyPatch, machine: str, features: frozenset[str]) -> list[str]:
+    """The names of the levels of a processor."""
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(cpu.llvm, "get_host_cpu_features", lambda: dict.fromkeys(features, True))
+    supported_levels.cache_clear()
+    return [level.name for level in supported_levels()]
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "AMD64"])
+def test_a_server_has_every_level_the_best_first(
+    machine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert processor(monkeypatch, machine, SERVER) == ["avx512_vnni", "avx2", "generic"]
+
+
+@pytest.mark.parametrize("missing", sorted(SERVER))
+def test_a_level_needs_all_of_its_features(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = processor(monkeypatch, "x86_64", SERVER - {missing})
+    assert found == [n for n, level in LEVELS.items() if missing not in level.needs]
+    assert found[-1] == "generic"
+
+
+@pytest.mark.parametrize("machine", ["aarch64", "arm64", "riscv64", ""])
+def test_other_processors_have_the_generic_level(
+    machine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert processor(monkeypatch, machine, SERVER) == ["generic"]
+
+
+def test_auto_is_the_best_level_and_names_are_those_of_the_option(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert level_named("auto") == supported_levels()[0]
+    processor(monkeypatch, "x86_64", frozenset(LEVELS["avx2"].needs))
+    assert level_named("auto").name == "avx2"
+    assert level_named("generic").name == "generic"
+    with pytest.raises(
+        DelegateError, match="cpu=avx512_vnni: this processor has only: avx2, generic"
+    ):
+        level_named("avx512_vnni")
+
+
+def _siblings(monkeypatch: pytest.MonkeyPatch, files: dict[int, str]) -> None:
+    """Pretend that the system has these processors, with the content of their sibling files."""
+    real = builtins.open
+
+    def fake(path: Any, *arguments: Any, **keywords: Any) -> Any:
+        for number, text in files.items():
+            if str(path) == f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list":
+                if not text:
+                    raise FileNotFoundError(path)
+                return io.StringIO(text)
+        return real(path, *arguments, **keywords)
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(files), raising=False)
+    monkeypatch.setattr(builtins, "open", fake)
+    physical_cores.cache_clear()
+
+
+def test_two_threads_of_a_core_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    _siblings(monkeypatch, {0: "0,2\n", 1: "1,3\n", 2: "0,2\n", 3: "1,3\n"})
+    assert physical_cores() == 2
+
+
+def test_processors_about_which_nothing_is_known_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    _siblings(monkeypatch, {0: "", 1: "", 5: ""})
+    assert physical_cores() == 3
+
+
+def test_a_system_that_does_not_tell_has_half_of_its_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    physical_cores.cache_clear()
+    assert physical_cores() == 4
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    physical_cores.cache_clear()
+    assert physical_cores() == 1

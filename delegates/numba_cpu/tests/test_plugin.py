@@ -1,0 +1,112 @@
+"""What the distribution offers, by name and on the command line, without heavy imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import delegraph_numba_cpu
+from delegraph.errors import PluginOptionError
+from delegraph.plugins.options import describe_options, make_options
+from delegraph_numba_cpu import cache, plugin
+from delegraph_numba_cpu.command import command
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.families import families
+from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+
+[SPEC] = plugin.delegraph_delegates()
+
+
+def test_the_plugin_imports_nothing_heavy(fresh_python: Callable[..., str]) -> None:
+    heavy = {"numpy", "llvmlite", "numba", "click"}
+    out = fresh_python(
+        "import sys, delegraph_numba_cpu.plugin as plugin; plugin.delegraph_delegates()\n"
+        f"plugin.delegraph_commands(); print(sorted({heavy} & set(sys.modules)))"
+    )
+    assert out == "[]\n"
+
+
+def test_the_delegate_runs_without_importing_numba(
+    fresh_python: Callable[..., str], lib: Library
+) -> None:
+    lib.load([])
+    out = fresh_python(
+        "import sys; from delegraph_numba_cpu.library import library\n"
+        "from delegraph_numba_cpu.delegate import NumbaCpuDelegate\n"
+        "from delegraph_numba_cpu.plugin import NumbaCpuOptions\n"
+        "library(NumbaCpuDelegate(NumbaCpuOptions()).level).load([])\n"
+        "print('numba' in sys.modules)"
+    )
+    assert out == "False\n"
+
+
+def test_options_have_defaults_and_descriptions() -> None:
+    assert make_options(SPEC, None) == NumbaCpuOptions()
+    assert NumbaCpuOptions().exact
+    assert all(option.help for option in describe_options(SPEC))
+    given = make_options(SPEC, "exact=false,num_threads=2,cpu=generic")
+    assert given == NumbaCpuOptions(exact=False, num_threads=2, cpu="generic")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("num_threads=-1", "num_threads is -1, expected 0 or more"),
+        ("cpu=sse", "cpu"),
+        ("speed=9", "no option 'speed'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(text: str, message: str) -> None:
+    with pytest.raises(PluginOptionError, match=message):
+        make_options(SPEC, text)
+
+
+def test_the_placement_tells_what_is_not_exact() -> None:
+    assert NumbaCpuDelegate(NumbaCpuOptions()).note() == ""
+    inexact = NumbaCpuDelegate(NumbaCpuOptions(exact=False))
+    assert inexact.note() == "integers within 1 unit per operator"
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_command_is_offered() -> None:
+    [spec] = plugin.delegraph_commands()
+    assert spec.name == "numba"
+    assert isinstance(spec.load(), click.Command)
+
+
+def test_info_shows_the_levels_and_where_kernels_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
+    folder = cache.cache_folder(supported_levels()[0])
+    folder.mkdir()
+    (folder / "a.kernels").write_bytes(bytes(2_500_000))
+    lines = CliRunner().invoke(command, ["info"]).output.splitlines()
+    assert [line.split(":")[0] for line in lines] == [level.name for level in supported_levels()]
+    assert lines[0].endswith(f"1 files, 2.5 MB, in {folder}")
+
+
+def test_warmup_loads_every_family_of_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[tuple[str, tuple[str, ...]]] = []
+
+    def load(self: Library, names: tuple[str, ...], progress: object = None) -> None:
+        loaded.append((self.level.name, tuple(names)))
+
+    monkeypatch.setattr(Library, "load", load)
+    delegraph_numba_cpu.warmup()
+    delegraph_numba_cpu.warmup("generic")
+    best = supported_levels()[0].name
+    assert loaded == [(best, families()), ("generic", families())]
+    loaded.clear()
+    result = CliRunner().invoke(command, ["warmup", "--cpu", "all"])
+    assert result.exit_code == 0
+    assert [name for name, _ in loaded] == [level.name for level in supported_levels()]
+    assert result.output.splitlines()[-1].startswith("generic: ")

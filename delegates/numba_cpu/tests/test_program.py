@@ -1,0 +1,189 @@
+"""Programs: where memory is planned, what follows the host's tensors, what is kept alive."""
+
+from __future__ import annotations
+
+import gc
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from delegraph_numba_cpu.blocks.moves import COPY
+from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.program import SLACK, Memory, Program, ProgramBuilder, Row
+
+SIZE = 256
+
+
+class HostTensor:
+    """A tensor as a host has it, as far as programs look at it."""
+
+    def __init__(self, data: NDArray[Any], is_constant: bool = False) -> None:
+        self.data = data
+        self.is_constant = is_constant
+
+    @property
+    def bytes(self) -> int:
+        return self.data.nbytes
+
+
+def builder(lib: Library, *tensors: HostTensor, packed: Any = None) -> ProgramBuilder:
+    context: Any = SimpleNamespace(tensors=tensors)
+    return ProgramBuilder(context, lib, 2, True, {} if packed is None else packed)
+
+
+def bytes_of(value: int) -> NDArray[np.uint8]:
+    return np.full(SIZE, value, np.uint8)
+
+
+def copy(made: ProgramBuilder, source: Memory, target: Memory) -> None:
+    made.emit(COPY, 1, source=source, target=target, bytes=SIZE)
+
+
+def addresses(program: Program, row: int) -> tuple[int, int]:
+    """Source and target of a row, as its kernel sees them."""
+    words = program._words[4 * row : 4 * row + 4]
+    return int(words[0]), int(words[1])
+
+
+def run(lib: Library, program: Program) -> None:
+    program.bind()
+    lib.run(program.table, 0, 0)
+
+
+def chain(made: ProgramBuilder, count: int) -> list[Memory]:
+    """Copy tensor 0 to tensor 1 through *count* pieces of memory between."""
+    places = [made.tensor(0), *(made.scratch(SIZE) for _ in range(count)), made.tensor(1)]
+    for source, target in pairwise(places):
+        copy(made, source, target)
+    return places
+
+
+def test_rows_follow_tensors_that_the_host_moves(lib: Library) -> None:
+    source, target = HostTensor(bytes_of(7)), HostTensor(bytes_of(0))
+    made = builder(lib, source, target)
+    made.border(0)
+    made.border(1)
+    chain(made, 3)
+    program = made.finish()
+    run(lib, program)
+    assert (target.data == 7).all()
+    before = target.data
+    source.data, target.data = bytes_of(9), bytes_of(0)
+    run(lib, program)
+    assert (target.data == 9).all()
+    assert (before == 7).all()
+
+
+def test_memory_is_shared_by_those_that_do_not_live_at_once(lib: Library) -> None:
+    made = builder(lib, HostTensor(bytes_of(7)), HostTensor(bytes_of(0)))
+    made.border(0)
+    made.border(1)
+    places = chain(made, 20)
+    program = made.finish()
+    inner = places[1:-1]
+    for source, target in pairwise(inner):
+        assert abs(source.address - target.address) >= SIZE + SLACK
+        assert source.address % 64 == 0
+    assert program.scratch_bytes <= 2 * (SIZE + 2 * SLACK)
+
+
+def test_memory_that_a_later_row_reads_is_kept_until_then(lib: Library) -> None:
+    target = HostTensor(bytes_of(0))
+    made = builder(lib, HostTensor(bytes_of(7)), target)
+    made.border(0)
+    made.border(1)
+    kept = made.scratch(SIZE)
+    copy(made, made.tensor(0), kept)
+    for _ in range(5):
+        copy(made, made.constant(bytes_of(1)), made.scratch(SIZE))
+    copy(made, kept, made.tensor(1))
+    run(lib, made.finish())
+    assert (target.data == 7).all()
+
+
+def test_constants_outlive_whoever_made_them(lib: Library) -> None:
+    target = HostTensor(bytes_of(0))
+    made = builder(lib, HostTensor(bytes_of(5), is_constant=True), target)
+    made.border(0)
+    made.border(1)
+    copy(made, made.tensor(0), made.tensor(1))
+    program = made.finish()
+    made.context.tensors[0].data = None
+    del made
+    gc.collect()
+    noise = [bytes_of(99) for _ in range(100)]  # whatever was freed is written over
+    run(lib, program)
+    assert (target.data == 5).all()
+    assert len(noise) == 100
+
+
+@pytest.mark.parametrize("offset", [0, 1, 8])
+def test_constants_begin_where_vectors_like_them(lib: Library, offset: int) -> None:
+    array = np.arange(SIZE + offset, dtype=np.uint8)[offset:]
+    memory = builder(lib).constant(array)
+    assert memory.address % 64 == 0
+    assert memory.size == SIZE
+    assert (memory.array == array).all()
+
+
+def test_weights_are_packed_once_for_all_programs_of_a_partition(lib: Library) -> None:
+    packed: dict[object, object] = {}
+    calls: list[str] = []
+
+    def pack() -> NDArray[Any]:
+        calls.append("pack")
+        return bytes_of(3)
+
+    for _ in range(3):
+        target = HostTensor(bytes_of(0))
+        made = builder(lib, target, packed=packed)
+        made.border(0)
+        copy(made, made.packed("key", pack), made.tensor(0))
+        run(lib, made.finish())
+        assert (target.data == 3).all()
+    assert calls == ["pack"]
+
+
+def test_an_alias_is_the_same_memory_unless_the_host_has_it(lib: Library) -> None:
+    tensors = [HostTensor(bytes_of(0)) for _ in range(3)]
+    made = builder(lib, *tensors)
+    made.border(0)
+    assert made.alias(1, 0)
+    assert made.tensor(1) is made.tensor(0)
+    assert not made.alias(0, 2)  # at the border
+    assert not made.alias(1, 2)  # in use
+
+
+def test_addresses_inside_of_memory_follow_it(lib: Library) -> None:
+    target = HostTensor(bytes_of(0))
+    made = builder(lib, HostTensor(bytes_of(7)), target)
+    made.border(0)
+    made.border(1)
+    made.emit(COPY, 1, source=made.tensor(0) + 64, target=made.tensor(1) + 32 + 32, bytes=64)
+    run(lib, made.finish())
+    assert target.data.tolist() == [0] * 64 + [7] * 64 + [0] * 128
+
+
+def test_rows_say_which_nodes_they_compute(lib: Library) -> None:
+    made = builder(lib, HostTensor(bytes_of(1)), HostTensor(bytes_of(0)))
+    made.nodes = (4, 5)
+    copy(made, made.tensor(0), made.tensor(1))
+    assert [row.nodes for row in made.finish().rows] == [(4, 5)]
+
+
+def test_a_row_with_a_word_too_few_is_refused(lib: Library) -> None:
+    memory = Memory(SIZE, 64)
+    rows = [Row(COPY, 1, {"source": memory + 0, "target": memory + 0, "tiles": 1})]
+    with pytest.raises(KeyError, match="bytes"):
+        Program(rows, lib)
+
+
+def test_a_program_without_rows_does_nothing(lib: Library) -> None:
+    program = builder(lib).finish()
+    run(lib, program)
+    assert program.rows == ()
+    assert program.scratch_bytes == 0
