@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     "from delegraph_numba_cpu.compiling import serve; serve(sys.argv[1])"
 )
+
+_ERROR = re.compile(r"LLVM ERROR|[\w.]*(Error|Exception)\b")
 
 
 def build(
@@ -148,8 +151,8 @@ class _Compiler:
         code = self._process.wait()
         self._errors.seek(0)
         lines = [line.strip() for line in self._errors if line.strip()]
-        aborts = [line for line in lines if line.startswith("LLVM ERROR")]
-        reason = (aborts or lines[-1:] or [f"the compiler ended with {code}"])[0]
+        errors = [line for line in lines if _ERROR.match(line)]
+        reason = (errors or lines or [f"the compiler ended with {code}"])[-1]
         if self._level.name == "generic":
             remedy = "please report this with the versions of numba and llvmlite"
         else:
