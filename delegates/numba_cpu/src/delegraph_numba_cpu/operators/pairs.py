@@ -96,8 +96,16 @@ def _pairs(call: Call, repeats_scalar: bool, numerics: str) -> Table:
     a, b = (grid.copy() for grid in np.meshgrid(*values, indexing="ij"))
     if repeats_scalar:
         a = values[0][:, None]
+    if call.name == "DIV":
+        b = _without_zero(call, b)
     with np.errstate(all="ignore"):
         return evaluate(call, [a, b], numerics).reshape(-1)  # type: ignore[arg-type]
+
+
+def _without_zero(call: Call, divisors: Table) -> Table:
+    """Return divisors in which another number stands for zero, which none is."""
+    zero = call.input(1).zero_point
+    return np.where(divisors == zero, divisors.dtype.type(zero ^ 1), divisors)
 
 
 def check_pair(call: Call) -> Rejection | None:
@@ -105,8 +113,8 @@ def check_pair(call: Call) -> Rejection | None:
     rejection = check_shapes(call, 2)
     if rejection is None:
         try:
-            one = [np.ones(1, call.input(i).dtype) for i in range(2)]
-            evaluate(call, one)
+            a, b = (np.ones(1, call.input(i).dtype) for i in range(2))
+            evaluate(call, [a, _without_zero(call, b)])
         except OperatorError as error:
             rejection = Rejection("parameters", actual=str(error))
     return rejection

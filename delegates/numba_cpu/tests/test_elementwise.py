@@ -1,0 +1,428 @@
+"""Element-wise operators, quantization and softmax: against Delegraph's own kernels.
+
+Integers are equal bit for bit; floats are within 1e-6, of themselves or of the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from delegraph import Interpreter
+from delegraph.errors import DelegraphError
+from delegraph.schema import options as o
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph.testing.one_op import TensorDef, constant, tensor
+from delegraph.testing.operator_case import OperatorCase, fed, graph_case, operator_case
+from delegraph.testing.operator_cases import cases
+from delegraph.testing.subgraphs import Graph, Op
+from delegraph_numba_cpu.blocks.elementwise import STEP_WORDS, Layout, Operation, Step
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.operators.chains import geometry
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.program import Address
+
+Array = NDArray[Any]
+
+LEVELS = [level.name for level in supported_levels()]
+levels = pytest.mark.parametrize("level", LEVELS)
+
+PAIRS = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+CURVES = ("LOGISTIC", "TANH", "ELU", "EXP", "LOG", "GELU", "HARD_SWISH", "SQRT", "RSQRT")
+ROUNDINGS = ("FLOOR", "CEIL", "ROUND", "ABS", "NEG", "SIGN", "SQUARE", "RELU", "RELU6")
+QUANTIZED_ONLY = ("LEAKY_RELU", "PRELU", "RELU_N1_TO_1", "RELU_0_TO_1", "EQUAL", "LESS_EQUAL")
+ROWS = ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
+OPS = (*PAIRS, *CURVES, *ROUNDINGS, *QUANTIZED_ONLY, *ROWS, "QUANTIZE", "DEQUANTIZE")
+
+OPTIONS: dict[str, Any] = {
+    "ADD": o.AddOptions(),
+    "SUB": o.SubOptions(),
+    "MUL": o.MulOptions(),
+    "DIV": o.DivOptions(),
+    "GELU": o.GeluOptions(),
+    "SOFTMAX": o.SoftmaxOptions(beta=1.0),
+}
+
+SPECIAL = np.array(
+    [
+        np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 1e-40, 1.2e-38, 1e-20, -1e-20, 1e-6,
+        -1e-6, 0.3, 0.5, -0.5, 0.75, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, -3.0, 9.0, -9.0, 17.5, 87.0,
+        88.5, 88.9, -87.4, -88.0, -95.0, -103.0, -104.0, 8388607.5, -8388607.5, 1.7e7, 1e20, 3e38,
+        -3e38,
+    ],
+    np.float32,
+)  # fmt: skip
+
+
+class Watched(NumbaCpuDelegate):
+    """The delegate, and the kernels that it made."""
+
+    def __init__(self, level: str, *, threads: int = 2, exact: bool = True) -> None:
+        super().__init__(NumbaCpuOptions(cpu=level, num_threads=threads, exact=exact))  # type: ignore[arg-type]
+        self.kernels: list[NumbaCpuKernel] = []
+
+    def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
+        kernel = NumbaCpuKernel(self)
+        self.kernels.append(kernel)
+        return kernel
+
+    def operations(self) -> list[Operation]:
+        """Return what the steps of all chains do, in order."""
+        assert all(kernel.program is not None for kernel in self.kernels)
+        return [
+            operation
+            for kernel in self.kernels
+            if kernel.program is not None
+            for row in kernel.program.rows
+            if row.block.kernel == "chain"
+            for operation in _operations(row.words["steps"], row.words["step_count"])
+        ]
+
+
+def _operations(steps: Address, count: int) -> Iterator[Operation]:
+    words = steps.memory.array[: 8 * STEP_WORDS * count].view(np.int64).reshape(count, -1)
+    return map(Operation, words[:, Step.OPERATION].tolist())
+
+
+def results(case: OperatorCase, *delegates: NumbaCpuDelegate) -> tuple[list[Array], bool]:
+    """Return all outputs of all invokes, and whether delegates took every node."""
+    interpreter = Interpreter(model_content=case.model(), experimental_delegates=list(delegates))
+    found = []
+    for step in case.steps:
+        details = interpreter.get_input_details()
+        for detail, array in zip(details, step, strict=True):
+            if tuple(detail["shape"]) != array.shape:
+                interpreter.resize_tensor_input(detail["index"], array.shape)
+        interpreter.allocate_tensors()
+        for detail, array in zip(details, step, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        with np.errstate(all="ignore"):
+            interpreter.invoke()
+        outputs = interpreter.get_output_details()
+        found.extend(interpreter.get_tensor(detail["index"]).copy() for detail in outputs)
+    return found, all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
+
+
+def assert_same(found: Sequence[Array], expected: Sequence[Array]) -> None:
+    for ours, theirs in zip(found, expected, strict=True):
+        if theirs.dtype.kind != "f":
+            np.testing.assert_array_equal(ours, theirs)
+            continue
+        finite = np.abs(theirs[np.isfinite(theirs)])
+        largest = float(finite.max(initial=0))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6 * min(largest, 1.0))
+
+
+def check(case: OperatorCase, level: str, **options: Any) -> Watched:
+    """Check that all nodes are taken and results are the core's."""
+    delegate = Watched(level, **options)
+    expected, _ = results(case)
+    found, is_taken = results(case, delegate)
+    assert is_taken
+    assert_same(found, expected)
+    return delegate
+
+
+@levels
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of extreme values in the core's kernels
+def test_registered_cases_come_out_as_from_the_core(op: str, level: str) -> None:
+    taken = 0
+    for case in cases(op, count=12):
+        try:
+            expected, _ = results(case)
+        except (DelegraphError, ValueError, RuntimeError):
+            continue
+        found, is_taken = results(case, Watched(level))
+        if is_taken:
+            assert_same(found, expected)
+            taken += 1
+    assert taken
+
+
+def floats(*shape: int, seed: int = 0, spread: float = 3.0) -> Array:
+    return np.random.default_rng([seed, *shape]).normal(0, spread, shape).astype(np.float32)
+
+
+def float_case(op: str, *operands: Array, options: Any = None) -> OperatorCase:
+    chosen = OPTIONS.get(op) if options is None else options
+    return operator_case(op, [fed(x) for x in operands], ["FLOAT32"], chosen)
+
+
+@levels
+@pytest.mark.parametrize("op", [*CURVES, *ROUNDINGS])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_special_values_come_out_as_from_the_core(op: str, level: str) -> None:
+    expected, _ = results(float_case(op, SPECIAL))
+    found, _ = results(float_case(op, SPECIAL), Watched(level))
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(found[0], expected[0], rtol=2e-6, atol=1e-44)
+
+
+@levels
+@pytest.mark.parametrize("op", PAIRS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_pairs_of_special_values_come_out_as_from_the_core(op: str, level: str) -> None:
+    a, b = (grid.copy() for grid in np.meshgrid(SPECIAL, SPECIAL))
+    check(float_case(op, a, b), level)
+
+
+@levels
+@pytest.mark.parametrize("op", CURVES)
+def test_curves_are_precise_everywhere(op: str, level: str) -> None:
+    x = np.concatenate([np.linspace(-12, 12, 40_001), np.geomspace(1e-30, 80, 10_000)])
+    if op in ("LOG", "SQRT", "RSQRT"):
+        x = np.abs(x) + 1e-30
+    expected, _ = results(float_case(op, x.astype(np.float32)))
+    found, _ = results(float_case(op, x.astype(np.float32)), Watched(level))
+    tolerance = 2e-7 * np.abs(expected[0]).max() if op == "GELU" else 1e-38  # it cancels
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-6, atol=tolerance)
+
+
+@levels
+def test_any_number_of_elements_is_computed_and_no_more(level: str) -> None:
+    for count in [*range(1, 70), 127, 128, 129, 1023, 1024, 1025, 2047, 5000]:
+        delegate = check(float_case("TANH", floats(count)), level)
+        assert delegate.operations() == [Operation.TANH]
+
+
+@levels
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((), (3, 4)),
+        ((7,), (5, 7)),
+        ((3,), (700, 3)),
+        ((5, 1), (5, 300)),
+        ((1, 5000), (3, 5000)),
+        ((2, 1, 3), (2, 5, 3)),
+        ((2, 1, 3, 1), (1, 4, 3, 5)),
+        ((1, 2, 1, 2, 1, 2), (3, 2, 3, 2, 3, 2)),
+        ((2, 1, 2, 1, 2), (1, 3, 1, 3, 1)),
+        ((64, 1, 1, 24), (64, 8, 8, 24)),
+        ((8, 8, 1), (8, 8, 24)),
+    ],
+)
+def test_shapes_are_broadcast(shapes: tuple[tuple[int, ...], ...], level: str) -> None:
+    for first, second in (shapes, shapes[::-1]):
+        a, b = floats(*first), floats(*second, seed=1)
+        check(float_case("SUB", a, b), level)
+        check(operator_case("MUL", [fed(a), constant(b)], ["FLOAT32"], o.MulOptions()), level)
+
+
+def test_repetitions_take_as_few_dimensions_as_possible() -> None:
+    assert geometry((), (4, 5)).layout is Layout.PERIODIC
+    assert geometry((1, 5), (4, 1, 5)).layout is Layout.PERIODIC
+    assert geometry((4, 5), (4, 5)).layout is Layout.DIRECT
+    assert geometry((4, 1, 5), (4, 3, 5)).strides == (5, 0, 1)
+    assert geometry((1, 1), (1, 1)).shape == (1,)
+
+
+@levels
+def test_activations_are_fused(level: str) -> None:
+    for activation in ActivationFunctionType:
+        options = o.AddOptions(fused_activation_function=activation)
+        if activation.name in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
+            check(float_case("ADD", floats(99), floats(99, seed=1), options=options), level)
+
+
+REALISTIC = [(0.0473214, 0.0312717, 0.0711391), (0.0234871, 0.0192837, 0.0398172)]
+NICE = [(0.3, 0.1, 0.2), (0.5, 0.25, 0.5), (0.0625, 0.0625, 0.125)]
+
+
+def every_pair(type: str) -> tuple[Array, Array]:
+    values = np.arange(256).astype(np.uint8).view(type.lower())
+    return np.repeat(values, 256).reshape(256, 256), np.tile(values, 256).reshape(256, 256)
+
+
+def pair_case(
+    op: str, type: str, scales: Sequence[float], a: Array, b: Array, options: Any = None
+) -> OperatorCase:
+    zero = 0 if type == "INT8" else 128
+    inputs = [
+        fed(a, type, scale=scales[0], zero_point=zero + 3),
+        fed(b, type, scale=scales[1], zero_point=zero - 7),
+    ]
+    output = tensor((), type, scale=scales[2], zero_point=zero + 1)
+    return operator_case(op, inputs, [output], options or OPTIONS.get(op), version=2)
+
+
+@levels
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL"])
+def test_every_pair_of_bytes_comes_out_as_from_the_core(op: str, type: str, level: str) -> None:
+    for scales in [*REALISTIC, *NICE]:
+        check(pair_case(op, type, scales, *every_pair(type)), level)
+
+
+def test_formulas_are_found_for_scales_as_training_gives_them() -> None:
+    wanted = {"ADD": Operation.SUM_OF_INT8, "SUB": Operation.SUM_OF_INT8}
+    for op, operation in wanted.items():
+        for scales in REALISTIC:
+            delegate = check(pair_case(op, "INT8", scales, *every_pair("INT8")), LEVELS[0])
+            assert delegate.operations() == [operation]
+
+
+def test_results_halfway_between_integers_come_from_a_table() -> None:
+    delegate = check(pair_case("ADD", "INT8", NICE[0], *every_pair("INT8")), LEVELS[0])
+    assert delegate.operations() == [Operation.LOOKUP_PAIR]
+
+
+@levels
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+@pytest.mark.parametrize("op", ["ADD", "MUL"])
+def test_what_official_vector_loops_leave_over_is_rounded_as_there(
+    op: str, type: str, level: str
+) -> None:
+    a, b = every_pair(type)
+    for columns in (5, 23, 250):  # of 256
+        for scales in NICE:
+            part = slice(0, columns)
+            check(pair_case(op, type, scales, a[:, part], b[:, part]), level)
+            check(pair_case(op, type, scales, a[:, :1], b[:, part]), level)
+
+
+@levels
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+@pytest.mark.parametrize("op", ["LOGISTIC", "TANH", "HARD_SWISH", "RELU6", "GELU"])
+def test_every_byte_comes_out_as_from_the_core(op: str, type: str, level: str) -> None:
+    zero = 0 if type == "INT8" else 128
+    values = np.arange(256).astype(np.uint8).view(type.lower())
+    scale, offset = (1 / 256, zero - 128) if op == "LOGISTIC" else (1 / 128, zero)
+    case = operator_case(
+        op,
+        [fed(np.resize(values, 300), type, scale=0.03, zero_point=zero + 5)],
+        [tensor((), type, scale=scale, zero_point=offset)],
+        OPTIONS.get(op),
+        version=2 if op in ("LOGISTIC", "TANH", "RELU6", "GELU") else 1,
+    )
+    delegate = check(case, level)
+    assert delegate.operations() == [Operation.LOOKUP]
+
+
+@levels
+def test_divisors_that_may_be_zero_are_refused(level: str) -> None:
+    a, b = np.arange(8, dtype=np.int8), np.full(8, 3, np.int8)
+    case = pair_case("DIV", "INT8", NICE[0], a, b)
+    _, is_taken = results(case, Watched(level))
+    assert not is_taken
+    divisor = constant(b, scale=0.3, zero_point=1)
+    inputs = [fed(a, scale=0.2, zero_point=0), divisor]
+    output = tensor((), "INT8", scale=0.1, zero_point=2)
+    check(operator_case("DIV", inputs, [output], o.DivOptions(), version=2), level)
+
+
+@levels
+def test_chains_are_one_pass_over_memory(level: str) -> None:
+    shape = (3, 7, 11)
+    x, y = tensor(shape), tensor(shape)
+    a, b, c, d = (tensor(shape) for _ in range(4))
+    ops = [
+        Op("ADD", [x, constant(np.float32(3))], [a], o.AddOptions()),
+        Op("RELU6", [a], [b]),
+        Op("MUL", [x, b], [c], o.MulOptions()),
+        Op("LOGISTIC", [c], [d]),
+        Op("SUB", [constant(floats(11)), d], [y], o.SubOptions()),
+    ]
+    delegate = check(graph_case("ADD", [Graph([x], [y], ops)], [floats(*shape)]), level)
+    assert [
+        kernel.program is not None and len(kernel.program.rows) for kernel in delegate.kernels
+    ] == [1]
+    assert [operation.name for operation in delegate.operations()] == [
+        "ADD", "CLAMP", "MUL", "LOGISTIC", "SUB",
+    ]  # fmt: skip
+
+
+@levels
+def test_values_that_others_read_are_stored(level: str) -> None:
+    shape = (50,)
+    x, a, b, c, y = (tensor(shape) for _ in range(5))
+    ops = [Op("EXP", [x], [a]), Op("TANH", [a], [b]), Op("NEG", [a], [c])]
+    ops.append(Op("MUL", [b, c], [y], o.MulOptions()))
+    check(graph_case("MUL", [Graph([x], [y, b], ops)], [floats(50)]), level)
+
+
+@levels
+def test_a_chain_that_grows_by_broadcasting_is_right(level: str) -> None:
+    x, row, y = tensor((9,)), tensor((9,)), tensor((5, 9))
+    ops = [Op("TANH", [x], [row]), Op("ADD", [row, constant(floats(5, 1))], [y], o.AddOptions())]
+    check(graph_case("ADD", [Graph([x], [y], ops)], [floats(9)]), level)
+
+
+@levels
+def test_long_chains_are_split(level: str) -> None:
+    tensors: list[TensorDef] = [tensor((33,)) for _ in range(41)]
+    ops = [
+        Op("ADD", [a, constant(floats(33, seed=i))], [b], o.AddOptions())
+        for i, (a, b) in enumerate(pairwise(tensors))
+    ]
+    check(graph_case("ADD", [Graph([tensors[0]], [tensors[-1]], ops)], [floats(33)]), level)
+
+
+@levels
+@pytest.mark.parametrize("op", ROWS)
+@pytest.mark.parametrize("length", [1, 2, 10, 16, 31, 64, 65, 1001])
+def test_rows_of_any_length_are_normalised(op: str, length: int, level: str) -> None:
+    check(float_case(op, floats(7, length)), level)
+
+
+@levels
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_rows_with_special_values_come_out_as_from_the_core(level: str) -> None:
+    x = floats(6, 37)
+    x[0, 3], x[1, 4], x[2, 5], x[3] = np.nan, np.inf, -np.inf, -np.inf
+    x[4] = 0
+    for op in ROWS:
+        check(float_case(op, x), level)
+
+
+@levels
+@pytest.mark.parametrize("type", ["INT8", "UINT8"])
+def test_softmax_of_bytes_adds_up_in_the_official_order(type: str, level: str) -> None:
+    q = np.random.default_rng(5).integers(0, 256, (9, 333)).astype(np.uint8).view(type.lower())
+    zero = -128 if type == "INT8" else 0
+    case = operator_case(
+        "SOFTMAX",
+        [fed(q, type, scale=0.04, zero_point=7)],
+        [tensor((), type, scale=1 / 256, zero_point=zero)],
+        o.SoftmaxOptions(beta=1.0),
+        version=2,
+    )
+    check(case, level)
+
+
+@levels
+@pytest.mark.parametrize("count", [3, 8, 100, 4099])
+def test_floats_are_quantised_as_by_the_official_loops(count: int, level: str) -> None:
+    x = np.concatenate([floats(count), np.arange(-9, 9, dtype=np.float32) * 0.25])
+    for type in ("INT8", "UINT8", "INT16"):
+        output = tensor((), type, scale=0.5, zero_point=0 if type == "INT16" else 9)
+        check(operator_case("QUANTIZE", [fed(x)], [output], o.QuantizeOptions()), level)
+
+
+def test_half_precision_is_widened_exactly() -> None:
+    halves = np.arange(1 << 16).astype(np.uint16).view(np.float16)
+    case = operator_case("DEQUANTIZE", [fed(halves)], ["FLOAT32"], o.DequantizeOptions(), version=3)
+    for level in LEVELS:
+        found, is_taken = results(case, Watched(level))
+        assert is_taken
+        np.testing.assert_array_equal(found[0], halves.astype(np.float32))
+
+
+@levels
+def test_inexact_results_are_within_one_unit(level: str) -> None:
+    for op in ("ADD", "MUL"):
+        case = pair_case(op, "INT8", NICE[0], *every_pair("INT8"))
+        expected, _ = results(case)
+        delegate = Watched(level, exact=False)
+        found, _ = results(case, delegate)
+        assert np.abs(found[0].astype(int) - expected[0]).max() <= 1
+        assert math.prod(found[0].shape) == 65536
+        assert delegate.operations()[0] in (Operation.SUM_OF_INT8, Operation.PRODUCT_OF_INT8)
