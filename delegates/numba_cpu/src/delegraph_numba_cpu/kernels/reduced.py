@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph_numba_cpu.blocks import reduced as blocks
+from delegraph_numba_cpu.kernels.fixed_point import INT32_MAX, INT32_MIN, scaled
 from delegraph_numba_cpu.kernels.machine import (
     jit,
     load_f32,
@@ -25,25 +26,6 @@ from delegraph_numba_cpu.kernels.registry import kernel
 ) = blocks.SCALE.slots(*blocks.SCALE.names)  # fmt: skip
 
 FLOAT32, INT8, UINT8 = (blocks.ARG_KINDS[name] for name in ("FLOAT32", "INT8", "UINT8"))
-INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
-
-
-@jit
-def wrapped(value):
-    """Return the low 32 bits as a signed number."""
-    return ((value + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
-
-
-@jit
-def scaled(value, multiplier, shift, is_up):
-    """Return ``value * multiplier * 2**(shift - 31)``, rounded twice."""
-    product = wrapped(value << max(shift, 0)) * multiplier
-    high = min((product + (1 << 30)) >> 31, INT32_MAX)
-    right = max(-shift, 0)
-    half = (1 << right) >> 1
-    if high < 0 and right > 0 and not is_up:
-        half -= 1
-    return (high + half) >> right
 
 
 @kernel(blocks.SCALE)
