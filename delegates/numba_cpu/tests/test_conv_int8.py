@@ -1,0 +1,337 @@
+"""Convolutions and matrix products of 8-bit integers, against Delegraph's own kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_model import graph_model
+from numpy.typing import NDArray
+from one_op import TensorDef, constant, tensor
+
+from delegraph import Interpreter
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import Padding
+from delegraph.schema.layer_options import (
+    Conv2DOptions,
+    DepthwiseConv2DOptions,
+    FullyConnectedOptions,
+    TransposeConvOptions,
+)
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+
+LEVELS = [level.name for level in supported_levels()]
+RANGES = {"INT8": (-128, 127), "UINT8": (0, 255)}
+SAME, VALID = Padding.SAME, Padding.VALID
+SCALE, WEIGHT_SCALE = 0.02, 0.005
+
+
+class Layers:
+    """A model being written: layers of one type, one behind the other.
+
+    Args:
+        shape: of the input.
+        kind: ``"INT8"`` or ``"UINT8"``.
+        per_channel: whether weights have a scale for each channel.
+        zero_points: of the input and of every output.
+        weight_zero_point: for uint8.
+        seed: of all values.
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        kind: str = "INT8",
+        *,
+        per_channel: bool = True,
+        zero_points: tuple[int, int] = (3, 5),
+        weight_zero_point: int = 119,
+        seed: int = 0,
+    ) -> None:
+        self.kind, self.shape = kind, tuple(shape)
+        self.per_channel = per_channel and kind == "INT8"
+        self.weight_zero_point = weight_zero_point if kind == "UINT8" else 0
+        self.zero_point = zero_points[1]
+        self.rng = np.random.default_rng([seed, *shape])
+        self.nodes: list[Any] = []
+        self.last, self.scale = "x", SCALE
+        self.tensors = {"x": tensor(shape, kind, scale=SCALE, zero_point=zero_points[0])}
+
+    def _weights(self, shape: Sequence[int], axis: int) -> TensorDef:
+        count = shape[axis] if self.per_channel else 1
+        scales = WEIGHT_SCALE * self.rng.uniform(0.3, 1.0, count)
+        low, high = RANGES[self.kind]
+        values = self.rng.integers(max(low, -127), high, shape, endpoint=True)
+        return constant(
+            values, self.kind, scale=scales.tolist(), zero_point=self.weight_zero_point, axis=axis
+        )
+
+    def _add(
+        self, op: str, weight: TensorDef, channels: int, options: Any, *, shape: Any = None
+    ) -> Layers:
+        number = len(self.nodes)
+        w, b, y, s = (f"{letter}{number}" for letter in "wbys")
+        assert weight.quantization is not None
+        scales = np.float32(self.scale) * np.float32(weight.quantization.scale)
+        bias = constant(self.rng.integers(-3000, 3000, channels).astype(np.int32), scale=scales)
+        taps = weight.data.size // channels  # type: ignore[union-attr]  # constants have data
+        mean = 127 - self.weight_zero_point if self.kind == "UINT8" else 0
+        y_scale = self.scale * WEIGHT_SCALE * (math.sqrt(taps) * 40 + taps * abs(mean))
+        self.tensors |= {w: weight, b: bias}
+        self.tensors[y] = tensor(
+            shape or (1, 1, 1, channels), self.kind, scale=y_scale, zero_point=self.zero_point
+        )
+        names = f"{self.last} {w} {b}"
+        if shape is not None:
+            self.tensors[s] = constant(np.array(shape, np.int32))
+            names = f"{s} {w} {self.last} {b}"
+        self.nodes.append((op, names, y, options))
+        self.last, self.scale = y, y_scale
+        return self
+
+    def conv(
+        self,
+        channels: int,
+        outputs: int,
+        kernel: tuple[int, int] = (3, 3),
+        stride: int = 1,
+        dilation: int = 1,
+        padding: Padding = SAME,
+        activation: Act = Act.NONE,
+    ) -> Layers:
+        options = Conv2DOptions(
+            padding=padding,
+            stride_h=stride,
+            stride_w=stride,
+            dilation_h_factor=dilation,
+            dilation_w_factor=dilation,
+            fused_activation_function=activation,
+        )
+        weight = self._weights((outputs, *kernel, channels), 0)
+        return self._add("CONV_2D", weight, outputs, options)
+
+    def depthwise(
+        self,
+        channels: int,
+        kernel: tuple[int, int] = (3, 3),
+        stride: int = 1,
+        dilation: int = 1,
+        padding: Padding = SAME,
+        activation: Act = Act.NONE,
+        multiplier: int = 1,
+    ) -> Layers:
+        options = DepthwiseConv2DOptions(
+            padding=padding,
+            stride_h=stride,
+            stride_w=stride,
+            dilation_h_factor=dilation,
+            dilation_w_factor=dilation,
+            depth_multiplier=multiplier,
+            fused_activation_function=activation,
+        )
+        weight = self._weights((1, *kernel, channels * multiplier), 3)
+        return self._add("DEPTHWISE_CONV_2D", weight, channels * multiplier, options)
+
+    def dense(self, depth: int, outputs: int, **options: Any) -> Layers:
+        weight = self._weights((outputs, depth), 0)
+        return self._add("FULLY_CONNECTED", weight, outputs, FullyConnectedOptions(**options))
+
+    def transposed(
+        self,
+        shape: tuple[int, int, int, int],
+        kernel: tuple[int, int],
+        stride: int,
+        padding: Padding,
+    ) -> Layers:
+        weight = self._weights((shape[3], *kernel, self.shape[3]), 0)
+        options = TransposeConvOptions(padding=padding, stride_h=stride, stride_w=stride)
+        return self._add("TRANSPOSE_CONV", weight, shape[3], options, shape=shape)
+
+    def assert_agrees(self, level: str = "auto", threads: int = 1, *, exact: bool = True) -> None:
+        """Check the results, bit for bit, or within 1 unit a layer."""
+        model = graph_model(self.nodes, inputs="x", outputs=self.last, tensors=self.tensors)
+        low, high = RANGES[self.kind]
+        x = self.rng.integers(low, high, self.shape, endpoint=True).astype(self.kind.lower())
+        expected = run(Interpreter(model_content=model), x)
+        delegate = NumbaCpuDelegate(NumbaCpuOptions(exact=exact, num_threads=threads, cpu=level))
+        interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+        found = run(interpreter, x)
+        assert [node.delegate for node in interpreter.placement.nodes] == ["numba_cpu"] * len(
+            self.nodes
+        )
+        assert found.shape == expected.shape
+        difference = np.abs(found.astype(int) - expected)
+        assert difference.max(initial=0) <= (0 if exact else len(self.nodes))
+        is_clamped = self.zero_point == high  # by an activation, all of it
+        assert len(np.unique(expected)) > 3 or expected.size <= 64 or is_clamped
+
+
+def run(interpreter: Interpreter, x: NDArray[Any]) -> NDArray[Any]:
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    result: NDArray[Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return result
+
+
+@pytest.fixture(params=LEVELS)
+def level(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(params=RANGES)
+def kind(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.mark.parametrize("outputs", [1, 5, 16, 17, 33, 64, 100])
+@pytest.mark.parametrize("channels", [1, 3, 5, 17, 33, 64])
+def test_any_numbers_of_channels(kind: str, level: str, channels: int, outputs: int) -> None:
+    Layers((1, 6, 7, channels), kind).conv(channels, outputs, (1, 1)).assert_agrees(level)
+
+
+@pytest.mark.parametrize(
+    "geometry",
+    [
+        ((3, 3), 1, 1, SAME),
+        ((3, 3), 2, 1, SAME),
+        ((3, 3), 2, 1, VALID),
+        ((3, 3), 1, 2, SAME),
+        ((2, 5), 3, 1, SAME),
+        ((1, 1), 2, 1, SAME),
+        ((5, 1), 1, 3, VALID),
+        ((7, 7), 1, 1, SAME),
+    ],
+    ids=str,
+)
+def test_any_windows(kind: str, level: str, geometry: Any) -> None:
+    Layers((2, 13, 15, 6), kind).conv(6, 20, *geometry).assert_agrees(level)
+    Layers((2, 13, 15, 21), kind).depthwise(21, *geometry).assert_agrees(level)
+    Layers((2, 13, 15, 70), kind).depthwise(70, *geometry).assert_agrees(level)
+
+
+@pytest.mark.parametrize("channels", [1, 5, 16, 31, 64, 80, 128, 150])
+def test_depthwise_of_any_number_of_channels(kind: str, level: str, channels: int) -> None:
+    Layers((1, 5, 9, channels), kind).depthwise(channels).assert_agrees(level)
+
+
+@pytest.mark.parametrize("multiplier", [2, 3, 16])
+def test_depthwise_with_several_outputs_a_channel(kind: str, level: str, multiplier: int) -> None:
+    layers = Layers((2, 6, 5, 7), kind).depthwise(7, multiplier=multiplier)
+    layers.assert_agrees(level)
+
+
+@pytest.mark.parametrize("activation", [Act.NONE, Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
+@pytest.mark.parametrize("ends", [(0, 0), (1, 1), (0, 1), (1, 0)])
+def test_zero_points_at_the_ends_of_the_range(
+    kind: str, level: str, ends: tuple[int, int], activation: Act
+) -> None:
+    zero_points = (RANGES[kind][ends[0]], RANGES[kind][ends[1]])
+    layers = Layers((1, 9, 9, 12), kind, zero_points=zero_points, per_channel=False)
+    layers.conv(12, 72, activation=activation).assert_agrees(level)
+    layers = Layers((1, 9, 9, 72), kind, zero_points=zero_points)
+    layers.depthwise(72, activation=activation).assert_agrees(level)
+
+
+@pytest.mark.parametrize("zero_point", [0, 1, 128, 255])
+def test_zero_points_of_weights(level: str, zero_point: int) -> None:
+    layers = Layers((1, 8, 8, 40), "UINT8", weight_zero_point=zero_point)
+    layers.conv(40, 24).assert_agrees(level)
+    layers = Layers((1, 8, 8, 40), "UINT8", weight_zero_point=zero_point)
+    layers.depthwise(40).assert_agrees(level)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 15, 64])
+@pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (7, 10), (64, 64), (130, 200)])
+def test_matrix_products(kind: str, level: str, rows: int, depth: int, outputs: int) -> None:
+    Layers((rows, depth), kind).dense(depth, outputs).assert_agrees(level)
+
+
+def test_matrix_products_keep_dimensions(kind: str) -> None:
+    Layers((2, 3, 4, 9), kind).dense(9, 5, keep_num_dims=True).assert_agrees()
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "stride", "padding"),
+    [
+        ((1, 8, 10, 5), (3, 3), 2, SAME),
+        ((2, 8, 10, 16), (4, 4), 2, SAME),
+        ((1, 9, 11, 64), (3, 3), 2, VALID),
+        ((1, 4, 5, 3), (2, 3), 1, SAME),
+    ],
+)
+def test_transposed(
+    kind: str,
+    level: str,
+    shape: tuple[int, int, int, int],
+    kernel: tuple[int, int],
+    stride: int,
+    padding: Padding,
+) -> None:
+    layers = Layers((shape[0], -(-shape[1] // stride), -(-shape[2] // stride), 6), kind)
+    if padding is VALID:
+        layers = Layers((shape[0], 4, 5, 6), kind)
+    layers.transposed(shape, kernel, stride, padding).assert_agrees(level)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("exact", [True, False])
+def test_threads_share_the_work(kind: str, threads: int, exact: bool) -> None:
+    layers = Layers((1, 60, 60, 32), kind).conv(32, 96)
+    layers.assert_agrees(threads=threads, exact=exact)
+    layers = Layers((1, 60, 60, 96), kind).depthwise(96)
+    layers.assert_agrees(threads=threads, exact=exact)
+    layers = Layers((1, 7, 7, 256), kind).conv(256, 400, (1, 1))
+    layers.assert_agrees(threads=threads, exact=exact)
+
+
+def test_inexact_results_are_within_a_unit(kind: str, level: str) -> None:
+    Layers((1, 12, 12, 24), kind).conv(24, 100).assert_agrees(level, exact=False)
+    Layers((1, 12, 12, 100), kind).depthwise(100).assert_agrees(level, exact=False)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_strips(kind: str, level: str, stride: int, dilation: int, threads: int) -> None:
+    layers = Layers((2, 35, 33, 8), kind)
+    layers.conv(8, 84, (1, 1), activation=Act.RELU6)
+    layers.depthwise(84, stride=stride, dilation=dilation if stride == 1 else 1)
+    layers.conv(84, 22, (1, 1)).assert_agrees(level, threads)
+
+
+def test_strips_that_begin_with_a_depthwise_convolution(kind: str, level: str) -> None:
+    layers = Layers((2, 30, 21, 70), kind)
+    layers.depthwise(70, (5, 5), activation=Act.RELU).conv(70, 65, (1, 1)).assert_agrees(level)
+
+
+def test_strips_that_begin_with_windows(kind: str, level: str) -> None:
+    layers = Layers((1, 65, 61, 3), kind)
+    layers.conv(3, 32, stride=2, activation=Act.RELU6).depthwise(32).conv(32, 16, (1, 1))
+    layers.assert_agrees(level)
+
+
+def test_multipliers_too_small_for_exact_arithmetic_are_refused() -> None:
+    weight = constant(np.full((4, 1, 1, 9000), 127, np.int8), scale=[1e-8] * 4)
+    bias = constant(np.zeros(4, np.int32), scale=[1e-8] * 4)
+    model = graph_model(
+        [("CONV_2D", "x w b", "y", Conv2DOptions(padding=SAME, stride_h=1, stride_w=1))],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "x": tensor((1, 2, 2, 9000), "INT8", scale=1.0),
+            "w": weight,
+            "b": bias,
+            "y": tensor((1, 2, 2, 4), "INT8", scale=0.01),
+        },
+    )
+    delegate = NumbaCpuDelegate(NumbaCpuOptions())
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    assert interpreter.placement.nodes[0].delegate is None
