@@ -19,5 +19,6 @@ INVERTED_RESIDUAL = Block(
 
 The first words are those of the depthwise part, which reads a ring of ``ring_rows`` padded rows of
 ``row`` bytes and one of zeros, for each worker; ``tap_row`` counts rows. ``expand_weight`` is 0
-when rows are copied, not computed. What lies between: at ``result_at`` in the scratch.
+when rows are copied, not computed: ``expand_out_w`` pixels of ``expand_tap_bytes``. What lies
+between the depthwise part and the projection is at ``result_at`` in the scratch.
 """

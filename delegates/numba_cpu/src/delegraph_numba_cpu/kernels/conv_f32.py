@@ -19,7 +19,7 @@ from delegraph_numba_cpu.kernels.machine import (
     store_i64,
     word,
 )
-from delegraph_numba_cpu.kernels.product_ir import channel_product, matrix_product
+from delegraph_numba_cpu.kernels.product_ir import channel_product, matrix_product, row_product
 from delegraph_numba_cpu.kernels.registry import kernel
 from delegraph_numba_cpu.kernels.vector_ir import LANES
 
@@ -37,6 +37,11 @@ middle_row = matrix_product(1, (LANES, LANES // 2))
 narrow_row = matrix_product(1, (LANES,))
 channels = channel_product(HEIGHT, LANES, masked=False)
 some_channels = channel_product(HEIGHT, LANES, masked=True)
+
+three = row_product(HEIGHT, LANES, kernel=3, stride=1)
+three_by_two = row_product(HEIGHT, LANES, kernel=3, stride=2)
+five = row_product(HEIGHT, LANES, kernel=5, stride=1)
+five_by_two = row_product(HEIGHT, LANES, kernel=5, stride=2)
 
 X, Y, WEIGHT, RESIDUAL, SCRATCH, SCRATCH_BYTES, ROWS_AT, PADDED_AT = blocks.CONV.slots(
     "x", "y", "weight", "residual", "scratch", "scratch_bytes", "rows_at", "padded_at"
@@ -108,30 +113,45 @@ def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
 @jit
 def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
     """Write up to ``WIDE`` columns of any number of pixels; see ``matrix_product``."""
-    if pixels == 1:
-        if columns > MIDDLE:
-            wide_row(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits)
-        elif columns > NARROW:
-            middle_row(
-                rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits
-            )
-        else:
-            narrow_row(
-                rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits
-            )
+    if pixels == 1:  # reads weights as fast as they come
+        one_row(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits)
         return
+    ahead = weight + WIDE * (count * size + 4)
+    near = max(1, 4 * WIDE * HEIGHT // pixels)
     step = HEIGHT * pitch if residual else 0
+    # fmt: off
     while pixels > 0:
         if columns > MIDDLE:
-            wide(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits)
+            wide(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
+                 columns, limits)
         elif columns > NARROW:
-            middle(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits)
+            middle(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
+                   columns, limits)
         else:
-            narrow(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits)
+            narrow(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
+                   columns, limits)
+        # fmt: on
+        ahead += near * count * size // 4
         rows += 8 * HEIGHT
         out += HEIGHT * pitch
         residual += step
         pixels -= HEIGHT
+
+
+@jit
+def one_row(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
+    """Write up to ``WIDE`` columns of one pixel."""
+    # fmt: off
+    if columns > MIDDLE:
+        wide_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
+                 columns, limits)
+    elif columns > NARROW:
+        middle_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
+                   columns, limits)
+    else:
+        narrow_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
+                   columns, limits)
+    # fmt: on
 
 
 @kernel(blocks.DEPTHWISE)
@@ -148,28 +168,46 @@ def depthwise(block, tile, worker):
         count = chunk_rows(block, row, last)
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
         out = word(block, Y) + output_offset(block, row)
-        pixels = count * word(block, OUT_W)
         for i in range(blocks * part // column_tiles, blocks * (part + 1) // column_tiles):
-            filter_channels(block, rows, scratch, pixels, i * LANES, out)
+            filter_rows(block, rows, scratch, count, i * LANES, out)
         row += count
 
 
 @jit
-def filter_channels(block, rows, taps, pixels, channel, out):
-    """Compute up to ``LANES`` channels of pixels at an address."""
+def filter_rows(block, rows, taps, count, channel, out):
+    """Compute up to ``LANES`` channels of output rows at an address."""
+    width, kernel, step = word(block, OUT_W), word(block, TAP_COLUMNS), word(block, TAP_COLUMN)
+    stride, is_whole = word(block, STRIDE_COLUMN), word(block, COLUMNS) - channel >= LANES
+    shares = (kernel == 3 or kernel == 5) and (stride == step or stride == 2 * step)
+    if not (shares and is_whole and width >= HEIGHT):
+        filter_pixels(block, rows, taps, count * width, channel, out)
+        return
+    tap_rows, pitch, limits = word(block, TAP_ROWS), word(block, PITCH), block + 8 * LOW
+    weight = word(block, WEIGHT) + 4 * channel * (kernel * tap_rows + 1)
+    for row in range(count):
+        for x in range(0, width, HEIGHT):
+            place = row * width + min(x, width - HEIGHT)
+            source = load_i64(rows + 8 * place) + 4 * channel
+            target = out + 4 * channel + place * pitch
+            if kernel == 3:
+                if stride == step:
+                    three(source, step, taps, tap_rows, weight, target, pitch, limits)
+                else:
+                    three_by_two(source, step, taps, tap_rows, weight, target, pitch, limits)
+            elif stride == step:
+                five(source, step, taps, tap_rows, weight, target, pitch, limits)
+            else:
+                five_by_two(source, step, taps, tap_rows, weight, target, pitch, limits)
+
+
+@jit
+def filter_pixels(block, rows, taps, pixels, channel, out):
+    """Compute up to ``LANES`` channels of pixels at an address, whatever the windows."""
     count = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
-    each_channel(
-        rows,
-        taps,
-        count,
-        4 * channel,
-        word(block, WEIGHT) + 4 * channel * (count + 1),
-        out + 4 * channel,
-        word(block, PITCH),
-        pixels,
-        word(block, COLUMNS) - channel,
-        block + 8 * LOW,
-    )
+    weight = word(block, WEIGHT) + 4 * channel * (count + 1)
+    pitch, columns, limits = word(block, PITCH), word(block, COLUMNS) - channel, block + 8 * LOW
+    channel *= 4
+    each_channel(rows, taps, count, channel, weight, out + channel, pitch, pixels, columns, limits)
 
 
 @jit

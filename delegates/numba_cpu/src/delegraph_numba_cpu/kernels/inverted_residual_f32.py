@@ -19,6 +19,7 @@ from delegraph_numba_cpu.kernels.conv_f32 import (
     SPAN,
     STRIDE_H,
     STRIDE_ROW,
+    TAP_BYTES,
     TAP_COLUMN,
     TAP_COLUMNS,
     TAP_ROW,
@@ -29,7 +30,7 @@ from delegraph_numba_cpu.kernels.conv_f32 import (
     X,
     chunk_rows,
     chunk_source,
-    filter_channels,
+    filter_rows,
     multiply,
     multiply_to,
     own_scratch,
@@ -79,7 +80,7 @@ def inverted_residual(block, tile, worker):
             fill_ring(block, ring, worker, image * word(block, IN_H), following, end)
             following = end
         write_ring_taps(block, scratch, ring, y, count)
-        filter_rows(block, scratch, result, count)
+        filter_chunk(block, scratch, result, count)
         write_pixels(project, project_rows, result, count)
         for column in range(0, word(project, COLUMNS), WIDE):
             multiply(project, project_rows, project_taps, count * word(block, OUT_W), column, row)
@@ -104,7 +105,7 @@ def fill_ring(block, ring, worker, base, first, end):
     if word(expand, WEIGHT) == 0:
         for y in range(first, end):
             source = word(expand, X) + (base + y) * word(expand, IN_ROW)
-            copy_bytes(ring_row(block, ring, y) + word(block, LEFT), source, word(block, COPIED))
+            copy_pixels(expand, source, ring_row(block, ring, y) + word(block, LEFT))
         return
     scratch = own_scratch(expand, worker)
     rows, width = scratch + word(expand, ROWS_AT), word(expand, OUT_W)
@@ -118,6 +119,16 @@ def fill_ring(block, ring, worker, base, first, end):
         for y in range(first, end):
             out = ring_row(block, ring, y) + word(block, LEFT)
             multiply_to(expand, rows + (y - first) * room, scratch, width, column, weight, out, 0)
+
+
+@jit
+def copy_pixels(expand, source, target):
+    """Copy the pixels of a row to where they have another distance."""
+    size, pitch = word(expand, TAP_BYTES), word(expand, PITCH)
+    for _ in range(word(expand, OUT_W)):
+        copy_bytes(target, source, size)
+        source += size
+        target += pitch
 
 
 @jit
@@ -145,11 +156,11 @@ def write_ring_taps(block, table, ring, y, count):
 
 
 @jit
-def filter_rows(block, taps, result, count):
+def filter_chunk(block, taps, result, count):
     """Compute the depthwise rows of a chunk."""
     rows, width = taps + word(block, ROWS_AT), word(block, OUT_W)
     room = 8 * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
     for channel in range(0, word(block, COLUMNS), LANES):
         for i in range(count):
             out = result + i * width * word(block, PITCH)
-            filter_channels(block, rows, taps + i * room, width, channel, out)
+            filter_rows(block, rows, taps + i * room, 1, channel, out)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.kernels.machine import F32, I64
+from delegraph_numba_cpu.kernels.machine import F32, I8, I32, I64, call, pointer
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
     clamp,
@@ -31,10 +32,13 @@ LOW, HIGH, SUM_LOW, SUM_HIGH = 0, 8, 16, 24
 
 
 def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
-    """Return ``product(rows, taps, tap_count, tap_bytes, weight, out)``.
+    """Return ``product(rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, out)``.
 
     It writes to *height* pixels, a register of each of the *widths* (in lanes) for every pixel. Of
     each tap, ``tap_bytes / 4`` values are multiplied with as many rows of weights.
+
+    For each row of weights it asks for a cache line at *ahead*, and goes on by *ahead_step* bytes:
+    so the next columns' weights arrive while these are in use.
 
     Source of the tile's shape: enough sums that none waits for itself, few enough for registers.
     """
@@ -47,6 +51,8 @@ def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
         tap_count: Any,
         tap_bytes: Any,
         weight: Any,
+        ahead: Any,
+        ahead_step: Any,
         out: Any,
         residual: Any,
         pitch: Any,
@@ -55,27 +61,38 @@ def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
         limits: Any,
     ) -> Any:
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            rows, taps, tap_count, tap_bytes, weight, *output = arguments
+            rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output = arguments
             sums, weights = _bias(builder, height, widths, weight)
             pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
             outer = Loop(builder, tap_count)
             weights = outer.carried(weights)
+            ahead = outer.carried(ahead)
             sums = [outer.carried(value) for value in sums]
             offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
             tap = [builder.add(address, offset) for address in pixel]
             inner = Loop(builder, tap_bytes, step=4)
             weights = inner.carried(weights)
+            ahead = inner.carried(ahead)
             sums = [inner.carried(value) for value in sums]
+            _prefetch(builder, ahead)
+            coming = builder.add(ahead, ahead_step)
             following = builder.add(weights, integer(4 * sum(widths)))
             sums = _add_products(builder, sums, widths, tap, inner.index, weights)
-            inner.close(following, *sums)
-            outer.close(following, *sums)
+            inner.close(following, coming, *sums)
+            outer.close(following, coming, *sums)
             _write(builder, sums, height, widths, *output)
             return target.get_dummy_value()
 
-        return types.void(*[types.int64] * 11), generate
+        return types.void(*[types.int64] * 13), generate
 
     return product
+
+
+def _prefetch(builder: Any, address: Any) -> None:
+    """Ask for the cache line at an address, which need not be ours."""
+    place = pointer(builder, address, I8)
+    read, near, data = (ir.Constant(I32, value) for value in (0, 2, 1))
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, read, near, data])
 
 
 def _bias(builder: Any, height: int, widths: tuple[int, ...], weight: Any) -> Any:
@@ -152,6 +169,59 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
             return target.get_dummy_value()
 
         return types.void(*[types.int64] * 11), generate
+
+    return product
+
+
+def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
+    """Return ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``.
+
+    It writes one register of *width* channels for each of *height* pixels beside each other. What
+    neighbours share, windows being *kernel* wide and *stride* apart, is read once. *source* is the
+    first pixel's offset from the taps, *step* the bytes between input pixels; of *taps*, only the
+    first of each row is looked at.
+    """
+
+    @intrinsic
+    def product(
+        context: Any,
+        source: Any,
+        step: Any,
+        taps: Any,
+        tap_rows: Any,
+        weight: Any,
+        out: Any,
+        pitch: Any,
+        limits: Any,
+    ) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            source, step, taps, tap_rows, weight, out, pitch, limits = arguments
+            kind = vector(F32, width)
+            sums, weights = _bias(builder, height, (width,), weight)
+            loop = Loop(builder, tap_rows)
+            weights = loop.carried(weights)
+            sums = [loop.carried(value) for value in sums]
+            place = builder.add(taps, builder.mul(loop.index, integer(8 * kernel)))
+            first = builder.add(source, load(builder, place, I64))
+            factors = [
+                load(builder, builder.add(weights, integer(4 * width * j)), kind)
+                for j in range(kernel)
+            ]
+            following = list(sums)
+            for i in range((height - 1) * stride + kernel):
+                x = load(builder, first, kind)
+                first = builder.add(first, step)
+                for m in range(height):
+                    if 0 <= i - m * stride < kernel:
+                        factor = factors[i - m * stride]
+                        following[m] = multiply_add(builder, x, factor, following[m])
+            loop.close(builder.add(weights, integer(4 * width * kernel)), *following)
+            for value in _clamped(builder, following, limits, LOW, HIGH):
+                store(builder, value, out)
+                out = builder.add(out, pitch)
+            return target.get_dummy_value()
+
+        return types.void(*[types.int64] * 8), generate
 
     return product
 

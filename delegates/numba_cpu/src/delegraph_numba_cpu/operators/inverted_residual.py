@@ -111,7 +111,7 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
     def lower(builder: ProgramBuilder) -> None:
         layer = chain.depthwise
         outputs = layer.call.output().shape[3]
-        over = Windows(*layer.windows, layer.source.shape[0], 4 * outputs, outputs)
+        over = Windows(*layer.windows, layer.source.shape[0], _pixel(outputs), outputs)
         chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
         parts = Split(chunk, _tiles(layer, builder), 1)
         ring_rows = (chunk - 1) * over.down.stride + over.down.span
@@ -121,6 +121,15 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
         builder.emit(INVERTED_RESIDUAL, parts.tiles, **words)
 
     return lower
+
+
+def _pixel(channels: int) -> int:
+    """Return the bytes from a pixel to the next: an odd number of cache lines.
+
+    A register of channels is read from many pixels in turn. If their distance were a multiple of
+    a large power of two, they would all compete for the same few places of the cache.
+    """
+    return (4 * channels + 63) // 64 * 64 | 64
 
 
 def _prefixed(prefix: str, words: dict[str, Any]) -> dict[str, Any]:
@@ -151,6 +160,7 @@ def _depthwise_words(
         "result_at": result_at,
         "ring": builder.scratch((ring_rows + 1) * over.row * builder.workers),
         "ring_rows": ring_rows,
+        "pitch": over.pixel,
         "tap_row": over.down.dilation,
         "low": low,
         "high": high,
@@ -166,7 +176,9 @@ def _expand_words(
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)
-        ends: dict[str, Any] = {"weight": 0, "tap_bytes": 0, "low": 0.0, "high": 0.0}
+        _, _, width, channels = source.shape
+        ends: dict[str, Any] = {"weight": 0, "low": 0.0, "high": 0.0}
+        ends |= {"in_row": 4 * width * channels, "tap_bytes": 4 * channels, "out_w": width}
         memory: dict[str, Any] = {"scratch": 0, "scratch_bytes": 0}
     else:
         weight, bias = chain.expand.call.input(1), chain.expand.call.optional_input(2)
@@ -183,7 +195,15 @@ def _expand_words(
             "high": high,
         }
         memory = {}
-    fixed = {"y": 0, "weight_image": 0, "residual": 0, "sum_low": 0.0, "sum_high": 0.0, "tiles": 1}
+    fixed = {
+        "pitch": over.pixel,
+        "y": 0,
+        "weight_image": 0,
+        "residual": 0,
+        "sum_low": 0.0,
+        "sum_high": 0.0,
+        "tiles": 1,
+    }
     return words | ends | memory | fixed | {"x": builder.tensor(source.index)}
 
 
@@ -200,7 +220,7 @@ def _project_words(
         "y": builder.tensor(residual.output),
         "weight": packed_matrix(builder, weight, bias, outputs),
         "residual": 0 if residual.other is None else builder.tensor(residual.other),
-        "tap_bytes": over.pixel,
+        "tap_bytes": 4 * over.columns,
         "low": low,
         "high": high,
         "sum_low": residual.limits[0],
