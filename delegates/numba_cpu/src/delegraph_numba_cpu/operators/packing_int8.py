@@ -110,7 +110,7 @@ class Product:
         bounds, scaling = self.bounds, self.scaling
         limit = np.ldexp(scaling.unit, _EXACT_BITS)
         reach = bounds * np.abs(scaling.factor) + 1
-        return (bounds < _WORD) & (reach < _WORD) & ((limit >= 512) | (reach < limit))
+        return (bounds < _WORD) & (reach < _WORD) & ((limit >= 256) | (reach < limit))
 
     def rejection(self) -> Rejection | None:
         """Return why kernels would not compute this exactly; None when they do."""
