@@ -242,9 +242,9 @@ def test_zero_points_at_the_ends_of_the_range(
 
 @pytest.mark.parametrize("zero_point", [0, 1, 128, 255])
 def test_zero_points_of_weights(level: str, zero_point: int) -> None:
-    layers = Layers((1, 8, 8, 40), "UINT8", weight_zero_point=zero_point)
+    layers = Layers((1, 8, 8, 40), "UINT8", zero_points=(128, 128), weight_zero_point=zero_point)
     layers.conv(40, 24, (1, 2)).assert_agrees(level)
-    layers = Layers((1, 8, 8, 40), "UINT8", weight_zero_point=zero_point)
+    layers = Layers((1, 8, 8, 40), "UINT8", zero_points=(128, 128), weight_zero_point=zero_point)
     layers.depthwise(40).assert_agrees(level)
 
 
