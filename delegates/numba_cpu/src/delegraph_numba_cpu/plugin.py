@@ -46,9 +46,7 @@ def _load() -> type[NumbaCpuDelegate]:
 def delegraph_delegates() -> list[DelegateSpec]:
     """Return what this plugin offers."""
     return [
-        DelegateSpec(
-            "numba_cpu", "the CPU, by kernels that Numba compiles", _load, NumbaCpuOptions
-        )
+        DelegateSpec("numba_cpu", "the CPU, by kernels that Numba compiles", _load, NumbaCpuOptions)
     ]
 
 

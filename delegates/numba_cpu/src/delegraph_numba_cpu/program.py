@@ -111,10 +111,7 @@ class ProgramBuilder:
         found = self._tensors.get(index)
         if found is None:
             tensor = self.context.tensors[index]
-            if tensor.is_constant:
-                found = self.constant(tensor.data)
-            else:
-                found = Memory(tensor.bytes)
+            found = self.constant(tensor.data) if tensor.is_constant else Memory(tensor.bytes)
             self._tensors[index] = found
         return found
 
