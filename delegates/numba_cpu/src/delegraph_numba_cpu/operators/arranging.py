@@ -9,7 +9,7 @@ import numpy as np
 
 from delegraph import Rejection
 from delegraph.kernels.output_shape import integers
-from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.places import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
@@ -140,14 +140,16 @@ def _phases(call: Call, image: Part, batches: Part) -> list[tuple[Part, Part]]:
     return found
 
 
+BLOCK_TYPES = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
+
 register(
     {
         "TRANSPOSE": Operator(check_arranged, lower_transpose, TYPES, FEATURES),
         "TILE": Operator(check_arranged, lower_tile, TYPES, FEATURES),
         "BROADCAST_TO": Operator(check_arranged, lower_broadcast_to, TYPES, FEATURES),
-        "REVERSE_V2": Operator(check_reverse, lower_reverse, TYPES, FEATURES),
-        "SPACE_TO_DEPTH": Operator(check_moved, lower_space_to_depth, TYPES, FEATURES),
-        "DEPTH_TO_SPACE": Operator(check_moved, lower_depth_to_space, TYPES, FEATURES),
+        "REVERSE_V2": Operator(check_reverse, lower_reverse, WITH_HALVES, FEATURES),
+        "SPACE_TO_DEPTH": Operator(check_moved, lower_space_to_depth, BLOCK_TYPES, FEATURES),
+        "DEPTH_TO_SPACE": Operator(check_moved, lower_depth_to_space, BLOCK_TYPES, FEATURES),
         "SPACE_TO_BATCH_ND": Operator(check_space_batch, lower_space_to_batch, TYPES, FEATURES),
         "BATCH_TO_SPACE_ND": Operator(check_space_batch, lower_batch_to_space, TYPES, FEATURES),
     }

@@ -8,7 +8,7 @@ from delegraph import Rejection, Tensor
 from delegraph.kernels.concatenation import requantisation_table
 from delegraph.kernels.output_shape import normalized_axis
 from delegraph_numba_cpu.blocks.moves import RECODE
-from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.moves import FEATURES, NUMBERS, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.places import Part, move, tiles_for
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
@@ -73,7 +73,9 @@ def lower_pack(call: Call, builder: ProgramBuilder) -> None:
 
 register(
     {
-        "CONCATENATION": Operator(check_concatenation, lower_concatenation, TYPES, FEATURES),
-        "PACK": Operator(check_moved, lower_pack, TYPES, FEATURES),
+        "CONCATENATION": Operator(
+            check_concatenation, lower_concatenation, (*WITH_HALVES, "UINT32"), FEATURES
+        ),
+        "PACK": Operator(check_moved, lower_pack, (*NUMBERS, "UINT32"), FEATURES),
     }
 )

@@ -7,22 +7,13 @@ from delegraph_numba_cpu.operators.places import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
-TYPES = (
-    "FLOAT32",
-    "INT8",
-    "UINT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "BOOL",
-    "FLOAT16",
-    "BFLOAT16",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-    "FLOAT64",
-)
-"""Types whose elements have 1, 2, 4 or 8 bytes: a move needs to know no more of them."""
+NUMBERS = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64")
+WITH_HALVES = (*NUMBERS, "BOOL", "FLOAT16", "BFLOAT16")
+TYPES = (*WITH_HALVES, "UINT16", "UINT32", "UINT64")
+"""Types whose elements have 1, 2, 4 or 8 bytes: a move needs to know no more of them.
+
+The official kernels of some operators take fewer; claims name those.
+"""
 
 FEATURES = ("empty", "many-dims", "scalar", "extreme-values", "broadcast")
 """What a move may also meet."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection
 from delegraph.kernels.output_shape import integers
-from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.picking import pick
 from delegraph_numba_cpu.operators.places import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
@@ -94,10 +94,12 @@ def lower_zeros_like(call: Call, builder: ProgramBuilder) -> None:
 
 register(
     {
-        "PAD": Operator(check_pad, lower_pad, TYPES, FEATURES),
-        "PADV2": Operator(check_pad, lower_pad, TYPES, FEATURES),
+        "PAD": Operator(check_pad, lower_pad, WITH_HALVES, FEATURES),
+        "PADV2": Operator(check_pad, lower_pad, WITH_HALVES, FEATURES),
         "MIRROR_PAD": Operator(check_mirror_pad, lower_mirror_pad, TYPES, FEATURES),
         "FILL": Operator(check_fill, lower_fill, TYPES, FEATURES),
-        "ZEROS_LIKE": Operator(check_moved, lower_zeros_like, TYPES, FEATURES),
+        "ZEROS_LIKE": Operator(
+            check_moved, lower_zeros_like, ("FLOAT32", "INT32", "INT64"), FEATURES
+        ),
     }
 )

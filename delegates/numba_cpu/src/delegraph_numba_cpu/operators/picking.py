@@ -13,7 +13,7 @@ from delegraph.kernels.gather import check_bounds
 from delegraph.kernels.output_shape import normalized_axis
 from delegraph.kernels.resize import nearest_positions
 from delegraph_numba_cpu.blocks.moves import PICK
-from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.places import tiles_for
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
@@ -103,11 +103,13 @@ def check_resize_nearest(call: Call) -> Rejection | None:
     return check_moved(call, parameters=(1,))
 
 
+PIXELS = tuple(name for name in TYPES if name not in ("INT64", "UINT64"))
+
 register(
     {
-        "GATHER": Operator(check_gather, lower_gather, TYPES, FEATURES),
+        "GATHER": Operator(check_gather, lower_gather, WITH_HALVES, FEATURES),
         "RESIZE_NEAREST_NEIGHBOR": Operator(
-            check_resize_nearest, lower_resize_nearest, TYPES, FEATURES
+            check_resize_nearest, lower_resize_nearest, PIXELS, FEATURES
         ),
     }
 )

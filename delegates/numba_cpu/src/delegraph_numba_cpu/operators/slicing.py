@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph import Rejection
 from delegraph.kernels.output_shape import integers, normalized_axis
 from delegraph.kernels.strided_slice import Masks, resolved
-from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.moves import FEATURES, NUMBERS, TYPES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.places import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
@@ -81,12 +81,14 @@ def lower_unpack(call: Call, builder: ProgramBuilder) -> None:
         move(builder, x[(*lead, i, ...)], Part.of(builder, call.output(i)))
 
 
+UNPACKED = tuple(name for name in WITH_HALVES if name != "INT64")
+
 register(
     {
         "SLICE": Operator(check_slice, lower_slice, TYPES, FEATURES),
         "STRIDED_SLICE": Operator(check_strided_slice, lower_strided_slice, TYPES, FEATURES),
-        "SPLIT": Operator(check_split, lower_split, TYPES, FEATURES),
-        "SPLIT_V": Operator(check_split_v, lower_split_v, TYPES, FEATURES),
-        "UNPACK": Operator(check_moved, lower_unpack, TYPES, FEATURES),
+        "SPLIT": Operator(check_split, lower_split, NUMBERS, FEATURES),
+        "SPLIT_V": Operator(check_split_v, lower_split_v, NUMBERS, FEATURES),
+        "UNPACK": Operator(check_moved, lower_unpack, UNPACKED, FEATURES),
     }
 )
