@@ -28,8 +28,12 @@ from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
 CHUNK_PIXELS = 56
 """Output pixels that are done together, about."""
 
-HALO = 0.34
-"""Share of expanded rows that tiles may compute twice."""
+HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.12))
+"""Share of expanded rows that tiles may compute twice, by the bytes of the expanded image: what
+leaves the cache costs more than what is done again."""
+
+SMALL_HALO = 0.15
+"""The same, for more tiles than there are workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +102,15 @@ def _tiles(layer: Layer, builder: ProgramBuilder) -> int:
     rows = layer.source.shape[0] * down.output
     if rows * layer.windows[1].output == 0:
         return 0
-    if builder.workers == 1:
+    workers = builder.workers
+    if workers == 1:
         return 1
-    halo = max(down.span - down.stride, 0)
-    for tiles in (4 * builder.workers, 2 * builder.workers, builder.workers):
-        if tiles * halo <= HALO * down.stride * rows:
+    halo = max(down.span - down.stride, 0) / (down.stride * rows)
+    for tiles in (4 * workers, 2 * workers):
+        if tiles * halo <= SMALL_HALO:
             return tiles
-    return 0
+    allowed = next(share for size, share in HALO if layer.source.bytes >= size)
+    return workers if workers * halo <= allowed else 0
 
 
 def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
