@@ -37,9 +37,10 @@ levels = pytest.mark.parametrize("level", LEVELS)
 PAIRS = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 CURVES = ("LOGISTIC", "TANH", "ELU", "EXP", "LOG", "GELU", "HARD_SWISH", "SQRT", "RSQRT")
 ROUNDINGS = ("FLOOR", "CEIL", "ROUND", "ABS", "NEG", "SIGN", "SQUARE", "RELU", "RELU6")
-QUANTIZED_ONLY = ("LEAKY_RELU", "PRELU", "RELU_N1_TO_1", "RELU_0_TO_1", "EQUAL", "LESS_EQUAL")
+OTHERS = ("LEAKY_RELU", "PRELU", "RELU_N1_TO_1", "RELU_0_TO_1", "SELECT", "SELECT_V2", "CAST")
+COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 ROWS = ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
-OPS = (*PAIRS, *CURVES, *ROUNDINGS, *QUANTIZED_ONLY, *ROWS, "QUANTIZE", "DEQUANTIZE")
+OPS = (*PAIRS, *CURVES, *ROUNDINGS, *OTHERS, *COMPARISONS, *ROWS, "QUANTIZE", "DEQUANTIZE")
 
 OPTIONS: dict[str, Any] = {
     "ADD": o.AddOptions(),
@@ -364,6 +365,36 @@ def test_long_chains_are_split(level: str) -> None:
         for i, (a, b) in enumerate(pairwise(tensors))
     ]
     check(graph_case("ADD", [Graph([tensors[0]], [tensors[-1]], ops)], [floats(33)]), level)
+
+
+@levels
+@pytest.mark.parametrize("op", COMPARISONS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_special_values_compare_as_in_the_core(op: str, level: str) -> None:
+    a, b = (fed(grid.copy()) for grid in np.meshgrid(SPECIAL, SPECIAL))
+    check(operator_case(op, [a, b], ["BOOL"]), level)
+    wide = np.array([-(2**63), -(2**32), -1, 0, 1, 2**32, 2**63 - 1])
+    for type in ("int32", "int64"):
+        a, b = (fed(grid.astype(type)) for grid in np.meshgrid(wide, wide))
+        check(operator_case(op, [a, b], ["BOOL"]), level)
+
+
+@levels
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL"])
+def test_integers_wrap_and_are_limited_afterwards(op: str, level: str) -> None:
+    values = np.array([-(2**31), -(2**30), -5, -1, 0, 1, 3, 7, 2**30, 2**31 - 1], np.int32)
+    a, b = (fed(grid.copy()) for grid in np.meshgrid(values, values))
+    for activation in ("NONE", "RELU", "RELU6", "RELU_N1_TO_1"):
+        options = type(OPTIONS[op])(fused_activation_function=ActivationFunctionType[activation])
+        check(operator_case(op, [a, b], ["INT32"], options), level)
+
+
+@levels
+@pytest.mark.parametrize("target", ["INT32", "INT8", "UINT8", "BOOL"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_floats_saturate_when_they_become_integers(target: str, level: str) -> None:
+    x = np.concatenate([SPECIAL, np.float32([2**31, 2147483520, -(2**31), 127.9, 255.9, -128.9])])
+    check(operator_case("CAST", [fed(x)], [target], o.CastOptions()), level)
 
 
 @levels

@@ -112,6 +112,12 @@ class Lanes:
         """Return where both are equal."""
         return self._compare("==", other)
 
+    def differs(self, other: Any) -> Lanes:
+        """Return where both differ, or one is NaN."""
+        if self.is_float:
+            return self._apply("fcmp_unordered", "!=", self.value, self._other(other))
+        return self._compare("!=", other)
+
     def _compare(self, operator: str, other: Any) -> Lanes:
         method = "fcmp_ordered" if self.is_float else "icmp_signed"
         return self._apply(method, operator, self.value, self._other(other))
