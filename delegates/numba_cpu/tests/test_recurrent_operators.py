@@ -1,0 +1,143 @@
+"""Layers with a state, and memory that several tensors share, against Delegraph's own kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_model import graph_model
+from numpy.typing import NDArray
+from one_op import constant, tensor
+
+from delegraph import Interpreter
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph.schema.options import SVDFOptions
+from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.operator_cases import cases
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+
+LEVELS = [level.name for level in supported_levels()]
+
+
+def delegated(model: bytes, level: str) -> Interpreter:
+    options = NumbaCpuOptions(cpu=level, num_threads=2)  # type: ignore[arg-type]
+    return Interpreter(model_content=model, experimental_delegates=[NumbaCpuDelegate(options)])
+
+
+def is_taken(interpreter: Interpreter) -> bool:
+    return all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
+
+
+def outputs(interpreter: Interpreter, *inputs: NDArray[Any]) -> list[NDArray[Any]]:
+    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    details = interpreter.get_output_details()
+    return [interpreter.get_tensor(detail["index"]).copy() for detail in details]
+
+
+def steps(case: OperatorCase, interpreter: Interpreter) -> list[NDArray[Any]]:
+    """Return the outputs of all steps, and after the states were reset, of all steps again."""
+    interpreter.allocate_tensors()
+    found = [array for step in case.steps for array in outputs(interpreter, *step)]
+    interpreter.reset_all_variables()
+    return found + [array for step in case.steps for array in outputs(interpreter, *step)]
+
+
+def taken(op: str, level: str) -> Iterator[tuple[OperatorCase, Interpreter]]:
+    for case in cases(op, count=12):
+        interpreter = delegated(case.model(), level)
+        if is_taken(interpreter):
+            yield case, interpreter
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("op", ["SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
+def test_states_go_on_until_they_are_reset(op: str, level: str) -> None:
+    compared = 0
+    for case, interpreter in taken(op, level):
+        expected = steps(case, Interpreter(model_content=case.model()))
+        for ours, theirs in zip(steps(case, interpreter), expected, strict=True):
+            if ours.dtype.kind == "f":
+                largest = np.abs(theirs).max(initial=0)
+                np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5 * largest)
+            else:
+                np.testing.assert_array_equal(ours, theirs)
+        compared += 1
+    assert compared >= 10
+
+
+def svdf_model() -> bytes:
+    """Return a model that reads a state, before a layer moves it on, through two moves."""
+    generator = np.random.default_rng(0)
+    scale = {"scale": 0.05, "zero_point": 0}
+    features = generator.integers(-100, 100, (6, 4)).astype(np.int8)
+    times = generator.integers(-100, 100, (6, 5)).astype(np.int16)
+    options = SVDFOptions(rank=2, fused_activation_function=ActivationFunctionType.RELU)
+    return graph_model(
+        [
+            ("RESHAPE", "state wide", "before"),
+            ("SVDF", "x features times - state", "y", options),
+            ("TRANSPOSE", "before order", "seen"),
+        ],
+        inputs="x",
+        outputs="seen y",
+        tensors={
+            "x": tensor((1, 4), "INT8", **scale),
+            "features": constant(features, **scale),
+            "times": constant(times, **scale),
+            "state": tensor((1, 30), "INT16", **scale, is_variable=True),
+            "before": tensor((6, 5), "INT16", **scale),
+            "seen": tensor((5, 6), "INT16", **scale),
+            "y": tensor((1, 3), "INT8", **scale),
+            "wide": constant(np.array([6, 5], np.int32)),
+            "order": constant(np.array([1, 0], np.int32)),
+        },
+    )
+
+
+def test_a_reshaped_state_is_that_before_the_layer_ran() -> None:
+    ours, theirs = delegated(svdf_model(), "auto"), Interpreter(model_content=svdf_model())
+    assert is_taken(ours)
+    for interpreter in (ours, theirs):
+        interpreter.allocate_tensors()
+    for value in (50, -70, 90):
+        x = np.full((1, 4), value, np.int8)
+        for found, expected in zip(outputs(ours, x), outputs(theirs, x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("results", ["y", "a y", "a b y", "b"])
+def test_reshaped_tensors_keep_their_values_inside_and_at_the_border(results: str) -> None:
+    model = graph_model(
+        [
+            ("RESHAPE", "x long", "a"),
+            ("RESHAPE", "a wide", "b"),
+            ("TRANSPOSE", "b order", "c"),
+            ("RESHAPE", "c long", "y"),
+        ],
+        inputs="x",
+        outputs=results,
+        tensors={
+            "x": tensor((30, 40)),
+            "a": tensor((1200,)),
+            "b": tensor((40, 30)),
+            "c": tensor((30, 40)),
+            "y": tensor((1200,)),
+            "long": constant(np.array([1200], np.int32)),
+            "wide": constant(np.array([40, 30], np.int32)),
+            "order": constant(np.array([1, 0], np.int32)),
+        },
+    )
+    ours = delegated(model, "auto")
+    ours.allocate_tensors()
+    for seed in (0, 1):
+        x = np.random.default_rng(seed).standard_normal((30, 40)).astype(np.float32)
+        wide = x.reshape(40, 30)
+        values = {"a": x.reshape(-1), "b": wide, "y": wide.T.reshape(-1)}
+        for found, name in zip(outputs(ours, x), results.split(), strict=True):
+            np.testing.assert_array_equal(found, values[name])
