@@ -80,5 +80,12 @@ HEADER_BYTES = 640
 NEAREST, EXACT, EXACT_AWAY = range(3)
 """Roundings: float32 and halves to even; as the official kernels, halves up; halves away."""
 
+NEAR = 2.0**-13
+"""More than results below 512 can be off in float32; see ``dot_int8``.
+
+They are a product of at most 514, off by 2**-23 of that because an accumulator and a scale were
+rounded, and an offset, and both are rounded to 2**-16: altogether less than 0.0001.
+"""
+
 ACC_BYTES = 2048
 """At the start of scratch memory, for accumulators."""

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks.conv_int8 import HEADER, HEADER_BYTES
+from delegraph_numba_cpu.blocks.conv_int8 import HEADER, HEADER_BYTES, NEAR
 from delegraph_numba_cpu.kernels import dot_ir
 from delegraph_numba_cpu.kernels.dot_ir import (
     GROUP,
@@ -23,7 +23,7 @@ from delegraph_numba_cpu.kernels.dot_ir import (
     constant,
     dot,
 )
-from delegraph_numba_cpu.kernels.machine import I8, I32, I64, call
+from delegraph_numba_cpu.kernels.machine import I8, I16, I32, I64, call
 from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
@@ -206,7 +206,58 @@ def _finisher(rescale, *names):
     return finish
 
 
-def _finisher_64(rescale, *names):
+def _all_of(rescale, *names):
+    """Return a function that rescales four vectors, each with the parts of its header."""
+
+    def prepare(builder, headers):
+        parts = [_parts(builder, header, names) for header in headers]
+
+        def rescale_all(vectors):
+            return [
+                rescale(builder, vector, *part) for vector, part in zip(vectors, parts, strict=True)
+            ]
+
+        return rescale_all
+
+    return prepare
+
+
+def _exact_if_near(builder, headers):
+    """Return a function that rescales four vectors exactly: in float32 where that is certain.
+
+    In float32 a result is off by less than ``NEAR``, which headers add to it. So its floor is right
+    unless it lies less than twice that above an integer; then float64 decides.
+    """
+    parts = [_parts(builder, header, ("scale", "offset")) for header in headers]
+    limit = constant(2 * NEAR, V16F32)
+
+    def rescale_all(vectors):
+        reals = [
+            multiply_add(builder, builder.sitofp(vector, V16F32), *part)
+            for vector, part in zip(vectors, parts, strict=True)
+        ]
+        near = None
+        for real in reals:
+            small = builder.fcmp_ordered("<", dot_ir.fractions(builder, real), limit)
+            near = small if near is None else builder.or_(near, small)
+        quick = [dot_ir.rounded_down_f32(builder, real) for real in reals]
+        any_near = builder.icmp_signed("!=", builder.bitcast(near, I16), ir.Constant(I16, 0))
+        before = builder.block
+        with builder.if_then(any_near, likely=False):
+            exact = _SURE(builder, headers)(vectors)
+            inside = builder.block
+        found = []
+        for fast, slow in zip(quick, exact, strict=True):
+            value = builder.phi(V16I32)
+            value.add_incoming(fast, before)
+            value.add_incoming(slow, inside)
+            found.append(value)
+        return found
+
+    return rescale_all
+
+
+def _finisher_64(prepare):
     """Return an intrinsic for accumulators in the order of ``dot_ir.zipped``."""
 
     @intrinsic
@@ -216,14 +267,14 @@ def _finisher_64(rescale, *names):
         def generate(lowering, builder, signature, arguments):
             acc, rows, header, target, row_bytes, flip, low, high = arguments
             headers = [builder.add(header, integer(v * HEADER_BYTES)) for v in range(GROUP)]
-            parts = [_parts(builder, each, names) for each in headers]
+            rescale_all = prepare(builder, headers)
             mask = splat(builder, builder.trunc(flip, I8), 64)
             loop = Loop(builder, rows)
             source, place = loop.carried(acc), loop.carried(target)
-            values = []
-            for v, part in enumerate(parts):
-                value = load(builder, builder.add(source, integer(64 * v)), V16I32)
-                values.append(rescale(builder, value, *part))
+            vectors = [
+                load(builder, builder.add(source, integer(64 * v)), V16I32) for v in range(GROUP)
+            ]
+            values = rescale_all(vectors)
             found = dot_ir.unzipped(builder, values, low, high)
             store(builder, builder.xor(found, mask), place)
             following = builder.add(source, integer(64 * GROUP))
@@ -235,9 +286,10 @@ def _finisher_64(rescale, *names):
     return finish_64
 
 
-finish_nearest_64 = _finisher_64(_nearest, "scale", "offset")
-finish_exact_64 = _finisher_64(_exact, "factor", "exact_offset", "zero")
-finish_exact_away_64 = _finisher_64(_exact_away, "factor", "exact_offset", "zero", "away")
+_SURE = _all_of(_exact, "factor", "exact_offset", "zero")
+finish_nearest_64 = _finisher_64(_all_of(_nearest, "scale", "offset"))
+finish_exact_64 = _finisher_64(_exact_if_near if dot_ir.HAS_FRACTIONS else _SURE)
+finish_exact_away_64 = _finisher_64(_all_of(_exact_away, "factor", "exact_offset", "zero", "away"))
 finish_nearest = _finisher(_nearest, "scale", "offset")
 finish_exact = _finisher(_exact, "factor", "exact_offset", "zero")
 finish_exact_away = _finisher(_exact_away, "factor", "exact_offset", "zero", "away")

@@ -119,6 +119,25 @@ def rounded_down(builder, x):
     return builder.shuffle_vector(*halves, ir.Constant(V16I32, list(range(LANES))))
 
 
+HAS_FRACTIONS = _HAS_VNNI
+"""Whether :func:`rounded_down_f32` and :func:`fractions` are to be had."""
+
+
+def rounded_down_f32(builder, x):
+    """Return 16 float32 as int32, rounded down."""
+    arguments = [x, constant(0), ir.Constant(I16, -1), ir.Constant(I32, _ROUND_DOWN)]
+    return call(builder, "llvm.x86.avx512.mask.cvtps2dq.512", V16I32, arguments)
+
+
+def fractions(builder, x):
+    """Return what lies between 16 float32 and the integers below them."""
+    arguments = [
+        x, ir.Constant(I32, _ROUND_DOWN), constant(0.0, V16F32), ir.Constant(I16, -1),
+        ir.Constant(I32, 4),
+    ]  # fmt: skip
+    return call(builder, "llvm.x86.avx512.mask.reduce.ps.512", V16F32, arguments)
+
+
 def clamped(builder, x, low, high):
     """Return 16 int32 between two vectors of bounds."""
     for name, limit in (("smax", low), ("smin", high)):

@@ -385,7 +385,7 @@ def pack_matrix(
     outputs, depth = product.weight.shape
     values, sum_factor = signed_bytes(product.weight)
     weights = builder.packed(("weights", *name), lambda: matrix_blocks(values))
-    headers = builder.packed(("headers", *name), lambda: product.headers(shift))
+    headers = builder.packed(("headers", *name), lambda: product.headers(builder.exact, shift))
     steps = -(-depth // 4)
     record = dict(
         weights=weights.address, headers=headers.address, depth=depth, steps=steps,
@@ -409,7 +409,7 @@ def pack_taps(
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)
     weights = builder.packed(("weights", *name), lambda: tap_blocks(values))
-    headers = builder.packed(("headers", *name), lambda: product.headers(shift))
+    headers = builder.packed(("headers", *name), lambda: product.headers(builder.exact, shift))
     summands, groups = summands_of(values), -(-down.kernel // 4)
     columns = line_columns(across)
     offsets = [

@@ -137,20 +137,23 @@ class Product:
         """Return what makes unsigned results stored ones; *shift* as of :meth:`headers`."""
         return 128 if self.low < 0 and not shift else 0
 
-    def headers(self, shift: int = 0) -> NDArray[np.uint8]:
+    def headers(self, exact: bool, shift: int = 0) -> NDArray[np.uint8]:
         """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
         Args:
+            exact: whether float32 is to be told apart from exact results; see ``NEAR``.
             shift: added to results, for those that stay unsigned.
         """
         factor, half, bias = self.factors
         count = len(bias)
         zero = np.full(count, self.zero_point + shift)
         zero[: count // 64 * 64] += self.out_flip(shift)
+        offset = half + blocks.NEAR if exact else np.zeros(count)
+        offset = np.where(factor == 0, half + 0.25, offset)  # constants, far from other integers
         values: dict[str, NDArray[Any]] = {
             "bias": bias.astype(np.int32),
             "scale": factor.astype(np.float32),
-            "offset": (zero + np.where(factor == 0, half, 0)).astype(np.float32),
+            "offset": (zero + offset).astype(np.float32),
             "factor": factor,
             "exact_offset": half,
             "away": self.scaling.away,
