@@ -75,15 +75,37 @@ def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high
     """Store the clamped means of a window."""
     least, most = r.floats(low), r.floats(high)
     zero, share = r.floats(0.0), r.floats(1.0 / (rows * columns))
-    for c in range(0, channels, r.LANES):
-        value = zero
-        for i in range(rows):
-            address = source + i * row_step + 4 * c
+    whole = channels - channels % (4 * r.LANES)
+    for i in range(0, whole, 4 * r.LANES):
+        a = b = c = d = zero
+        for row in range(rows):
+            address = source + row * row_step + 4 * i
             for _ in range(columns):
-                value = r.add_floats(value, r.load_floats(address, channels - c, zero))
+                a = r.add_floats(a, r.load_floats(address, r.LANES, zero))
+                b = r.add_floats(b, r.load_floats(address + 4 * r.LANES, r.LANES, zero))
+                c = r.add_floats(c, r.load_floats(address + 8 * r.LANES, r.LANES, zero))
+                d = r.add_floats(d, r.load_floats(address + 12 * r.LANES, r.LANES, zero))
                 address += pixel
-        value = r.larger_floats(r.multiply_floats(value, share), least)
-        r.store_floats(target + 4 * c, r.smaller_floats(value, most), channels - c)
+        place = target + 4 * i
+        store_mean(place, a, share, least, most, r.LANES)
+        store_mean(place + 4 * r.LANES, b, share, least, most, r.LANES)
+        store_mean(place + 8 * r.LANES, c, share, least, most, r.LANES)
+        store_mean(place + 12 * r.LANES, d, share, least, most, r.LANES)
+    for i in range(whole, channels, r.LANES):
+        value = zero
+        for row in range(rows):
+            address = source + row * row_step + 4 * i
+            for _ in range(columns):
+                value = r.add_floats(value, r.load_floats(address, channels - i, zero))
+                address += pixel
+        store_mean(target + 4 * i, value, share, least, most, channels - i)
+
+
+@jit
+def store_mean(target, total, share, least, most, count):
+    """Store the clamped mean of a sum."""
+    value = r.larger_floats(r.multiply_floats(total, share), least)
+    r.store_floats(target, r.smaller_floats(value, most), count)
 
 
 def largest_bytes(fill, load, larger, smaller, store, widen):
@@ -114,6 +136,15 @@ def largest_bytes(fill, load, larger, smaller, store, widen):
     return largest
 
 
+@jit
+def store_rounded(target, total, half, share, least, most, count):
+    """Store the clamped mean of a sum of bytes."""
+    double = r.to_floats(r.add_ints(total, total))
+    double = r.add_floats(double, r.with_sign(half, double))
+    value = r.to_ints(r.multiply_floats(double, share))
+    r.store_low_bytes(target, r.smaller_ints(r.larger_ints(value, least), most), count)
+
+
 def mean_bytes(widen):
     """Return a function that stores the clamped means of bytes, halves away from zero.
 
@@ -125,20 +156,31 @@ def mean_bytes(widen):
     @jit
     def mean(source, row_step, rows, pixel, columns, target, channels, low, high):
         least, most, zero = r.ints(low), r.ints(high), r.ints(0)
-        half = r.floats(rows * columns + 0.5)
-        share = r.floats(0.5 / (rows * columns))
-        for c in range(0, channels, r.LANES):
-            total = zero
-            for i in range(rows):
-                address = source + i * row_step + c
+        half, share = r.floats(rows * columns + 0.5), r.floats(0.5 / (rows * columns))
+        whole = channels - channels % (4 * r.LANES)
+        for i in range(0, whole, 4 * r.LANES):
+            a = b = c = d = zero
+            for row in range(rows):
+                address = source + row * row_step + i
                 for _ in range(columns):
-                    total = r.add_ints(total, widen(address, channels - c, zero))
+                    a = r.add_ints(a, widen(address, r.LANES, zero))
+                    b = r.add_ints(b, widen(address + r.LANES, r.LANES, zero))
+                    c = r.add_ints(c, widen(address + 2 * r.LANES, r.LANES, zero))
+                    d = r.add_ints(d, widen(address + 3 * r.LANES, r.LANES, zero))
                     address += pixel
-            double = r.to_floats(r.add_ints(total, total))
-            double = r.add_floats(double, r.with_sign(half, double))
-            value = r.to_ints(r.multiply_floats(double, share))
-            value = r.smaller_ints(r.larger_ints(value, least), most)
-            r.store_low_bytes(target + c, value, channels - c)
+            place = target + i
+            store_rounded(place, a, half, share, least, most, r.LANES)
+            store_rounded(place + r.LANES, b, half, share, least, most, r.LANES)
+            store_rounded(place + 2 * r.LANES, c, half, share, least, most, r.LANES)
+            store_rounded(place + 3 * r.LANES, d, half, share, least, most, r.LANES)
+        for i in range(whole, channels, r.LANES):
+            total = zero
+            for row in range(rows):
+                address = source + row * row_step + i
+                for _ in range(columns):
+                    total = r.add_ints(total, widen(address, channels - i, zero))
+                    address += pixel
+            store_rounded(target + i, total, half, share, least, most, channels - i)
 
     return mean
 
