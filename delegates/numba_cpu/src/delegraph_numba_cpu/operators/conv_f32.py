@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from delegraph import Rejection, Tensor
+from delegraph import Rejection
 from delegraph.kernels.activation import float_activation_range
 from delegraph.kernels.padding import Window, convolution_windows
 from delegraph.schema.enums import ActivationFunctionType as Act
@@ -48,9 +48,8 @@ def check_weighted(call: Call, rank: int) -> Rejection | None:
     if found is not None:
         return found
     for position in (1, 2):
-        tensor = call.optional_input(position)
-        if tensor is not None:
-            found = check_constant(tensor)
+        if call.optional_input(position) is not None:
+            found = check_constant(call, position)
             if found is not None:
                 return found
     weight = call.input(1)
@@ -62,13 +61,24 @@ def check_weighted(call: Call, rank: int) -> Rejection | None:
     return None
 
 
-def check_constant(tensor: Tensor) -> Rejection | None:
-    """Let pass a constant that is stored in full."""
-    if not tensor.is_constant:
+def check_constant(call: Call, position: int) -> Rejection | None:
+    """Let pass what is stored in full, and what the host computes once from constants alone."""
+    tensor = call.input(position)
+    if not tensor.is_constant_or_persistent and not _is_widened(call, tensor.index):
         return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
     if tensor.sparsity is not None:
         return Rejection("sparse", expected="weights stored in full", tensor=tensor.index)
     return None
+
+
+def _is_widened(call: Call, tensor: int) -> bool:
+    """Return whether a tensor comes from a DEQUANTIZE of a constant: the host runs that once."""
+    for index in range(call.node.index):
+        node, registration = call.context.get_node_and_registration(index)
+        if tensor in node.outputs:
+            is_dequantize = registration.name == "DEQUANTIZE"
+            return is_dequantize and call.context.tensors[node.inputs[0]].is_constant
+    return False
 
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:

@@ -36,7 +36,7 @@ def check(call: Call) -> Rejection | None:
         if tensor.type.name != "FLOAT32":
             found = tensor.type.name
             return Rejection("dtype", actual=found, expected="FLOAT32", tensor=tensor.index)
-        refused = None if position == X else check_constant(tensor)
+        refused = None if position == X else check_constant(call, position)
         if refused is not None:
             return refused
     return _check_window(call)
