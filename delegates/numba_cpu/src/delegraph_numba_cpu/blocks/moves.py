@@ -10,11 +10,11 @@ COPY = Block("copy", "moves", "source target bytes tiles")
 NEST_WORDS = 3
 """Words of a loop in a nest: steps, and by how many bytes source and target go on at each."""
 
-NEST = Block("nest", "moves", "source target loops depth rows unit tiles")
+NEST = Block("nest", "moves", "source target loops depth rows grain unit tiles")
 """Elements of ``unit`` bytes (1, 2, 4, 8) from a walk through memory to another.
 
 ``loops`` is a table of ``depth`` loops, at least two, the outermost first; ``rows`` is the product
-of the steps of all but the innermost.
+of the steps of all but the innermost. Tiles are multiples of ``grain`` rows.
 """
 
 FILL = Block("fill", "moves", "target loops depth rows unit value tiles")

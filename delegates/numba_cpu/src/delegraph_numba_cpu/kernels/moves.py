@@ -56,7 +56,7 @@ def _mover(unit, load, store):
 move_1, move_2 = _mover(1, load_u8, store_u8), _mover(2, load_i16, store_i16)
 move_4, move_8 = _mover(4, load_i32, store_i32), _mover(8, load_i64, store_i64)
 
-N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_UNIT, N_TILES = blocks.NEST.slots(
+N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = blocks.NEST.slots(
     *blocks.NEST.names
 )
 
@@ -82,7 +82,10 @@ def nest(block, tile, worker):
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)
     steps, source_row, target_row = load_i64(middle), load_i64(middle + 8), load_i64(middle + 16)
-    row, last = rows * tile // tiles, rows * (tile + 1) // tiles
+    grain = word(block, N_GRAIN)
+    grains = (rows + grain - 1) // grain
+    row, last = grains * tile // tiles * grain, grains * (tile + 1) // tiles * grain
+    last = min(last, rows)
     while row < last:
         outer, first = row // steps, row % steps
         several = min(steps - first, last - row)

@@ -22,6 +22,9 @@ BYTES_A_TILE = 1 << 16
 
 TILES_A_WORKER = 4
 
+SQUARE_ROWS = 64
+"""Rows that are transposed together: a cache line of bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -82,9 +85,11 @@ def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
         tiles = tiles_for(builder, size, size)
         builder.emit(COPY, tiles, source=source.start, target=target.start, bytes=size)
         return
-    builder.emit(
-        NEST, source=source.start, target=target.start, **_words(builder, loops, unit, size)
-    )
+    words = {"grain": 1, **_words(builder, loops, unit, size)}
+    if len(loops) > 1 and loops[-2].source == loops[-1].target == unit:  # the kernel transposes
+        words["grain"] = grain = min(loops[-2].steps, SQUARE_ROWS)
+        words["tiles"] = tiles_for(builder, size, -(-words["rows"] // grain))
+    builder.emit(NEST, source=source.start, target=target.start, **words)
 
 
 def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
