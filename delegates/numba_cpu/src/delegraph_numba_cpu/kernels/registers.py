@@ -16,7 +16,7 @@ from numba.extending import intrinsic, register_model
 
 from delegraph_numba_cpu.kernels import vector_ir
 from delegraph_numba_cpu.kernels.lanes import Lanes
-from delegraph_numba_cpu.kernels.machine import F32, I8, I32, I64, jit
+from delegraph_numba_cpu.kernels.machine import F32, I1, I8, I32, I64, call, jit
 
 LANES = vector_ir.LANES
 BYTE_LANES = 4 * LANES
@@ -307,3 +307,16 @@ def first_of(vector):
 
 
 first_float, first_int = first_of(FLOATS), first_of(INTS)
+
+
+@intrinsic
+def first_equal(context, x, y):
+    """Return the first lane in which two vectors are equal, 64 when there is none."""
+
+    def generate(lowering, builder, signature, arguments):
+        x, y = arguments
+        compare = builder.fcmp_ordered if x.type.element == F32 else builder.icmp_signed
+        bits = builder.bitcast(compare("==", x, y), ir.IntType(x.type.count))
+        return call(builder, "llvm.cttz.i64", I64, [builder.zext(bits, I64), ir.Constant(I1, 0)])
+
+    return types.int64(x, y), generate
