@@ -174,40 +174,8 @@ def _exact_away(builder, acc, factor, offset, zero, away):
     return _exact(builder, acc, factor, offset, zero)
 
 
-def _finisher(rescale, *names):
-    """Return an intrinsic that makes bytes of accumulators, by *rescale* with parts of headers."""
-
-    @intrinsic
-    def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
-        """Store rows of the first *count* of 16 results, clamped; at least one row."""
-
-        def generate(lowering, builder, signature, arguments):
-            acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
-            parts = _parts(builder, header, names)
-            limits = [splat(builder, builder.trunc(bound, I32), 16) for bound in (low, high)]
-            mask = first_lanes(builder, count, 16)
-
-            def each_row(write):
-                loop = Loop(builder, rows)
-                source, place = loop.carried(acc), loop.carried(target)
-                value = rescale(builder, load(builder, source, V16I32), *parts)
-                write(builder.trunc(clamped(builder, value, *limits), V16I8), place)
-                loop.close(builder.add(source, acc_bytes), builder.add(place, row_bytes))
-
-            with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
-                with whole:
-                    each_row(lambda value, place: store(builder, value, place))
-                with part:
-                    each_row(lambda value, place: masked_store(builder, value, place, mask))
-            return lowering.get_dummy_value()
-
-        return types.void(*[i64] * 9), generate
-
-    return finish
-
-
 def _all_of(rescale, *names):
-    """Return a function that rescales four vectors, each with the parts of its header."""
+    """Return what prepares a function that rescales vectors, each with the parts of its header."""
 
     def prepare(builder, headers):
         parts = [_parts(builder, header, names) for header in headers]
@@ -222,8 +190,13 @@ def _all_of(rescale, *names):
     return prepare
 
 
+_NEAREST = _all_of(_nearest, "scale", "offset")
+_ALWAYS_EXACT = _all_of(_exact, "factor", "exact_offset", "zero")
+_EXACT_AWAY = _all_of(_exact_away, "factor", "exact_offset", "zero", "away")
+
+
 def _exact_if_near(builder, headers):
-    """Return a function that rescales four vectors exactly: in float32 where that is certain.
+    """Return a function that rescales vectors exactly: in float32 where that is certain.
 
     In float32 a result is off by less than ``NEAR``, which headers add to it. So its floor is right
     unless it lies less than twice that above an integer; then float64 decides.
@@ -244,7 +217,7 @@ def _exact_if_near(builder, headers):
         any_near = builder.icmp_signed("!=", builder.bitcast(near, I16), ir.Constant(I16, 0))
         before = builder.block
         with builder.if_then(any_near, likely=False):
-            exact = _SURE(builder, headers)(vectors)
+            exact = _ALWAYS_EXACT(builder, headers)(vectors)
             inside = builder.block
         found = []
         for fast, slow in zip(quick, exact, strict=True):
@@ -255,6 +228,38 @@ def _exact_if_near(builder, headers):
         return found
 
     return rescale_all
+
+
+def _finisher(prepare):
+    """Return an intrinsic that makes bytes of accumulators; see :func:`_all_of`."""
+
+    @intrinsic
+    def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
+        """Store rows of the first *count* of 16 results, clamped; at least one row."""
+
+        def generate(lowering, builder, signature, arguments):
+            acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
+            rescale_all = prepare(builder, [header])
+            limits = [splat(builder, builder.trunc(bound, I32), 16) for bound in (low, high)]
+            mask = first_lanes(builder, count, 16)
+
+            def each_row(write):
+                loop = Loop(builder, rows)
+                source, place = loop.carried(acc), loop.carried(target)
+                (value,) = rescale_all([load(builder, source, V16I32)])
+                write(builder.trunc(clamped(builder, value, *limits), V16I8), place)
+                loop.close(builder.add(source, acc_bytes), builder.add(place, row_bytes))
+
+            with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
+                with whole:
+                    each_row(lambda value, place: store(builder, value, place))
+                with part:
+                    each_row(lambda value, place: masked_store(builder, value, place, mask))
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 9), generate
+
+    return finish
 
 
 def _finisher_64(prepare):
@@ -286,13 +291,11 @@ def _finisher_64(prepare):
     return finish_64
 
 
-_SURE = _all_of(_exact, "factor", "exact_offset", "zero")
-finish_nearest_64 = _finisher_64(_all_of(_nearest, "scale", "offset"))
-finish_exact_64 = _finisher_64(_exact_if_near if dot_ir.HAS_FRACTIONS else _SURE)
-finish_exact_away_64 = _finisher_64(_all_of(_exact_away, "factor", "exact_offset", "zero", "away"))
-finish_nearest = _finisher(_nearest, "scale", "offset")
-finish_exact = _finisher(_exact, "factor", "exact_offset", "zero")
-finish_exact_away = _finisher(_exact_away, "factor", "exact_offset", "zero", "away")
+_EXACT = _exact_if_near if dot_ir.HAS_FRACTIONS else _ALWAYS_EXACT
+finish_nearest, finish_exact, finish_exact_away = map(_finisher, (_NEAREST, _EXACT, _EXACT_AWAY))
+finish_nearest_64, finish_exact_64, finish_exact_away_64 = map(
+    _finisher_64, (_NEAREST, _EXACT, _EXACT_AWAY)
+)
 
 
 @intrinsic

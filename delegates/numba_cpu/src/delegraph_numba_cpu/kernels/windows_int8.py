@@ -93,26 +93,26 @@ def fill_strided(target, step, count, size, value):
 
 @jit
 def copy_strided(source, source_step, target, target_step, count, size, flip):
-    """Copy *size* bytes *count* times, each xored with *flip*; nothing beyond is touched."""
-    if 8 <= size <= 16:
+    """Copy *size* bytes *count* times, each xored with *flip*; nothing beyond is touched.
+
+    The last of several pieces overlaps the one before, so that all are of the same size.
+    """
+    unit = 64 if size >= 64 else 16 if size >= 16 else 8 if size >= 8 else 4 if size >= 4 else 1
+    for offset in range(0, size, unit):
+        start = min(offset, size - unit)
+        piece, place = source + start, target + start
         for _ in range(count):
-            flip_8(source, target, flip)
-            flip_8(source + size - 8, target + size - 8, flip)
-            source, target = source + source_step, target + target_step
-    elif 16 < size <= 32:
-        for _ in range(count):
-            flip_16(source, target, flip)
-            flip_16(source + size - 16, target + size - 16, flip)
-            source, target = source + source_step, target + target_step
-    elif 4 <= size < 8:
-        for _ in range(count):
-            flip_4(source, target, flip)
-            flip_4(source + size - 4, target + size - 4, flip)
-            source, target = source + source_step, target + target_step
-    else:
-        for _ in range(count):
-            copy_flipped(source, target, size, flip)
-            source, target = source + source_step, target + target_step
+            if unit == 64:
+                flip_64(piece, place, flip)
+            elif unit == 16:
+                flip_16(piece, place, flip)
+            elif unit == 8:
+                flip_8(piece, place, flip)
+            elif unit == 4:
+                flip_4(piece, place, flip)
+            else:
+                flip_1(piece, place, flip)
+            piece, place = piece + source_step, place + target_step
 
 
 @jit

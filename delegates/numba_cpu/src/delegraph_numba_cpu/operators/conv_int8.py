@@ -359,13 +359,13 @@ def pack_windows(
     sizes = [down.input, across.input, down.output, across.output]
     if is_transposed:
         sizes = sizes[2:] + sizes[:2]
-    words = dict(
-        height=sizes[0], width=sizes[1], channels=channels, out_height=sizes[2],
-        out_width=sizes[3], kernel_h=down.kernel, kernel_w=across.kernel, stride_h=down.stride,
-        stride_w=across.stride, dilation_h=down.dilation, dilation_w=across.dilation,
-        top=down.before, left=across.before, zero=product.zero, flip=0 if is_unsigned else product.flip,
-        row_bytes=-(-depth // 4) * 4, is_transposed=int(is_transposed),
-    )  # fmt: skip
+    words = {
+        "height": sizes[0], "width": sizes[1], "channels": channels, "out_height": sizes[2],
+        "out_width": sizes[3], "kernel_h": down.kernel, "kernel_w": across.kernel, "stride_h": down.stride,
+        "stride_w": across.stride, "dilation_h": down.dilation, "dilation_w": across.dilation,
+        "top": down.before, "left": across.before, "zero": product.zero, "flip": 0 if is_unsigned else product.flip,
+        "row_bytes": -(-depth // 4) * 4, "is_transposed": int(is_transposed),
+    }  # fmt: skip
     return builder.packed(("windows", *words.values()), lambda: blocks.WINDOWS.pack(**words))
 
 
@@ -387,12 +387,12 @@ def pack_matrix(
     weights = builder.packed(("weights", *name), lambda: matrix_blocks(values))
     headers = builder.packed(("headers", *name), lambda: product.headers(builder.exact, shift))
     steps = -(-depth // 4)
-    record = dict(
-        weights=weights.address, headers=headers.address, depth=depth, steps=steps,
-        block_bytes=64 * steps, outputs=outputs, low=product.low + shift, high=product.high + shift,
-        rounding=product.rounding(builder.exact), out_flip=product.out_flip(shift),
-        sum_factor=sum_factor,
-    )  # fmt: skip
+    record = {
+        "weights": weights.address, "headers": headers.address, "depth": depth, "steps": steps,
+        "block_bytes": 64 * steps, "outputs": outputs, "low": product.low + shift, "high": product.high + shift,
+        "rounding": product.rounding(builder.exact), "out_flip": product.out_flip(shift),
+        "sum_factor": sum_factor,
+    }  # fmt: skip
     return builder.packed(("matrix", *name), lambda: blocks.MATRIX.pack(**record))
 
 
@@ -419,12 +419,12 @@ def pack_taps(
         for tap in range(across.kernel)
     ]
     places = builder.packed(("offsets", *name), lambda: np.array(offsets, np.int64))
-    record = dict(
-        weights=weights.address, headers=headers.address, offsets=places.address,
-        count=len(offsets), low=product.low + shift, high=product.high + shift,
-        rounding=product.rounding(builder.exact), channels=channels,
-        block_bytes=64 * len(offsets), out_flip=product.out_flip(shift),
-    )  # fmt: skip
+    record = {
+        "weights": weights.address, "headers": headers.address, "offsets": places.address,
+        "count": len(offsets), "low": product.low + shift, "high": product.high + shift,
+        "rounding": product.rounding(builder.exact), "channels": channels,
+        "block_bytes": 64 * len(offsets), "out_flip": product.out_flip(shift),
+    }  # fmt: skip
     return builder.packed(("taps", *name), lambda: blocks.TAPS.pack(**record))
 
 

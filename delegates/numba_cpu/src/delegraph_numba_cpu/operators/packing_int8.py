@@ -114,7 +114,7 @@ class Product:
 
     def rejection(self) -> Rejection | None:
         """Return why kernels would not compute this exactly; None when they do."""
-        factor, _, bias = self.factors
+        factor, _, _bias = self.factors
         fits = self._rounds_exactly() | (factor == 0)
         if fits.all():
             return None

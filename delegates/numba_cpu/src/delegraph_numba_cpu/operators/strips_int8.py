@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -76,8 +77,7 @@ def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> 
         return None
     members.append(last)
     if any(
-        calls[i].input(0).index != calls[j].output().index
-        for j, i in zip(members, members[1:], strict=False)
+        calls[i].input(0).index != calls[j].output().index for j, i in itertools.pairwise(members)
     ):
         return None
     first = calls[members[0]] if len(members) == 3 else None
