@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
 from delegraph_numba_cpu.blocks import elementwise as blocks
 from delegraph_numba_cpu.kernels.machine import (
     copy_bytes,
@@ -20,6 +25,7 @@ from delegraph_numba_cpu.kernels.machine import (
 )
 from delegraph_numba_cpu.kernels.operations import GRANULE, run_step
 from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.vector_ir import splat, store
 
 (
     STEPS, STEP_COUNT, RECORDS, SOURCE_COUNT, ELEMENTS, LENGTH, SCRATCH, SCRATCH_BYTES,
@@ -145,13 +151,25 @@ def repeat(record, base, target, start, count):
         row, column = row + 1, 0
 
 
+@intrinsic
+def store_copies(context: Any, target: Any, value: Any) -> Any:
+    """Fill GRANULE bytes with copies of an int32."""
+
+    def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, value = arguments
+        store(builder, splat(builder, value, GRANULE // 4), target)
+        return lowering.get_dummy_value()
+
+    return types.void(types.int64, types.int32), generate
+
+
 @jit
 def fill(target, source, count, size):
     """Fill *count* bytes with copies of one element of 1, 2, 4 or 8 bytes."""
     if size == 4:
         value = load_i32(source)
-        for i in range(0, count, 4):
-            store_i32(target + i, value)
+        for i in range(0, count, GRANULE):  # registers have room behind their end
+            store_copies(target + i, value)
     elif size == 1:
         fill_bytes(target, load_i8(source), count)
     elif size == 2:

@@ -38,6 +38,7 @@ COMPARISONS = {
 }
 """What a comparison is computed by, and whether its operands change places."""
 
+SELECTED_TYPES = ("BOOL", "FLOAT32", "INT8", "UINT8", "INT32", "INT64")
 SELECTED = {1: Operation.SELECT_8_BIT, 4: Operation.SELECT_32_BIT, 8: Operation.SELECT_64_BIT}
 
 _LARGEST_BELOW = float(np.nextafter(np.float32(2**31), np.float32(0)))
@@ -100,11 +101,7 @@ def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
 
 def check_select(call: Call) -> Rejection | None:
     """Let pass elements of 1, 4 and 8 bytes."""
-    a = call.input(1)
-    if a.dtype.itemsize not in SELECTED or a.dtype.kind == "O" or a.is_packed:
-        expected = "whole elements of 1, 4 or 8 bytes"
-        return Rejection("dtype", actual=a.type.name, expected=expected, tensor=a.index)
-    return check_shapes(call, 3)
+    return first_rejection(check_types(call, *SELECTED_TYPES), check_shapes(call, 3))
 
 
 def lower_select(call: Call, builder: ProgramBuilder) -> None:
@@ -171,7 +168,7 @@ for _type in COMPARED:
 SELECT = Operator(
     check_select,
     lower_select,
-    ("BOOL", "FLOAT32", "INT8", "UINT8", "INT32", "INT64"),
+    SELECTED_TYPES,
     (*FEATURES, "extreme-values"),
 )
 CAST = Operator(

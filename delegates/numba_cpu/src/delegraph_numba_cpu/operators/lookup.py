@@ -18,10 +18,11 @@ from delegraph_numba_cpu.operators.evaluation import evaluate, every_value
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
 
-EIGHT_BIT = (
+UNSIGNED = (
     "RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "TANH",
-    "GELU", "ELU", "EXP", "LOG", "ABS", "NEG",
+    "GELU",
 )  # fmt: skip
+SIGNED = (*UNSIGNED, "ELU", "EXP", "LOG", "ABS", "NEG")
 SIXTEEN_BIT = ("RELU", "RELU6", "LEAKY_RELU", "LOGISTIC", "TANH", "GELU", "EXP", "LOG", "ABS")
 
 _OPERATIONS = {
@@ -92,19 +93,11 @@ def check_requantize(call: Call) -> Rejection | None:
     return check_lookup(call)
 
 
-for _type in ("INT8", "UINT8"):
-    register_variants(
-        _type, dict.fromkeys(EIGHT_BIT, Operator(check_lookup, lower_lookup, (_type,), FEATURES))
-    )
-    register_variants(
-        _type,
-        {"QUANTIZE": Operator(check_requantize, lower_requantize, ("INT8", "UINT8"), FEATURES)},
-    )
-register_variants(
-    "INT16",
-    dict.fromkeys(SIXTEEN_BIT, Operator(check_lookup, lower_lookup, ("INT16",), FEATURES)),
-)
-register_variants(
-    "INT16",
-    {"QUANTIZE": Operator(check_requantize, lower_requantize, ("INT8", "INT16"), FEATURES)},
-)
+_REQUANTIZE = ("INT8", "UINT8"), ("INT8", "UINT8"), ("INT8", "INT16")
+
+for (_type, _ops), _types in zip(
+    (("INT8", SIGNED), ("UINT8", UNSIGNED), ("INT16", SIXTEEN_BIT)), _REQUANTIZE, strict=True
+):
+    _lookup = Operator(check_lookup, lower_lookup, (_type,), FEATURES)
+    _requantize = Operator(check_requantize, lower_requantize, _types, FEATURES)
+    register_variants(_type, {**dict.fromkeys(_ops, _lookup), "QUANTIZE": _requantize})

@@ -29,7 +29,6 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 SUMS, PRODUCT = {"ADD": 1, "SUB": -1}, "MUL"
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
-OTHERS = ("DIV", "PRELU", "SQUARED_DIFFERENCE", *COMPARISONS)
 EXTREMES = {
     ("MAXIMUM", "INT8"): Operation.LARGER_INT8,
     ("MAXIMUM", "UINT8"): Operation.LARGER_UINT8,
@@ -243,6 +242,7 @@ def _operator(op: str, type: str) -> Operator:
     return Operator(check, lower_pair, types, FEATURES)
 
 
-for _type in ("INT8", "UINT8"):
-    _ops = (*SUMS, PRODUCT, *OTHERS, "MAXIMUM", "MINIMUM")
+_EITHER = (*SUMS, PRODUCT, "DIV", "PRELU", *COMPARISONS, "MAXIMUM", "MINIMUM")
+
+for _type, _ops in (("INT8", (*_EITHER, "SQUARED_DIFFERENCE")), ("UINT8", _EITHER)):
     register_variants(_type, {op: _operator(op, _type) for op in _ops})
