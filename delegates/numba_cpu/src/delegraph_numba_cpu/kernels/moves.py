@@ -37,13 +37,9 @@ COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = blocks.COPY.slots(*blocks.COP
 
 def _mover(unit, load, store):
     """Return a function that moves *rows* times *count* elements of *unit* bytes."""
-    transpose = transposer(unit, load, store)
 
     @jit
     def move(source, source_row, target, target_row, rows, source_step, target_step, count):
-        if source_row == unit and target_step == unit:
-            transpose(source, source_step, target, target_row, count, rows)
-            return
         for _ in range(rows):
             for i in range(count):
                 store(target + i * target_step, load(source + i * source_step))
@@ -53,8 +49,22 @@ def _mover(unit, load, store):
     return move
 
 
-move_1, move_2 = _mover(1, load_u8, store_u8), _mover(2, load_i16, store_i16)
-move_4, move_8 = _mover(4, load_i32, store_i32), _mover(8, load_i64, store_i64)
+def _turning_mover(unit, load, store):
+    """Return the same, that transposes squares where rows are columns: for common sizes."""
+    transpose, move_on = transposer(unit, load, store), _mover(unit, load, store)
+
+    @jit
+    def move(source, source_row, target, target_row, rows, source_step, target_step, count):
+        if source_row == unit and target_step == unit:
+            transpose(source, source_step, target, target_row, count, rows)
+        else:
+            move_on(source, source_row, target, target_row, rows, source_step, target_step, count)
+
+    return move
+
+
+move_1, move_4 = _turning_mover(1, load_u8, store_u8), _turning_mover(4, load_i32, store_i32)
+move_2, move_8 = _mover(2, load_i16, store_i16), _mover(8, load_i64, store_i64)
 
 N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = blocks.NEST.slots(
     *blocks.NEST.names
