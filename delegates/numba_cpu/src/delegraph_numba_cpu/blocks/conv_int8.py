@@ -56,8 +56,8 @@ CONVOLVE = Block(
 """CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV.
 
 ``pixels`` of the output are split into ``row_tiles``, blocks of 16 outputs into ``column_tiles``.
-``step`` windows at a time are laid out in scratch memory as unsigned bytes, unless the ``layout`` is
-``DIRECT``: then they are rows of the input already; ``FLIPPED`` ones are so but for their sign.
+``step`` windows at a time are laid out in scratch memory as unsigned bytes, unless the ``layout``
+is ``DIRECT``: then they are rows of the input already; ``FLIPPED`` ones are so but for their sign.
 """
 
 WINDOWED, FLIPPED, DIRECT = range(3)

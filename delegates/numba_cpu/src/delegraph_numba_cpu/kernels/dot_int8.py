@@ -11,19 +11,16 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks.conv_int8 import HEADER, HEADER_BYTES, NEAR
+from delegraph_numba_cpu.blocks.conv_int8 import HEADER_BYTES
 from delegraph_numba_cpu.kernels import dot_ir
 from delegraph_numba_cpu.kernels.dot_ir import (
     GROUP,
-    V16F32,
-    V16F64,
     V16I8,
     V16I32,
-    clamped,
     constant,
     dot,
 )
-from delegraph_numba_cpu.kernels.machine import I8, I16, I32, I64, call
+from delegraph_numba_cpu.kernels.machine import I8, I32, I64, call
 from delegraph_numba_cpu.kernels.registry import level
 from delegraph_numba_cpu.kernels.vector_ir import (
     Loop,
@@ -31,8 +28,6 @@ from delegraph_numba_cpu.kernels.vector_ir import (
     integer,
     load,
     masked_load,
-    masked_store,
-    multiply_add,
     splat,
     store,
 )
@@ -144,158 +139,6 @@ def _dot_taps(pixels, vectors):
 
 dot_taps, dot_taps_64 = _dot_taps(TAP_PIXELS, 1), _dot_taps(TAP_PIXELS, GROUP)
 dot_tap, dot_tap_64 = _dot_taps(1, 1), _dot_taps(1, GROUP)
-
-
-def _parts(builder, header, names):
-    """Return 16 of each of the header's values."""
-    kinds = {"scale": V16F32, "offset": V16F32, "zero": V16I32}
-    places = (builder.add(header, integer(HEADER[name])) for name in names)
-    return [
-        load(builder, place, kinds.get(name, V16F64))
-        for name, place in zip(names, places, strict=True)
-    ]
-
-
-def _nearest(builder, acc, scale, offset):
-    real = builder.sitofp(acc, V16F32)
-    return dot_ir.rounded_to_even(builder, multiply_add(builder, real, scale, offset))
-
-
-def _exact(builder, acc, factor, offset, zero):
-    """Return floor(x * factor + offset), with one rounding before the floor, plus zero point."""
-    arguments = [builder.sitofp(acc, V16F64), factor, offset]
-    value = dot_ir.rounded_down(builder, call(builder, "llvm.fma.v16f64", V16F64, arguments))
-    return builder.add(value, zero)
-
-
-def _exact_away(builder, acc, factor, offset, zero, away):
-    negative = builder.icmp_signed("<", acc, constant(0))
-    offset = builder.select(negative, builder.fsub(offset, away), offset)
-    return _exact(builder, acc, factor, offset, zero)
-
-
-def _all_of(rescale, *names):
-    """Return what prepares a function that rescales vectors, each with the parts of its header."""
-
-    def prepare(builder, headers):
-        parts = [_parts(builder, header, names) for header in headers]
-
-        def rescale_all(vectors):
-            return [
-                rescale(builder, vector, *part) for vector, part in zip(vectors, parts, strict=True)
-            ]
-
-        return rescale_all
-
-    return prepare
-
-
-_NEAREST = _all_of(_nearest, "scale", "offset")
-_ALWAYS_EXACT = _all_of(_exact, "factor", "exact_offset", "zero")
-_EXACT_AWAY = _all_of(_exact_away, "factor", "exact_offset", "zero", "away")
-
-
-def _exact_if_near(builder, headers):
-    """Return a function that rescales vectors exactly: in float32 where that is certain.
-
-    In float32 a result is off by less than ``NEAR``, which headers add to it. So its floor is right
-    unless it lies less than twice that above an integer; then float64 decides.
-    """
-    parts = [_parts(builder, header, ("scale", "offset")) for header in headers]
-    limit = constant(2 * NEAR, V16F32)
-
-    def rescale_all(vectors):
-        reals = [
-            multiply_add(builder, builder.sitofp(vector, V16F32), *part)
-            for vector, part in zip(vectors, parts, strict=True)
-        ]
-        near = None
-        for real in reals:
-            small = builder.fcmp_ordered("<", dot_ir.fractions(builder, real), limit)
-            near = small if near is None else builder.or_(near, small)
-        quick = [dot_ir.rounded_down_f32(builder, real) for real in reals]
-        any_near = builder.icmp_signed("!=", builder.bitcast(near, I16), ir.Constant(I16, 0))
-        before = builder.block
-        with builder.if_then(any_near, likely=False):
-            exact = _ALWAYS_EXACT(builder, headers)(vectors)
-            inside = builder.block
-        found = []
-        for fast, slow in zip(quick, exact, strict=True):
-            value = builder.phi(V16I32)
-            value.add_incoming(fast, before)
-            value.add_incoming(slow, inside)
-            found.append(value)
-        return found
-
-    return rescale_all
-
-
-def _finisher(prepare):
-    """Return an intrinsic that makes bytes of accumulators; see :func:`_all_of`."""
-
-    @intrinsic
-    def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
-        """Store rows of the first *count* of 16 results, clamped; at least one row."""
-
-        def generate(lowering, builder, signature, arguments):
-            acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
-            rescale_all = prepare(builder, [header])
-            limits = [splat(builder, builder.trunc(bound, I32), 16) for bound in (low, high)]
-            mask = first_lanes(builder, count, 16)
-
-            def each_row(write):
-                loop = Loop(builder, rows)
-                source, place = loop.carried(acc), loop.carried(target)
-                (value,) = rescale_all([load(builder, source, V16I32)])
-                write(builder.trunc(clamped(builder, value, *limits), V16I8), place)
-                loop.close(builder.add(source, acc_bytes), builder.add(place, row_bytes))
-
-            with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
-                with whole:
-                    each_row(lambda value, place: store(builder, value, place))
-                with part:
-                    each_row(lambda value, place: masked_store(builder, value, place, mask))
-            return lowering.get_dummy_value()
-
-        return types.void(*[i64] * 9), generate
-
-    return finish
-
-
-def _finisher_64(prepare):
-    """Return an intrinsic for accumulators in the order of ``dot_ir.zipped``."""
-
-    @intrinsic
-    def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):
-        """Store rows of 64 results, clamped within 0..255, then xored with *flip*."""
-
-        def generate(lowering, builder, signature, arguments):
-            acc, rows, header, target, row_bytes, flip, low, high = arguments
-            headers = [builder.add(header, integer(v * HEADER_BYTES)) for v in range(GROUP)]
-            rescale_all = prepare(builder, headers)
-            mask = splat(builder, builder.trunc(flip, I8), 64)
-            loop = Loop(builder, rows)
-            source, place = loop.carried(acc), loop.carried(target)
-            vectors = [
-                load(builder, builder.add(source, integer(64 * v)), V16I32) for v in range(GROUP)
-            ]
-            values = rescale_all(vectors)
-            found = dot_ir.unzipped(builder, values, low, high)
-            store(builder, builder.xor(found, mask), place)
-            following = builder.add(source, integer(64 * GROUP))
-            loop.close(following, builder.add(place, row_bytes))
-            return lowering.get_dummy_value()
-
-        return types.void(*[i64] * 8), generate
-
-    return finish_64
-
-
-_EXACT = _exact_if_near if dot_ir.HAS_FRACTIONS else _ALWAYS_EXACT
-finish_nearest, finish_exact, finish_exact_away = map(_finisher, (_NEAREST, _EXACT, _EXACT_AWAY))
-finish_nearest_64, finish_exact_64, finish_exact_away_64 = map(
-    _finisher_64, (_NEAREST, _EXACT, _EXACT_AWAY)
-)
 
 
 @intrinsic

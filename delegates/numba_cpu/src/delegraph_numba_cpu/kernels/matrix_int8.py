@@ -12,13 +12,15 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     dot_narrow,
     dot_single,
     dot_wide,
+    sum_bytes,
+)
+from delegraph_numba_cpu.kernels.finish_int8 import (
     finish_exact,
     finish_exact_64,
     finish_exact_away,
     finish_exact_away_64,
     finish_nearest,
     finish_nearest_64,
-    sum_bytes,
 )
 from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
 

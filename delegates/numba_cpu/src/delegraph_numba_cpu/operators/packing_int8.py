@@ -78,7 +78,8 @@ class Product:
     @property
     def bounds(self) -> NDArray[np.float64]:
         """What no accumulator exceeds in magnitude, ``[O]``."""
-        return np.abs(self.weight).sum(axis=1, dtype=np.float64) * 255 + np.abs(self.bias)
+        largest = np.abs(self.weight).sum(axis=1, dtype=np.float64) * 255
+        return np.add(largest, np.abs(self.bias))
 
     @property
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:

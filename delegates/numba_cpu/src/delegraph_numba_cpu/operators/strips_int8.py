@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from delegraph.kernels.padding import Window, convolution_windows
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
-from delegraph_numba_cpu.operators.conv_int8 import (
-    TYPES,
+from delegraph_numba_cpu.operators.conv_int8 import TYPES, product_of
+from delegraph_numba_cpu.operators.plans_int8 import (
     Rows,
     depthwise_bytes,
     pack_matrix,
     pack_taps,
     pack_windows,
-    product_of,
     tiles_for,
 )
 from delegraph_numba_cpu.operators.registry import Call
@@ -59,32 +58,34 @@ def is_pointwise(windows: tuple[Window, Window]) -> bool:
 
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
     """Take a depthwise convolution, the 1 x 1 one behind it, and maybe the one before."""
-    calls = partition.calls
-    if calls[position].name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+    members = _chain_from(partition, position)
+    names = [partition.calls[member].name for member in members]
+    if names not in (["CONV_2D", *_TAIL], _TAIL):
         return None
-    if calls[position].input(0).type.name not in TYPES:
-        return None
-    members = [position]
-    if calls[position].name == "CONV_2D":
-        following = partition.next(position)
-        if following is None:
-            return None
-        members.append(following)
-    if calls[members[-1]].name != "DEPTHWISE_CONV_2D":
-        return None
-    last = partition.next(members[-1])
-    if last is None or calls[last].name != "CONV_2D":
-        return None
-    members.append(last)
-    if any(
-        calls[i].input(0).index != calls[j].output().index for j, i in itertools.pairwise(members)
-    ):
-        return None
-    first = calls[members[0]] if len(members) == 3 else None
-    chain = Chain(first, calls[members[-2]], calls[last])
+    calls = [partition.calls[member] for member in members]
+    chain = Chain(calls[0] if len(calls) == 3 else None, calls[-2], calls[-1])
     if not _pays(chain, builder):
         return None
     return Fusion(tuple(members), lambda builder: lower_strip(chain, builder))
+
+
+_TAIL = ["DEPTHWISE_CONV_2D", "CONV_2D"]
+
+
+def _chain_from(partition: Partition, position: int) -> list[int]:
+    """Return a convolution of bytes and up to two more nodes, as many as a strip may have."""
+    calls, members = partition.calls, [position]
+    name = calls[position].name
+    if name not in _TAIL or calls[position].input(0).type.name not in TYPES:
+        return []
+    for _ in range(2 if name == "CONV_2D" else 1):
+        following = partition.next(members[-1])
+        # The value between must be the data of the next one, and not its weights.
+        made = calls[members[-1]].node.outputs[0]
+        if following is None or calls[following].node.inputs[0] != made:
+            break
+        members.append(following)
+    return members
 
 
 def _pays(chain: Chain, builder: ProgramBuilder) -> bool:
@@ -107,55 +108,58 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
     shift, channels = UNSIGNED[x.type.name], x.shape[3]
     down, across = windows_of(middle)
     product = product_of(middle)
+    before, source, work = _first_words(chain, builder, shift, across.input)
+    work = max(work, depthwise_bytes(channels, down, across))
     has_first = chain.first is not None
-    windows = pack_windows(builder, channels, (down, across), product, is_unsigned=has_first)
-    taps = pack_taps(builder, middle, product, down, across, shift)
-    work = depthwise_bytes(channels, down, across)
-    words: dict[str, object] = {
-        "first_windows": 0,
-        "first_matrix": 0,
-        "first_layout": 0,
-        "first_step": 0,
-    }
-    source = x.index
-    if chain.first is not None:
-        first, before = product_of(chain.first), windows_of(chain.first)
-        source = chain.first.input(0).index
-        rows = Rows.of(first, across.input, is_pointwise(before))
-        work = max(work, rows.memory)
-        words = {
-            "first_windows": pack_windows(builder, chain.first.input(0).shape[3], before, first),
-            "first_matrix": pack_matrix(builder, chain.first, first, "unsigned", shift),
-            "first_layout": rows.layout,
-            "first_step": rows.step,
-        }
-    head = blocks.ACC_BYTES + _lines(4 * across.output + 64)
-    row = max(across.output, 16) * channels + 64
-    kept = down.span * across.input * channels + 64 if has_first else 0
-    size = head + _lines(row) + _lines(kept) + _lines(work)
-    rows_of_all = y.shape[0] * y.shape[1]
-    products = (
-        x.shape[0] * math.prod(x.shape[1:3]) * (0 if chain.first is None else first.weight.size)
-    )
-    products += math.prod(y.shape[:3]) * last.input(1).data.size
-    results = math.prod(x.shape) + math.prod(y.shape)
+    sums = blocks.ACC_BYTES + _lines(4 * across.output + 64)
+    row = _lines(max(across.output, 16) * channels + 64)
+    kept = _lines(down.span * across.input * channels + 64) if has_first else 0
+    rows = y.shape[0] * y.shape[1]
     builder.emit(
         STRIP,
-        tiles_for(builder, products, results, max(rows_of_all // LEAST_ROWS, 1)),
+        _tiles(chain, builder, rows),
         x=builder.tensor(source),
         y=builder.tensor(last.output().index),
-        windows=windows,
-        taps=taps,
+        windows=pack_windows(builder, channels, (down, across), product, is_unsigned=has_first),
+        taps=pack_taps(builder, middle, product, down, across, shift),
         matrix=pack_matrix(builder, last, product_of(last)),
-        rows=rows_of_all,
+        rows=rows,
         kept=down.span,
-        row=head,
-        lines=head + _lines(row),
-        work=head + _lines(row) + _lines(kept),
-        scratch=builder.scratch(size * builder.workers),
-        scratch_bytes=size,
-        **words,
+        row=sums,
+        lines=sums + row,
+        work=sums + row + kept,
+        scratch=builder.scratch((sums + row + kept + _lines(work)) * builder.workers),
+        scratch_bytes=sums + row + kept + _lines(work),
+        **before,
     )
+
+
+def _first_words(
+    chain: Chain, builder: ProgramBuilder, shift: int, width: int
+) -> tuple[dict[str, Any], int, int]:
+    """Return the words of the first convolution, the input's index, and bytes of memory."""
+    if chain.first is None:
+        words = ("first_windows", "first_matrix", "first_layout", "first_step")
+        return dict.fromkeys(words, 0), chain.depthwise.input(0).index, 0
+    x, windows, product = chain.first.input(0), windows_of(chain.first), product_of(chain.first)
+    rows = Rows.of(product, width, is_pointwise(windows))
+    found = {
+        "first_windows": pack_windows(builder, x.shape[3], windows, product),
+        "first_matrix": pack_matrix(builder, chain.first, product, "unsigned", shift),
+        "first_layout": rows.layout,
+        "first_step": rows.step,
+    }
+    return found, x.index, rows.memory
+
+
+def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
+    """Return into how many tiles the rows are split."""
+    x, y = chain.depthwise.input(0), chain.depthwise.output()
+    products = math.prod(y.shape[:3]) * chain.last.input(1).data.size
+    if chain.first is not None:
+        products += math.prod(x.shape[:3]) * chain.first.input(1).data.size
+    results = math.prod(x.shape) + math.prod(y.shape)
+    return tiles_for(builder, products, results, max(rows // LEAST_ROWS, 1))
 
 
 def _lines(size: int) -> int:
