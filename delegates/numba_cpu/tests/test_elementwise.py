@@ -163,8 +163,10 @@ def float_case(op: str, *operands: Array, options: Any = None) -> OperatorCase:
 def test_special_values_come_out_as_from_the_core(op: str, level: str) -> None:
     expected, _ = results(float_case(op, SPECIAL))
     found, _ = results(float_case(op, SPECIAL), Watched(level))
+    # The core's exponential overflows where ours, of the other sign, is denormal.
+    smallest = 1.2e-38 if op == "LOGISTIC" else 1e-44
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(found[0], expected[0], rtol=2e-6, atol=1e-44)
+        np.testing.assert_allclose(found[0], expected[0], rtol=2e-6, atol=smallest)
 
 
 @levels

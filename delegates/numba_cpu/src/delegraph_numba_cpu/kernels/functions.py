@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
+from delegraph_numba_cpu.kernels import avx512
 from delegraph_numba_cpu.kernels.lanes import Lanes
 
 LN2_HIGH = 0.693359375
@@ -48,12 +49,11 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 
 
 def split_exp(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return n and e such that ``exp(x) = 2**n * (1 + e)``, n an int32 and e small."""
-    quotient = x * math.log2(math.e)
-    n = quotient.nearest()
+    """Return n and e such that ``exp(x) = 2**n * (1 + e)``, n whole and e small."""
+    n = (x * math.log2(math.e)).nearest()
     r = n.times_plus(-LN2_HIGH, x)
     r = n.times_plus(-LN2_LOW, r)
-    return quotient.nearest_integer(), r * polynomial(r, EXP_FIT)
+    return n, r * polynomial(r, EXP_FIT)
 
 
 def power_of_two(n: Lanes) -> Lanes:
@@ -64,26 +64,36 @@ def power_of_two(n: Lanes) -> Lanes:
 def exp(x: Lanes) -> Lanes:
     """Return the exponential; denormal results, infinity and NaN included."""
     n, e = split_exp(x.at_least(-105.0).at_most(89.0))
-    half = n >> 1
-    return (e + 1.0) * power_of_two(half) * power_of_two(n - half)
+    if avx512.IS_THERE:
+        return avx512.times_power_of_two(e + 1.0, n)
+    whole = n.nearest_integer()
+    half = whole >> 1
+    return (e + 1.0) * power_of_two(half) * power_of_two(whole - half)
 
 
 def expm1(x: Lanes) -> Lanes:
     """Return ``exp(x) - 1`` for x <= 0, precise near zero."""
     n, e = split_exp(x.at_least(-60.0))
-    scale = power_of_two(n)
+    scale = power_of_two(n.nearest_integer())
     return scale.times_plus(e, scale - 1.0)
+
+
+def reciprocal(x: Lanes) -> Lanes:
+    """Return ``1 / x`` for numbers from 2**-60 to 2**60."""
+    return avx512.reciprocal(x) if avx512.IS_THERE else 1.0 / x
 
 
 def tanh(x: Lanes) -> Lanes:
     """Return the hyperbolic tangent."""
     e = expm1(x.magnitude() * -2.0)
-    return (e.magnitude() / (e + 2.0)).with_sign_of(x)
+    return (e.magnitude() * reciprocal(e + 2.0)).with_sign_of(x)
 
 
 def logistic(x: Lanes) -> Lanes:
-    """Return ``1 / (1 + exp(-x))``."""
-    return 1.0 / (exp(-x) + 1.0)
+    """Return ``1 / (1 + exp(-x))``, which is ``exp(x) / (1 + exp(x))``: no exponent is above 0."""
+    e = exp(-x.magnitude())
+    share = reciprocal(e + 1.0)
+    return (x < 0.0).choose(e * share, share)
 
 
 def log(x: Lanes) -> Lanes:
@@ -94,7 +104,7 @@ def log(x: Lanes) -> Lanes:
     exponent = (bits - 0x3F3504F3) >> 23  # so that the rest is from sqrt(1/2) to sqrt(2)
     rest = (bits - (exponent << 23)).as_float()
     n = exponent.to_float() - is_tiny.choose(x.filled(32.0), 0.0)
-    s = (rest - 1.0) / (rest + 1.0)
+    s = (rest - 1.0) * reciprocal(rest + 1.0)
     squared = s * s
     series = polynomial(squared, LOG_SERIES) * squared * s
     value = n.times_plus(LN2_LOW, series) + s + s
@@ -107,8 +117,8 @@ def log(x: Lanes) -> Lanes:
 def gelu(x: Lanes) -> Lanes:
     """Return ``x / 2 * erfc(-x / sqrt(2))`` by a fit of erfc."""
     v = x * -math.sqrt(0.5)
-    z = v.magnitude()
-    t = 1.0 / z.times_plus(0.5, 1.0)
+    z = v.magnitude().at_most(20.0)  # where erfc has long been 0 or 2
+    t = reciprocal(z.times_plus(0.5, 1.0))
     value = t * exp(polynomial(t, ERFC_FIT) - z * z)
     erfc = (v >= 0.0).choose(value, 2.0 - value)
     return x * 0.5 * erfc

@@ -29,6 +29,9 @@ GRANULE = level().vector_bytes
 WIDE, HALF, QUARTER = GRANULE, GRANULE // 2, GRANULE // 4
 """Elements in a vector: the more temporaries an operation has, the fewer."""
 
+CURVE = WIDE if GRANULE == 64 else HALF
+"""The same for long computations: with 32 registers, four vectors hide each other's delays."""
+
 TYPES = {"f": F32, "b": I8, "h": I16, "i": I32, "l": I64}
 
 
@@ -173,13 +176,13 @@ ONE = "f>f"
 operation(Operation.CLAMP, ONE, "ff")(lambda x, low, high: x.at_least(low).at_most(high))
 operation(Operation.LEAKY_RELU, ONE, "f")(lambda x, alpha: (x > 0.0).choose(x, x * alpha))
 operation(Operation.HARD_SWISH, ONE)(lambda x: (x + 3.0).at_least(0.0).at_most(6.0) * x * (1 / 6))
-operation(Operation.LOGISTIC, ONE, lanes=HALF)(f.logistic)
-operation(Operation.TANH, ONE, lanes=HALF)(f.tanh)
-operation(Operation.GELU, ONE, lanes=HALF)(f.gelu)
-operation(Operation.GELU_BY_TANH, ONE, lanes=HALF)(f.gelu_by_tanh)
-operation(Operation.ELU, ONE, lanes=HALF)(lambda x: (x < 0.0).choose(f.expm1(x.at_most(0.0)), x))
-operation(Operation.EXP, ONE, lanes=HALF)(f.exp)
-operation(Operation.LOG, ONE, lanes=HALF)(f.log)
+operation(Operation.LOGISTIC, ONE, lanes=CURVE)(f.logistic)
+operation(Operation.TANH, ONE, lanes=CURVE)(f.tanh)
+operation(Operation.GELU, ONE, lanes=CURVE)(f.gelu)
+operation(Operation.GELU_BY_TANH, ONE, lanes=CURVE)(f.gelu_by_tanh)
+operation(Operation.ELU, ONE, lanes=CURVE)(lambda x: (x < 0.0).choose(f.expm1(x.at_most(0.0)), x))
+operation(Operation.EXP, ONE, lanes=CURVE)(f.exp)
+operation(Operation.LOG, ONE, lanes=CURVE)(f.log)
 operation(Operation.SQRT, ONE)(lambda x: x.square_root())
 operation(Operation.RSQRT, ONE)(lambda x: 1.0 / x.square_root())
 operation(Operation.SQUARE, ONE)(lambda x: x * x)

@@ -29,8 +29,8 @@ from delegraph_numba_cpu.kernels.machine import (
 from delegraph_numba_cpu.kernels.registry import kernel, level
 from delegraph_numba_cpu.kernels.vector_ir import Loop, integer, load, splat, store
 
-LANES = level().vector_bytes // 2
-"""Elements in a vector, which takes two registers."""
+LANES = level().vector_bytes if level().vector_bytes == 64 else level().vector_bytes // 2
+"""Elements in a vector, which takes two registers, or four where there are 32."""
 
 VECTOR = ir.VectorType(F32, LANES)
 
