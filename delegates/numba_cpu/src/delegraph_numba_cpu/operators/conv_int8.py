@@ -150,7 +150,7 @@ def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
     outputs, depth = product.weight.shape
     windows = pack_windows(builder, depth, (one, one), product)
     matrix = pack_matrix(builder, call, product)
-    rows = math.prod(y.shape) // outputs
+    rows = math.prod(y.shape) // max(outputs, 1)
     emit_product(
         builder, builder.tensor(x.index), builder.tensor(y.index), windows, matrix, product,
         rows, True,

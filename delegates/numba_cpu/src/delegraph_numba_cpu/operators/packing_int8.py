@@ -79,7 +79,7 @@ class Product:
     def bounds(self) -> NDArray[np.float64]:
         """What no accumulator exceeds in magnitude, ``[O]``."""
         largest = np.abs(self.weight).sum(axis=1, dtype=np.float64) * 255
-        return np.add(largest, np.abs(self.bias))
+        return np.asarray(largest + np.abs(self.bias))
 
     @property
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
