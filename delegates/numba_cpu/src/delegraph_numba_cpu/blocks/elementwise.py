@@ -55,10 +55,10 @@ class Record(IntEnum):
     """The words of a source's record."""
 
     LAYOUT = 0
-    ITEMSIZE = auto()
-    RANK = auto()
-    SHAPE = auto()
-    STRIDES = SHAPE + LARGEST_RANK
+    ITEMSIZE = 1
+    RANK = 2
+    SHAPE = 3
+    STRIDES = 3 + LARGEST_RANK
 
 
 RECORD_WORDS = Record.STRIDES + LARGEST_RANK

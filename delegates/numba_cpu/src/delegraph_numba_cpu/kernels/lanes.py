@@ -129,11 +129,11 @@ class Lanes:
 
     def at_least(self, low: Any) -> Lanes:
         """Return the larger of both; NaN stays."""
-        return (self < low).choose(low, self)
+        return self._compare("<", low).choose(low, self)
 
     def at_most(self, high: Any) -> Lanes:
         """Return the smaller of both; NaN stays."""
-        return (self > high).choose(high, self)
+        return self._compare(">", high).choose(high, self)
 
     def times_plus(self, factor: Any, summand: Any) -> Lanes:
         """Return ``self * factor + summand``, rounded once where the processor can."""

@@ -157,16 +157,16 @@ def _parameter(builder: Any, step: Any, first_step: Any, i: int, letter: str, la
     return Lanes(builder, splat(builder, number, lanes))
 
 
-def _clamped(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
+def clamped(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
     """Return a function of two operands, and the limits of its results."""
     return lambda a, b, low, high: function(a, b).at_least(low).at_most(high)
 
 
 PAIR = "ff>f"
-operation(Operation.ADD, PAIR, "ff")(_clamped(lambda a, b: a + b))
-operation(Operation.SUB, PAIR, "ff")(_clamped(lambda a, b: a - b))
-operation(Operation.MUL, PAIR, "ff")(_clamped(lambda a, b: a * b))
-operation(Operation.DIV, PAIR, "ff")(_clamped(lambda a, b: a / b))
+operation(Operation.ADD, PAIR, "ff")(clamped(lambda a, b: a + b))
+operation(Operation.SUB, PAIR, "ff")(clamped(lambda a, b: a - b))
+operation(Operation.MUL, PAIR, "ff")(clamped(lambda a, b: a * b))
+operation(Operation.DIV, PAIR, "ff")(clamped(lambda a, b: a / b))
 operation(Operation.MAXIMUM, PAIR)(lambda a, b: (a > b).choose(a, b))
 operation(Operation.MINIMUM, PAIR)(lambda a, b: (a < b).choose(a, b))
 operation(Operation.SQUARED_DIFFERENCE, PAIR)(lambda a, b: (a - b) * (a - b))
@@ -360,61 +360,3 @@ def widen_float16(q: Lanes) -> Lanes:
     is_finite = ((bits & 0x7C00) - 0x7C00) < 0
     special = (magnitude.bits() | 0x7F800000).as_float()
     return is_finite.choose(magnitude, special).with_sign_of(bits.as_float())
-
-
-INTEGERS = "ii>i"
-operation(Operation.ADD_INT32, INTEGERS, "ii")(_clamped(lambda a, b: a + b))
-operation(Operation.SUB_INT32, INTEGERS, "ii")(_clamped(lambda a, b: a - b))
-operation(Operation.MUL_INT32, INTEGERS, "ii")(_clamped(lambda a, b: a * b))
-operation(Operation.MAXIMUM_INT32, INTEGERS)(lambda a, b: a.at_least(b))
-operation(Operation.MINIMUM_INT32, INTEGERS)(lambda a, b: a.at_most(b))
-
-
-def _as_bool(compare: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
-    """Return a comparison whose results are bytes."""
-    return lambda a, b: compare(a, b).widen(I8, signed=False)
-
-
-for _name, _letter in (("FLOAT32", "f"), ("INT32", "i"), ("INT64", "l")):
-    for _comparison, _compare in (
-        ("EQUAL", lambda a, b: a.equals(b)),
-        ("NOT_EQUAL", lambda a, b: a.differs(b)),
-        ("LESS", lambda a, b: a < b),
-        ("LESS_EQUAL", lambda a, b: b >= a),
-    ):
-        _code = Operation[f"{_comparison}_{_name}"]
-        operation(_code, f"{_letter * 2}>b", lanes=HALF)(_as_bool(_compare))
-
-for _code, _letter in (
-    (Operation.SELECT_8_BIT, "b"),
-    (Operation.SELECT_32_BIT, "i"),
-    (Operation.SELECT_64_BIT, "l"),
-):
-    operation(_code, f"b{_letter * 2}>{_letter}", lanes=HALF)(
-        lambda condition, a, b: condition.equals(0).choose(b, a)
-    )
-
-
-def _saturate(element: Any) -> Callable[..., Lanes]:
-    """Return float32 cut to integers from *low* to *high*, NaN and what is larger as *largest*."""
-
-    def function(x: Lanes, low: Lanes, high: Lanes, largest: Lanes) -> Lanes:
-        whole = (high >= x).choose(x.at_least(low), low).to_integer()
-        result = (high >= x).choose(whole, largest)
-        return result if element == I32 else result.narrow(element)
-
-    return function
-
-
-operation(Operation.FLOAT32_TO_INT32, "f>i", "ffi")(_saturate(I32))
-operation(Operation.FLOAT32_TO_8_BIT, "f>b", "ffi", HALF)(_saturate(I8))
-operation(Operation.FLOAT32_TO_BOOL, "f>b", lanes=HALF)(
-    lambda x: x.differs(0.0).widen(I8, signed=False)
-)
-operation(Operation.INT32_TO_FLOAT32, "i>f")(lambda x: x.to_float())
-operation(Operation.INT32_TO_INT64, "i>l", lanes=HALF)(lambda x: x.widen(I64, signed=True))
-operation(Operation.INT32_TO_8_BIT, "i>b", lanes=HALF)(lambda x: x.narrow(I8))
-operation(Operation.INT64_TO_FLOAT32, "l>f", lanes=QUARTER)(lambda x: x.to_float())
-operation(Operation.INT64_TO_INT32, "l>i", lanes=HALF)(lambda x: x.narrow(I32))
-operation(Operation.INT8_TO_INT32, "b>i", lanes=HALF)(lambda x: x.widen(I32, signed=True))
-operation(Operation.UINT8_TO_INT32, "b>i", lanes=HALF)(lambda x: x.widen(I32, signed=False))
