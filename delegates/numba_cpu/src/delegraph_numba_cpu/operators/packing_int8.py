@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,14 @@ from numpy.typing import NDArray
 from delegraph import Rejection, Tensor
 from delegraph.kernels.activation import quantized_activation_range
 from delegraph.kernels.requantize import Scaling
-from delegraph.kernels.weights import bias_or_zeros, centred_integers
+from delegraph.kernels.weights import bias_or_zeros, centred_integers, dense_values
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 
 LANES = 16
 _WORD = 1 << 31
 _EXACT_BITS = 53
-_FLOAT_ROWS = {"scale": np.float32, "offset": np.float32}
-_DOUBLE_ROWS = {"factor": np.float64, "exact_offset": np.float64, "away": np.float64}
+
+Integers = NDArray[np.int8] | NDArray[np.int16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class Product:
     """The constants of one node's products.
 
     Attributes:
-        weight: zero point removed, ``[O, K]``, int16.
+        weight: zero point removed, ``[O, K]``.
         bias: with what the input's zero point adds, ``[O]``, int64.
         scaling: of the accumulators.
         zero_point: of the output, as stored.
@@ -36,7 +37,7 @@ class Product:
         zero: the input's zero point as kernels see it.
     """
 
-    weight: NDArray[np.int16]
+    weight: Integers
     bias: NDArray[np.int64]
     scaling: Scaling
     zero_point: int
@@ -49,7 +50,7 @@ class Product:
     def of(
         cls,
         x: Tensor,
-        weight: NDArray[Any],
+        weight: Integers,
         bias: Tensor | None,
         y: Tensor,
         scaling: Scaling,
@@ -72,27 +73,24 @@ class Product:
         whole = whole - zero * weight.sum(axis=1, dtype=np.int64)
         return cls(weight, whole, scaling, y.zero_point, low, high, flip, zero)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", self.weight.astype(np.int16))
+    @cached_property
+    def _largest(self) -> NDArray[np.float64]:
+        """What no accumulator without bias exceeds in magnitude, ``[O]``."""
+        total = np.abs(self.weight, dtype=np.int16).sum(axis=1, dtype=np.int64)
+        return np.asarray(total * 255.0)
 
-    @property
-    def bounds(self) -> NDArray[np.float64]:
-        """What no accumulator exceeds in magnitude, ``[O]``."""
-        largest = np.abs(self.weight).sum(axis=1, dtype=np.float64) * 255
-        return np.asarray(largest + np.abs(self.bias))
-
-    @property
+    @cached_property
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
         """Factor, what is added before the floor, and bias; constant channels have a factor of 0.
 
         Pruned channels keep weights of zero, a tiny scale and a bias of 30 bits: too many for
         float64, but there is only one result they can have.
         """
-        scaling, bias = self.scaling, self.bias
-        bounds = np.minimum(np.abs(self.weight).sum(axis=1, dtype=np.int64) * 255, _WORD)
-        fixed = ~self._rounds_exactly() & (
-            self._results(bias - bounds) == self._results(bias + bounds)
-        )
+        scaling, bias, fits = self.scaling, self.bias, self._rounds_exactly
+        if fits.all():
+            return scaling.factor, scaling.half, bias
+        reach = np.minimum(self._largest, _WORD).astype(np.int64)
+        fixed = ~fits & (self._results(bias - reach) == self._results(bias + reach))
         return (
             np.where(fixed, 0.0, scaling.factor),
             np.where(fixed, self._results(bias) - self.zero_point, scaling.half),
@@ -103,20 +101,27 @@ class Product:
         scaled = self.scaling.exact(acc).astype(np.int64)
         return np.clip(scaled + self.zero_point, self.low, self.high)
 
+    @cached_property
     def _rounds_exactly(self) -> NDArray[np.bool_]:
-        """Return for which channels the kernels' float64 arithmetic is exact, ``[O]``.
+        """For which channels the kernels' float64 arithmetic is exact, ``[O]``."""
+        rough = self._is_exact(self.weight.shape[1] * 255.0 * 255.0)
+        return rough if rough.all() else self._is_exact(self._largest)
+
+    def _is_exact(self, largest: NDArray[np.float64] | float) -> NDArray[np.bool_]:
+        """Return for which channels arithmetic is exact with accumulators up to *largest*.
 
         A product and its half have as many bits as fit, or are so large that results saturate.
         """
-        bounds, scaling = self.bounds, self.scaling
+        scaling, bounds = self.scaling, largest + np.abs(self.bias)
         limit = np.ldexp(scaling.unit, _EXACT_BITS)
         reach = bounds * np.abs(scaling.factor) + 1
-        return (bounds < _WORD) & (reach < _WORD) & ((limit >= 256) | (reach < limit))
+        exact = (bounds < _WORD) & (reach < _WORD) & ((limit >= 256) | (reach < limit))
+        return np.asarray(exact)
 
     def rejection(self) -> Rejection | None:
         """Return why kernels would not compute this exactly; None when they do."""
         factor, _, _bias = self.factors
-        fits = self._rounds_exactly() | (factor == 0)
+        fits = self._rounds_exactly | (factor == 0)
         if fits.all():
             return None
         channel = int(np.flatnonzero(~fits)[0])
@@ -172,17 +177,22 @@ class Product:
         return headers
 
 
-def centred(weight: Tensor) -> NDArray[Any]:
+def centred(weight: Tensor) -> Integers:
     """Return weights without their zero point, in their shape."""
-    return centred_integers(weight)
+    if weight.type.name == "INT8" and not weight.zero_point:
+        values: NDArray[np.int8] = dense_values(weight)
+        return values
+    return centred_integers(weight).astype(np.int16, copy=False)
 
 
-def signed_bytes(weight: NDArray[np.int16]) -> tuple[NDArray[np.int8], int]:
+def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
     """Return weights as signed bytes, and what was taken from each to make them fit.
 
     >>> signed_bytes(np.array([[-3, 200]], np.int16))
     (array([[-128,   75]], dtype=int8), 125)
     """
+    if weight.dtype == np.int8:
+        return weight.astype(np.int8, copy=False), 0
     low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
     shift = 0 if low >= -128 and high <= 127 else low + 128
     return (weight - shift).astype(np.int8), shift
@@ -197,7 +207,7 @@ def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
     return padded.reshape(size + 4, LANES, steps, 4).transpose(0, 2, 1, 3)
 
 
-def summands_of(weight: NDArray[np.int16]) -> int:
+def summands_of(weight: Integers) -> int:
     """Return of how many signed bytes the weights are sums."""
     low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
     return max(1, -(-high // 127), -(low // 128))
@@ -212,7 +222,7 @@ def zipped_channels(channels: int) -> NDArray[np.intp]:
     return order
 
 
-def tap_blocks(weight: NDArray[np.int16]) -> NDArray[np.int8]:
+def tap_blocks(weight: Integers) -> NDArray[np.int8]:
     """Return depthwise weights as dwords of four taps below each other.
 
     Weights that do not fit a byte are split into summands that do.
