@@ -232,7 +232,8 @@ def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
 
 _FEATURES = ("activation", "empty", "extreme-values", "per-channel")
 for _type in TYPES:
-    _types = (*WEIGHT_TYPES[_type], "INT32")
+    _whole = (_type, "INT32")
+    _types = (*_whole, "INT4") if _type == "INT8" else _whole  # of INT2 the kit has no models
     register_variants(
         _type,
         {
@@ -245,6 +246,6 @@ for _type in TYPES:
     )
     register_variants(
         _type,
-        {"TRANSPOSE_CONV": Operator(check_transposed, lower_transposed, _types, _FEATURES)},
+        {"TRANSPOSE_CONV": Operator(check_transposed, lower_transposed, _whole, _FEATURES)},
         position=2,
     )

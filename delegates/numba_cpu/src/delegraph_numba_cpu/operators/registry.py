@@ -134,5 +134,5 @@ def check_types(call: Call, *allowed: str) -> Rejection | None:
 
 
 def first_rejection(*found: Rejection | None) -> Rejection | None:
-    """Return the first rejection of several checks' results. (Rejections are falsy.)"""
+    """Return the first rejection of several checks' results; note that rejections are falsy."""
     return next((rejection for rejection in found if rejection is not None), None)
