@@ -239,7 +239,8 @@ FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims",
 def _operator(op: str, type: str) -> Operator:
     check = check_division if op == "DIV" else check_pair
     types = (type, "BOOL") if op in COMPARISONS else (type,)
-    return Operator(check, lower_pair, types, FEATURES)
+    features = tuple(name for name in FEATURES if op != "DIV" or name != "empty")
+    return Operator(check, lower_pair, types, features)
 
 
 _EITHER = (*SUMS, PRODUCT, "DIV", "PRELU", *COMPARISONS, "MAXIMUM", "MINIMUM")
