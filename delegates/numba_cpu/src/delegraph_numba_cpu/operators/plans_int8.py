@@ -24,8 +24,8 @@ CACHED_BYTES = 24 * 1024
 ROWS = 14
 """Matrix rows are worked on in multiples of this, which suits all micro-kernels."""
 
-TILE_PRODUCTS = 2_000_000
-"""Products of a tile: some 10 us at least."""
+TILE_PRODUCTS = 500_000
+"""Products of a tile: some 5 us at least, several times what it costs to hand one out."""
 
 RESULT_PRODUCTS = 50
 """What a result costs beside its products, in products."""
