@@ -54,9 +54,8 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
     workers = builder.workers
     if workers == 1:
         return 1
-    tiles = (products + RESULT_PRODUCTS * results) // TILE_PRODUCTS
-    rounds = min(tiles // workers, 4)
-    return max(1, min(rounds * workers if rounds else tiles, most))
+    tiles = min((products + RESULT_PRODUCTS * results) // TILE_PRODUCTS, 4 * workers, most)
+    return max(tiles if tiles < workers else tiles // workers * workers, 1)
 
 
 @dataclass(frozen=True)
