@@ -169,7 +169,7 @@ def _environment(level: CpuLevel) -> dict[str, str]:
     settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     if level.target:
         settings["NUMBA_CPU_NAME"] = level.target
-        settings["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in level.needs)
+        settings["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in level.features())
     return settings
 
 

@@ -22,6 +22,7 @@ class CpuLevel:
         needs: features that LLVM must report for the host.
         vector_bytes: width of the vectors that kernels use.
         machine: processor family, as ``platform.machine`` calls it; empty for any.
+        may_use: features that kernels use where the host has them.
     """
 
     name: str
@@ -29,6 +30,12 @@ class CpuLevel:
     needs: tuple[str, ...]
     vector_bytes: int
     machine: str = ""
+    may_use: tuple[str, ...] = ()
+
+    def features(self) -> tuple[str, ...]:
+        """Return the features that code for this level may use on this host."""
+        host = llvm.get_host_cpu_features()
+        return (*self.needs, *(feature for feature in self.may_use if host.get(feature)))
 
 
 LEVELS = {
@@ -36,10 +43,11 @@ LEVELS = {
     for level in (
         CpuLevel(
             "avx512_vnni",
-            "icelake-server",
+            "cascadelake",
             ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fma"),
             64,
             "x86_64",
+            ("avx512vbmi",),
         ),
         CpuLevel("avx2", "haswell", ("avx2", "fma", "f16c", "bmi2"), 32, "x86_64"),
         CpuLevel("generic", "", (), 16),

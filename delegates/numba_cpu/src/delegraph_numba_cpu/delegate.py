@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from delegraph import (
     Capabilities,
-    Claim,
     DelegateContext,
     DelegateFlags,
     DelegateParams,
@@ -18,10 +17,14 @@ from delegraph import (
 from delegraph_numba_cpu.cpu import level_named, physical_cores
 from delegraph_numba_cpu.library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
+from delegraph_numba_cpu.operators.registry import first_rejection
 from delegraph_numba_cpu.plugin import NumbaCpuOptions
 from delegraph_numba_cpu.pool import POOL
 from delegraph_numba_cpu.program import Program, ProgramBuilder
 from delegraph_numba_cpu.schedule import Partition, lower_all
+
+ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
+"""Types of which the official kernel sets round differently here and there."""
 
 
 class NumbaCpuDelegate(SimpleDelegateInterface):
@@ -38,7 +41,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
 
     def capabilities(self) -> Capabilities:
-        claims = [Claim(name, entry.types, *entry.features) for name, entry in OPERATORS.items()]
+        claims = [claim for name, entry in OPERATORS.items() for claim in entry.claims(name)]
         unit = Tolerance(absolute=0.0 if self.options.exact else 1.0)
         return Capabilities(
             claims, tolerance={"INT8": unit, "UINT8": unit, "FLOAT32": Tolerance(1e-5, 1e-5)}
@@ -53,8 +56,25 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         operator = OPERATORS.get(registration.name)
         if operator is None or node.delegate is not None:
             return Rejection("op", f"there is no kernel for {registration.name}")
-        rejection = operator.check(Call.of(context, node, registration))
+        rejection = first_rejection(
+            operator.check(Call.of(context, node, registration)),
+            self._other_rounding(node, context),
+        )
         return True if rejection is None else rejection
+
+    def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:
+        """Return a rejection where exact integers are those of kernels that round otherwise."""
+        if not self.options.exact or context.numerics == "builtin":
+            return None
+        for index in (*node.inputs, *node.outputs):
+            if index >= 0 and context.tensors[index].type.name in ROUNDED_TYPES:
+                return Rejection(
+                    "numerics",
+                    actual=context.numerics,
+                    expected="builtin, or the option exact=false",
+                    tensor=index,
+                )
+        return None
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return NumbaCpuKernel(self)

@@ -22,7 +22,6 @@ from delegraph_numba_cpu.operators import recurrent as recurrent
 from delegraph_numba_cpu.operators import reductions as reductions
 from delegraph_numba_cpu.operators import resizing as resizing
 from delegraph_numba_cpu.operators import rows as rows
-from delegraph_numba_cpu.operators import rows as rows
 from delegraph_numba_cpu.operators import slicing as slicing
 from delegraph_numba_cpu.operators import strips_int8 as strips_int8
 from delegraph_numba_cpu.operators import transpose_conv_f32 as transpose_conv_f32

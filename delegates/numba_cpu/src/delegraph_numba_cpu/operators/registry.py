@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from delegraph import DelegateContext, Node, Registration, Rejection, Tensor
+from delegraph import Claim, DelegateContext, Node, Registration, Rejection, Tensor
 from delegraph_numba_cpu.program import ProgramBuilder
 
 
@@ -64,12 +64,20 @@ class Operator:
         lower: see :data:`Lower`.
         types: names of the types that its tensors may have, for the claims.
         features: what else may occur, names of ``delegraph.delegation.capabilities.FEATURES``.
+        variants: what is claimed instead of ``types`` and ``features``, when that depends on types.
     """
 
     check: Check
     lower: Lower
-    types: tuple[str, ...]
+    types: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    variants: tuple[Operator, ...] = ()
+
+    def claims(self, name: str) -> list[Claim]:
+        """Return what is claimed for the operator, whose name is *name*."""
+        if self.variants:
+            return [claim for variant in self.variants for claim in variant.claims(name)]
+        return [Claim(name, self.types, *self.features)]
 
 
 OPERATORS: dict[str, Operator] = {}
@@ -113,9 +121,7 @@ def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
     def lower(call: Call, builder: ProgramBuilder) -> None:
         variants[call.input(position).type.name].lower(call, builder)
 
-    types = dict.fromkeys(type for each in variants.values() for type in each.types)
-    features = dict.fromkeys(feature for each in variants.values() for feature in each.features)
-    return Operator(check, lower, tuple(types), tuple(features))
+    return Operator(check, lower, variants=tuple(dict.fromkeys(variants.values())))
 
 
 def check_types(call: Call, *allowed: str) -> Rejection | None:
