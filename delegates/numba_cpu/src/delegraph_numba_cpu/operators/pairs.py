@@ -45,6 +45,9 @@ _FORMULAS = {
 _LOOPS = ("ADD", "MUL")
 """Operators whose vector loops may round otherwise than what is left over."""
 
+LARGEST_RANK_OF_QUOTIENTS = 4
+"""Of more dimensions the kit has no models with constant divisors, by which to claim them."""
+
 Table = NDArray[np.generic]
 Parameters = tuple[float | NDArray[np.generic], ...]
 
@@ -226,7 +229,9 @@ def _moved(value: float, ulps: int) -> float:
 
 def check_division(call: Call) -> Rejection | None:
     """Let pass constant divisors without zeros: a kernel cannot raise."""
-    b = call.input(1)
+    b, rank = call.input(1), len(call.output().shape)
+    if rank > LARGEST_RANK_OF_QUOTIENTS:
+        return Rejection("rank", actual=rank, expected=f"at most {LARGEST_RANK_OF_QUOTIENTS}")
     if not b.is_constant or (b.data == b.zero_point).any():
         return Rejection("divisor", expected="a constant without zeros", tensor=b.index)
     return check_pair(call)
@@ -238,12 +243,17 @@ FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims",
 
 def _operator(op: str, type: str) -> Operator:
     check = check_division if op == "DIV" else check_pair
-    types = (type, "BOOL") if op in COMPARISONS else (type,)
-    features = tuple(name for name in FEATURES if op != "DIV" or name != "empty")
+    types = tuple(dict.fromkeys((type, "BOOL"))) if op in COMPARISONS else (type,)
+    unknown = ("empty", "many-dims") if op == "DIV" else ()
+    features = tuple(name for name in FEATURES if name not in unknown)
     return Operator(check, lower_pair, types, features)
 
 
 _EITHER = (*SUMS, PRODUCT, "DIV", "PRELU", *COMPARISONS, "MAXIMUM", "MINIMUM")
 
-for _type, _ops in (("INT8", (*_EITHER, "SQUARED_DIFFERENCE")), ("UINT8", _EITHER)):
+for _type, _ops in (
+    ("INT8", (*_EITHER, "SQUARED_DIFFERENCE")),
+    ("UINT8", _EITHER),
+    ("BOOL", ("EQUAL", "NOT_EQUAL")),
+):
     register_variants(_type, {op: _operator(op, _type) for op in _ops})
