@@ -90,7 +90,8 @@ def test_doctor_reports_commands_that_two_plugins_offer_or_that_do_not_load(
 
 def test_lists_tell_whose_command_it_is(site: Path, fresh_delegraph: Command) -> None:
     write_plugin(site, "greeter", command_plugin("hello", HELLO))
-    assert "hello  greeter  a fake command" in fresh_delegraph("plugins", "list").out
+    listed = fresh_delegraph("plugins", "list").out.split()
+    assert "hello greeter a fake command" in " ".join(listed)
     assert "Command delegraph hello" in fresh_delegraph("plugins", "info", "greeter").out
     plugins = json.loads(fresh_delegraph("plugins", "list", "--json").out)["plugins"]
     [greeter] = [plugin for plugin in plugins if plugin["name"] == "greeter"]
