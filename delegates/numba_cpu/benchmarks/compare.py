@@ -197,44 +197,45 @@ def machine() -> dict[str, Any]:
 
 
 def write_picture(path: Path, found: Sequence[dict[str, Any]]) -> None:
-    """Write bars of the minimum ratios, one group a model."""
+    """Write bars of the minimum ratios, one group a model, one panel a number of threads."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     threads = sorted({entry["threads"] for entry in found})
+    models = len({entry["model"] for entry in found})
+    size = (12, (1.2 + 0.6 * models) * len(threads))
     figure, axes = pyplot.subplots(
-        len(threads), 1, figsize=(12, 4.5 * len(threads)), squeeze=False, layout="constrained"
+        len(threads), 1, figsize=size, squeeze=False, layout="constrained"
     )
     for axis, count in zip(axes[:, 0], threads, strict=True):
-        entries = [entry for entry in found if entry["threads"] == count]
-        names = list(dict.fromkeys(r.runtime for e in entries for r in e["results"]))
-        names = [name for name in names if name != BASE]
-        for i, name in enumerate(names):
-            bars = [
-                next(
-                    (r.ratios["minimum"] for r in e["results"] if r.runtime == name and r.ratios),
-                    None,
-                )
-                for e in entries
-            ]
-            heights = [np.nan if bar is None else bar.value for bar in bars]
-            spread = [
-                [0.0 if bar is None else max(0.0, bar.value - bar.low) for bar in bars],
-                [0.0 if bar is None else max(0.0, bar.high - bar.value) for bar in bars],
-            ]
-            places = np.arange(len(entries)) + (i - (len(names) - 1) / 2) * 0.8 / len(names)
-            axis.bar(places, heights, 0.8 / len(names), yerr=spread, label=name)
-        axis.axhline(1.0, color="black", linewidth=1)
-        axis.set_yscale("log")
-        axis.set_ylabel(f"time / {BASE}, minimum")
-        axis.set_title(f"{count} thread{'s' * (count != 1)}; below 1 is faster")
-        axis.set_xticks(
-            range(len(entries)), [e["model"][:28] for e in entries], rotation=20, ha="right"
-        )
-        axis.legend()
+        _draw_bars(axis, [entry for entry in found if entry["threads"] == count])
+        axis.set_title(f"{count} thread{'s' * (count != 1)}: time / {BASE}, below 1 is faster")
     figure.savefig(path, dpi=150)
+
+
+def _draw_bars(axis: Any, entries: Sequence[dict[str, Any]]) -> None:
+    """Draw a bar for each runtime and model, the first model on top, with its interval."""
+    names = dict.fromkeys(r.runtime for e in entries for r in e["results"] if r.runtime != BASE)
+    for i, name in enumerate(names):
+        bars = [
+            (position, result.ratios["minimum"])
+            for position, entry in enumerate(entries)
+            for result in entry["results"]
+            if result.runtime == name and result.ratios
+        ]
+        places = [position + (i - (len(names) - 1) / 2) * 0.8 / len(names) for position, _ in bars]
+        values = [ratio.value for _, ratio in bars]
+        spread = [
+            [max(0.0, ratio.value - ratio.low) for _, ratio in bars],
+            [max(0.0, ratio.high - ratio.value) for _, ratio in bars],
+        ]
+        axis.barh(places, values, 0.8 / len(names), xerr=spread, label=name)
+    axis.axvline(1.0, color="black", linewidth=1)
+    axis.set_yticks(range(len(entries)), [entry["model"] for entry in entries])
+    axis.invert_yaxis()
+    axis.legend()
 
 
 def _arguments() -> argparse.Namespace:
@@ -262,6 +263,9 @@ def main() -> None:
     if not models:
         raise SystemExit(f"name models: the corpus is not in {CORPUS}")
     chosen = [name for name in arguments.only.split(",") if name] or list(runtimes())
+    unknown = sorted(set(chosen) - set(runtimes()))
+    if unknown:
+        raise SystemExit(f"no runtime {unknown[0]!r}; there are: {', '.join(runtimes())}")
     out = Console(width=None if Console().is_terminal else 160, highlight=False, markup=False)
     about = machine()
     for key, value in about.items():
