@@ -15,7 +15,7 @@ from delegraph_numba_cpu.operators.conv_packing import (
     packed_channels,
     packed_matrix,
 )
-from delegraph_numba_cpu.operators.conv_windows import Split, Windows, split, window_words
+from delegraph_numba_cpu.operators.conv_windows import READING, Split, Windows, split, window_words
 from delegraph_numba_cpu.operators.registry import (
     Call,
     Operator,
@@ -29,6 +29,9 @@ CLAMPS = (Act.NONE, Act.RELU, Act.RELU_N1_TO_1, Act.RELU6)
 Range = tuple[float, float]
 
 UNLIMITED: Range = (-math.inf, math.inf)
+
+SLOWER = 8
+"""How much longer a multiply-add of a depthwise convolution takes than one of a matrix product."""
 
 
 def check_conv(call: Call) -> Rejection | None:
@@ -147,13 +150,14 @@ def emit_products(
         kernel: height and width of the window.
         words: addresses and ranges, and what differs from a plain convolution.
     """
-    if over.images * over.down.output * over.across.output == 0:
+    if over.pixels == 0:
         return
     merged = over.across.dilation == 1
     taps = (kernel[0], 1, 0) if merged else (*kernel, over.across.dilation * over.pixel)
-    products = over.across.output * over.columns * kernel[0] * kernel[1] * over.pixel // 4
+    weights = over.columns * kernel[0] * kernel[1] * over.pixel // 4
+    work = weights * max(over.pixels, READING)
     blocks = len(block_widths(over.columns, builder.level.vector_bytes // 4))
-    parts = split(over, builder, products, blocks, is_dense="out_row" not in words)
+    parts = split(over, builder, work, blocks, is_dense="out_row" not in words)
     tap_bytes = (kernel[1] if merged else 1) * over.pixel
     everything = window_words(over, parts, taps, builder) | {
         "weight_image": 0,
@@ -224,7 +228,7 @@ def emit_depthwise(
     weight, bias = call.input(1), call.optional_input(2)
     _, kernel_h, kernel_w, outputs = weight.shape
     over = Windows(windows[0], windows[1], shape[0], 4 * outputs, outputs)
-    if over.images * over.down.output * over.across.output == 0:
+    if over.pixels == 0:
         return
     if outputs != shape[3]:
         source = repeated(builder, source, math.prod(shape), outputs // shape[3])
@@ -249,7 +253,7 @@ def emit_depthwise(
 
 def _depthwise_split(over: Windows, builder: ProgramBuilder, taps: int) -> Split:
     blocks = -(-over.columns // (builder.level.vector_bytes // 4))
-    return split(over, builder, over.across.output * over.columns * taps, blocks)
+    return split(over, builder, SLOWER * over.pixels * over.columns * taps, blocks)
 
 
 def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -> Memory:
@@ -262,16 +266,16 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
 
 _FEATURES = ("activation", "empty", "extreme-values")
 
-register_variants(
-    "FLOAT32",
-    {
-        "CONV_2D": Operator(check_conv, lower_conv, ("FLOAT32",), _FEATURES),
-        "FULLY_CONNECTED": Operator(
-            check_fully_connected,
-            lower_fully_connected,
-            ("FLOAT32",),
-            (*_FEATURES, "many-dims", "scalar"),
-        ),
-        "DEPTHWISE_CONV_2D": Operator(check_depthwise, lower_depthwise, ("FLOAT32",), _FEATURES),
-    },
-)
+OPERATORS = {
+    "CONV_2D": Operator(check_conv, lower_conv, ("FLOAT32",), _FEATURES),
+    "FULLY_CONNECTED": Operator(
+        check_fully_connected,
+        lower_fully_connected,
+        ("FLOAT32",),
+        (*_FEATURES, "many-dims", "scalar"),
+    ),
+    "DEPTHWISE_CONV_2D": Operator(check_depthwise, lower_depthwise, ("FLOAT32",), _FEATURES),
+}
+"""Those of float32 alone, by name."""
+
+register_variants("FLOAT32", OPERATORS)

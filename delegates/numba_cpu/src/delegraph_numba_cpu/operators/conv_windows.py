@@ -21,6 +21,9 @@ TILE_PRODUCTS = 1_000_000
 
 TILES_PER_WORKER = 4
 
+READING = 12
+"""Multiply-adds that take as long as reading a weight from memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Windows:
@@ -44,6 +47,11 @@ class Windows:
     def is_pointwise(self) -> bool:
         """Whether each output pixel comes from the input pixel of the same place."""
         return self.down.is_pointwise and self.across.is_pointwise
+
+    @property
+    def pixels(self) -> int:
+        """Output pixels of all images."""
+        return self.images * self.down.output * self.across.output
 
     @property
     def pads(self) -> bool:
@@ -87,14 +95,14 @@ class Split:
 
 
 def split(
-    windows: Windows, builder: ProgramBuilder, products: int, blocks: int, is_dense: bool = True
+    windows: Windows, builder: ProgramBuilder, work: int, blocks: int, is_dense: bool = True
 ) -> Split:
     """Return how to divide the work.
 
     Args:
         windows: the windows.
         builder: knows how many workers there are.
-        products: multiply-adds of an output row.
+        work: how long all takes, in multiply-adds of a matrix product.
         blocks: parts that the columns have, at most.
         is_dense: whether output rows follow one another; else they are done one by one.
     """
@@ -107,12 +115,20 @@ def split(
     if chunk > unit:
         chunk -= chunk % unit
     chunk = min(chunk, windows.down.output) if is_dense else 1
-    wanted = 1
-    if builder.workers > 1:
-        wanted = min(TILES_PER_WORKER * builder.workers, rows * products // TILE_PRODUCTS)
-    row_tiles = max(1, min(wanted, rows // max(1, min(chunk, 4 * unit))))
-    column_tiles = max(1, min(blocks, wanted // row_tiles))
-    return Split(chunk, row_tiles, column_tiles)
+    wanted = _wanted(work, builder.workers)
+    most = rows // max(1, min(chunk, 4 * unit))
+    row_tiles = max((n for n in range(1, most + 1) if wanted % n == 0), default=1)
+    if windows.pads and row_tiles >= builder.workers:
+        blocks = 1  # each part of the columns pads the rows again
+    return Split(chunk, row_tiles, min(blocks, wanted // row_tiles))
+
+
+def _wanted(work: int, workers: int) -> int:
+    """Return into how many tiles work is split; as many for each worker, if there are enough."""
+    found = min(TILES_PER_WORKER * workers, work // TILE_PRODUCTS)
+    if workers == 1 or found < 2:
+        return 1
+    return found if found < workers else found - found % workers
 
 
 def window_words(
