@@ -8,6 +8,7 @@ from delegraph_numba_cpu.operators import conv_f32 as conv_f32
 from delegraph_numba_cpu.operators import conv_int8 as conv_int8
 from delegraph_numba_cpu.operators import conv_layers as conv_layers
 from delegraph_numba_cpu.operators import elementwise as elementwise
+from delegraph_numba_cpu.operators import hybrid as hybrid
 from delegraph_numba_cpu.operators import integers as integers
 from delegraph_numba_cpu.operators import inverted_residual as inverted_residual
 from delegraph_numba_cpu.operators import joining as joining

@@ -67,8 +67,10 @@ def layer_at(partition: Partition, position: int) -> Layer | None:
 
 
 def _is_convolution(call: Call) -> bool:
-    is_float = call.name in ("CONV_2D", "DEPTHWISE_CONV_2D")
-    return is_float and call.input(0).type.name == "FLOAT32"
+    """Return whether a node is one whose input and weights are float32."""
+    if call.name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+        return False
+    return all(call.input(position).type.name == "FLOAT32" for position in (0, 1))
 
 
 def _windows(call: Call) -> tuple[Window, Window]:

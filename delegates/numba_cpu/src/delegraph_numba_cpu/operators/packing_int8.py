@@ -198,12 +198,17 @@ def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
     return (weight - shift).astype(np.int8), shift
 
 
-def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return ``[O, K]`` as ``[O / 16, K / 4, 16, 4]``, with zeros behind, and some blocks more."""
+def matrix_blocks(weight: NDArray[np.int8], *, is_zipped: bool = True) -> NDArray[np.int8]:
+    """Return ``[O, K]`` as ``[O / 16, K / 4, 16, 4]``, with zeros behind, and some blocks more.
+
+    Args:
+        weight: outputs in their own order.
+        is_zipped: whether they get the order of :func:`zipped_channels`.
+    """
     outputs, depth = weight.shape
     size, steps = -(-outputs // LANES), -(-depth // 4)
     padded = np.zeros(((size + 4) * LANES, steps * 4), np.int8)
-    padded[:outputs, :depth] = weight[zipped_channels(outputs)]
+    padded[:outputs, :depth] = weight[zipped_channels(outputs)] if is_zipped else weight
     return padded.reshape(size + 4, LANES, steps, 4).transpose(0, 2, 1, 3)
 
 

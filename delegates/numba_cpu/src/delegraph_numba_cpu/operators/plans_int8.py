@@ -140,6 +140,31 @@ def pack_windows(
         is_transposed: whether windows are those of the convolution from output to input.
         is_unsigned: whether the input is unsigned already, in memory of the program's own.
     """
+    flip = 0 if is_unsigned else product.flip
+    return pack_windows_record(
+        builder, channels, windows, product.zero, flip, is_transposed=is_transposed
+    )
+
+
+def pack_windows_record(
+    builder: ProgramBuilder,
+    channels: int,
+    windows: tuple[Window, Window],
+    zero: int,
+    flip: int,
+    *,
+    is_transposed: bool = False,
+) -> Memory:
+    """Return the record of how windows become rows; arguments as of :func:`pack_windows`.
+
+    Args:
+        builder: keeps it.
+        channels: of the input.
+        windows: along height and width.
+        zero: what is around the image, as kernels see it.
+        flip: what is xored with the image.
+        is_transposed: whether windows are those of the convolution from output to input.
+    """
     down, across = windows
     depth = down.kernel * across.kernel * channels
     sizes = [down.input, across.input, down.output, across.output]
@@ -150,8 +175,7 @@ def pack_windows(
         "out_width": sizes[3], "kernel_h": down.kernel, "kernel_w": across.kernel,
         "stride_h": down.stride, "stride_w": across.stride,
         "dilation_h": down.dilation, "dilation_w": across.dilation,
-        "top": down.before, "left": across.before, "zero": product.zero,
-        "flip": 0 if is_unsigned else product.flip,
+        "top": down.before, "left": across.before, "zero": zero, "flip": flip,
         "row_bytes": -(-depth // 4) * 4, "is_transposed": int(is_transposed),
     }  # fmt: skip
     return builder.packed(("windows", *words.values()), lambda: blocks.WINDOWS.pack(**words))

@@ -1,0 +1,216 @@
+"""Products of float activations and 8-bit weights."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from delegraph_numba_cpu.blocks import conv_int8
+from delegraph_numba_cpu.blocks import hybrid as blocks
+from delegraph_numba_cpu.kernels.dot_int8 import (
+    NARROW_ROWS,
+    SINGLE,
+    WIDE,
+    WIDE_ROWS,
+    dot_narrow,
+    dot_single,
+    dot_wide,
+)
+from delegraph_numba_cpu.kernels.hybrid_ir import finish_floats, measure_floats, quantize_floats
+from delegraph_numba_cpu.kernels.machine import (
+    copy_bytes,
+    jit,
+    load_f32,
+    load_i32,
+    real,
+    store_f32,
+    store_i32,
+    store_i64,
+    word,
+)
+from delegraph_numba_cpu.kernels.pixels_int8 import gather_pixels
+from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.windows_int8 import ROW_BYTES, ZERO
+
+HEADER_BYTES = conv_int8.HEADER_BYTES
+ACC_BYTES = conv_int8.ACC_BYTES
+WINDOWS_BYTES = 8 * len(conv_int8.WINDOWS.names)
+WINDOWED = blocks.WINDOWED
+
+M_X, M_RANGES, M_ROWS, M_SIZE, M_PIECES, M_TILES = blocks.MEASURE.slots(*blocks.MEASURE.names)
+(
+    Q_X, Q_Y, Q_RANGES, Q_SCALES, Q_ROWS, Q_SIZE, Q_PIECES, Q_ROW_BYTES, Q_IS_ASYMMETRIC, Q_TILES,
+) = blocks.QUANTIZE.slots(*blocks.QUANTIZE.names)  # fmt: skip
+(
+    X, Y, SCALES, WINDOWS, WEIGHTS, HEADERS, BLOCK_BYTES, OUTPUTS, LAYOUT, STEP, ROW_TILES,
+    COLUMN_TILES, PIXELS, IMAGE_PIXELS, LOW, HIGH, SCRATCH, SCRATCH_BYTES,
+) = blocks.MULTIPLY.slots(*blocks.MULTIPLY.names)  # fmt: skip
+
+
+@kernel(blocks.MEASURE)
+def measure(block, tile, worker):
+    """Measure some pieces."""
+    size, pieces, tiles = word(block, M_SIZE), word(block, M_PIECES), word(block, M_TILES)
+    units, length = word(block, M_ROWS) * pieces, piece_length(size, pieces)
+    for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
+        first = unit % pieces * length
+        source = word(block, M_X) + 4 * (unit // pieces * size + first)
+        measure_floats(source, min(length, size - first), word(block, M_RANGES) + 8 * unit)
+
+
+@jit
+def piece_length(size, pieces):
+    """Return how long all pieces but the last of a row are; a multiple of vectors."""
+    return (-(-size // pieces) + 63) // 64 * 64
+
+
+@kernel(blocks.QUANTIZE)
+def quantize(block, tile, worker):
+    """Quantise some pieces."""
+    size, pieces, tiles = word(block, Q_SIZE), word(block, Q_PIECES), word(block, Q_TILES)
+    units, length = word(block, Q_ROWS) * pieces, piece_length(size, pieces)
+    for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
+        row, piece = unit // pieces, unit % pieces
+        ranges = word(block, Q_RANGES) + 8 * row * pieces
+        low, high = np.float32(0), np.float32(0)
+        for i in range(pieces):
+            low = min(low, load_f32(ranges + 8 * i))
+            high = max(high, load_f32(ranges + 8 * i + 4))
+        scale, inverse, zero, least = parameters(low, high, word(block, Q_IS_ASYMMETRIC))
+        if piece == 0:
+            store_f32(word(block, Q_SCALES) + 8 * row, scale)
+            store_i32(word(block, Q_SCALES) + 8 * row + 4, zero)
+        first = piece * length
+        quantize_floats(
+            word(block, Q_X) + 4 * (row * size + first),
+            min(length, size - first),
+            inverse,
+            np.float32(least - zero),
+            np.float32(127 - zero),
+            zero + 128,
+            word(block, Q_Y) + row * word(block, Q_ROW_BYTES) + first,
+        )
+
+
+@jit
+def parameters(low, high, is_asymmetric):
+    """Return a row's scale, its inverse, zero point, and the smallest int8.
+
+    As ``delegraph.kernels.quantize_rows`` does, operation by operation: a scale that is off by a
+    bit rounds some activations to the other side.
+    """
+    one = np.float32(1)
+    if not is_asymmetric:
+        largest = max(-low, high)
+        if largest == 0:
+            return one, one, 0, -127
+        return largest / np.float32(127), np.float32(127) / largest, 0, -127
+    if low == high:
+        return one, one, 0, -128
+    least, most = np.float64(low), np.float64(high)
+    scale = np.float64(high - low) / 255
+    is_low_closer = 128 + abs(least / scale) < 127 + abs(most / scale)
+    real_zero = -128 - least / scale if is_low_closer else 127 - most / scale
+    zero = min(max(real_zero, -128.0), 127.0)
+    whole = math.floor(abs(zero) + 0.5)
+    narrow = np.float32(scale)
+    return narrow, one / narrow, -whole if zero < 0 else whole, -128
+
+
+@kernel(blocks.MULTIPLY)
+def multiply(block, tile, worker):
+    """Compute a range of pixels and outputs."""
+    row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
+    row_tile, column_tile = tile % row_tiles, tile // row_tiles
+    pixels, outputs = word(block, PIXELS), word(block, OUTPUTS)
+    groups = (outputs + 63) // 64
+    last_column = min(groups * (column_tile + 1) // column_tiles * 4, (outputs + 15) // 16)
+    multiply_pixels(
+        block,
+        pixels * row_tile // row_tiles,
+        pixels * (row_tile + 1) // row_tiles,
+        groups * column_tile // column_tiles * 4,
+        last_column,
+        word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
+    )
+
+
+@jit
+def multiply_pixels(block, first, last, first_column, last_column, memory):
+    """Compute pixels *first* to *last* of the output, in blocks of 16 outputs.
+
+    Scratch memory holds accumulators, the windows' record, zeros for sums, and windows.
+    """
+    step, image_pixels = word(block, STEP), word(block, IMAGE_PIXELS)
+    windows, sums = memory + ACC_BYTES, memory + ACC_BYTES + 192
+    rows_at = sums + 64
+    copy_bytes(windows, word(block, WINDOWS), WINDOWS_BYTES)
+    for i in range(0, 64, 8):
+        store_i64(sums + i, 0)
+    row_bytes, outputs = word(windows, ROW_BYTES), word(block, OUTPUTS)
+    while first < last:
+        count, image = min(step, last - first), first // image_pixels
+        scales, scale_step = word(block, SCALES) + 8 * image, 8
+        if image_pixels > 1:
+            count, scale_step = min(count, (image + 1) * image_pixels - first), 0
+        a = word(block, X) + first * row_bytes
+        if word(block, LAYOUT) == WINDOWED:
+            if image_pixels == 1:
+                count = 1
+            store_i64(windows + 8 * ZERO, load_i32(scales + 4) + 128)
+            gather_pixels(word(block, X), windows, first, count, rows_at)
+            a = rows_at
+        target = word(block, Y) + 4 * first * outputs
+        for n in range(first_column, last_column, 4):
+            blocks_of_16 = min(last_column - n, 4)
+            multiply_group(
+                block, a, row_bytes, count, sums, n, blocks_of_16, scales, scale_step, target,
+                memory,
+            )  # fmt: skip
+        first += count
+
+
+@jit
+def multiply_group(
+    block, a, row_bytes, rows, sums, n, blocks_of_16, scales, scale_step, target, acc
+):
+    """Multiply rows of bytes with up to four blocks of 16 outputs, from block *n* on.
+
+    Fewer rows than a micro-kernel's are read as that many; what the others hold is of no account.
+    Weights have blocks behind the last, so that some may be computed in vain.
+    """
+    size = word(block, BLOCK_BYTES)
+    steps = size // 64
+    weights = word(block, WEIGHTS) + n * size
+    headers = word(block, HEADERS) + n * HEADER_BYTES
+    height = WIDE_ROWS if blocks_of_16 > 1 else NARROW_ROWS
+    if rows == 1:
+        height = 1
+    for start in range(0, rows, height):
+        m = max(min(start, rows - height), 0)
+        place = a + m * row_bytes
+        if rows == 1:
+            for j in range(0, blocks_of_16, SINGLE):
+                dot_single(
+                    place, row_bytes, weights + j * size, size, steps, headers + j * HEADER_BYTES,
+                    sums, acc + 64 * j, 256,
+                )  # fmt: skip
+        elif blocks_of_16 > 1:
+            for j in range(0, blocks_of_16, WIDE):
+                dot_wide(
+                    place, row_bytes, weights + j * size, size, steps, headers + j * HEADER_BYTES,
+                    sums, acc + 64 * j, 256,
+                )  # fmt: skip
+        else:
+            dot_narrow(place, row_bytes, weights, size, steps, headers, sums, acc, 64)
+        acc_bytes = 64 if blocks_of_16 == 1 else 256
+        for j in range(blocks_of_16):
+            columns = word(block, OUTPUTS) - 16 * (n + j)
+            finish_floats(
+                acc + 64 * j, acc_bytes, min(height, rows), headers + j * HEADER_BYTES,
+                scales + m * scale_step, scale_step,
+                target + 4 * (m * word(block, OUTPUTS) + 16 * (n + j)), 4 * word(block, OUTPUTS),
+                columns, real(block, LOW), real(block, HIGH),
+            )  # fmt: skip

@@ -1,0 +1,149 @@
+"""Micro-kernels of hybrid products: floats into bytes, accumulators into floats."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.blocks.hybrid import HEADER
+from delegraph_numba_cpu.kernels.dot_ir import V16F32, V16I8, V16I32, constant
+from delegraph_numba_cpu.kernels.machine import F32, I32
+from delegraph_numba_cpu.kernels.vector_ir import (
+    Loop,
+    clamp,
+    first_lanes,
+    integer,
+    load,
+    masked_load,
+    masked_store,
+    multiply_add,
+    splat,
+    store,
+)
+
+i64, f32 = types.int64, types.float32
+
+BELOW_HALF = 0.5 - 2.0**-25
+"""The float32 below a half: added before truncating, it carries halves and nothing less."""
+
+
+def _smaller(builder, x, y):
+    return builder.select(builder.fcmp_ordered("<", x, y), x, y)
+
+
+def _larger(builder, x, y):
+    return builder.select(builder.fcmp_ordered(">", x, y), x, y)
+
+
+def _folded(builder, x, combine):
+    """Return all 16 elements combined: halves, and halves of these."""
+    for count in (8, 4, 2, 1):
+        lanes = [(lane + count) % 16 for lane in range(16)]
+        turned = builder.shuffle_vector(x, x, ir.Constant(V16I32, lanes))
+        x = combine(builder, x, turned)
+    return builder.extract_element(x, ir.Constant(I32, 0))
+
+
+@intrinsic
+def measure_floats(context, source, count, target):
+    """Store the smallest and the largest of *count* > 0 float32 and 0."""
+
+    def generate(lowering, builder, signature, arguments):
+        source, count, target = arguments
+        loop = Loop(builder, count, 16)
+        low, high = loop.carried(constant(0.0, V16F32)), loop.carried(constant(0.0, V16F32))
+        mask = first_lanes(builder, builder.sub(count, loop.index), 16)
+        place = builder.add(source, builder.shl(loop.index, integer(2)))
+        x = masked_load(builder, place, mask, V16F32)
+        low, high = _smaller(builder, x, low), _larger(builder, x, high)
+        loop.close(low, high)
+        store(builder, _folded(builder, low, _smaller), target)
+        store(builder, _folded(builder, high, _larger), builder.add(target, integer(4)))
+        return lowering.get_dummy_value()
+
+    return types.void(i64, i64, i64), generate
+
+
+@intrinsic
+def quantize_floats(context, source, count, inverse, low, high, zero, target):
+    """Store *count* > 0 float32 times *inverse* as bytes: rounded, clamped, plus *zero*."""
+
+    def generate(lowering, builder, signature, arguments):
+        source, count, inverse, low, high, zero, target = arguments
+        factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
+        offset = splat(builder, builder.trunc(zero, I32), 16)
+
+        def quantized(x):
+            x = builder.fmul(x, factor)
+            negative = builder.fcmp_ordered("<", x, constant(0.0, V16F32))
+            half = builder.select(
+                negative, constant(-BELOW_HALF, V16F32), constant(BELOW_HALF, V16F32)
+            )
+            # Truncating after the clamp is the same, as bounds are integers.
+            x = clamp(builder, builder.fadd(x, half), lowest, highest)
+            whole = builder.fptosi(x, V16I32)
+            return builder.trunc(builder.add(whole, offset), V16I8)
+
+        loop = Loop(builder, count, 16)
+        place = builder.add(source, builder.shl(loop.index, integer(2)))
+        result = builder.add(target, loop.index)
+        left = builder.sub(count, loop.index)
+        with builder.if_else(builder.icmp_signed(">=", left, integer(16))) as (whole, part):
+            with whole:
+                store(builder, quantized(load(builder, place, V16F32)), result)
+            with part:
+                mask = first_lanes(builder, left, 16)
+                some = quantized(masked_load(builder, place, mask, V16F32))
+                masked_store(builder, some, result, mask)
+        loop.close()
+        return lowering.get_dummy_value()
+
+    return types.void(i64, i64, f32, f32, f32, i64, i64), generate
+
+
+@intrinsic
+def finish_floats(
+    context, acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, low, high
+):
+    """Store rows of the first *count* of 16 results, clamped; at least one row.
+
+    Each row's scale and zero point are at *scales*, *scale_step* bytes behind the row before.
+    """
+
+    def generate(lowering, builder, signature, arguments):
+        acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, low, high = (
+            arguments
+        )
+        lowest, highest = (splat(builder, each, 16) for each in (low, high))
+        sums, factors, bias = (
+            load(builder, builder.add(header, integer(HEADER[name])), kind)
+            for name, kind in (("sum", V16I32), ("scale", V16F32), ("offset", V16F32))
+        )
+        mask = first_lanes(builder, count, 16)
+
+        def each_row(write):
+            loop = Loop(builder, rows)
+            source, place, row = (loop.carried(each) for each in (acc, target, scales))
+            scale = splat(builder, load(builder, row, F32), 16)
+            zero = splat(builder, load(builder, builder.add(row, integer(4)), I32), 16)
+            # Products may overflow; differences do not, and are right all the same.
+            whole = builder.sub(load(builder, source, V16I32), builder.mul(zero, sums))
+            factor = builder.fmul(factors, scale)
+            value = multiply_add(builder, builder.sitofp(whole, V16F32), factor, bias)
+            write(clamp(builder, value, lowest, highest), place)
+            loop.close(
+                builder.add(source, acc_bytes),
+                builder.add(place, row_bytes),
+                builder.add(row, scale_step),
+            )
+
+        with builder.if_else(builder.icmp_signed(">=", count, integer(16))) as (whole, part):
+            with whole:
+                each_row(lambda value, place: store(builder, value, place))
+            with part:
+                each_row(lambda value, place: masked_store(builder, value, place, mask))
+        return lowering.get_dummy_value()
+
+    return types.void(*[i64] * 9, f32, f32), generate

@@ -1,0 +1,289 @@
+"""Convolutions and matrix products of float32 activations and 8-bit or 4-bit weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.kernels.padding import Window, convolution_windows
+from delegraph.kernels.weights import bias_or_zeros, dense_values
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
+from delegraph_numba_cpu.blocks import conv_int8, hybrid
+from delegraph_numba_cpu.operators import conv_f32
+from delegraph_numba_cpu.operators.packing_int8 import LANES, matrix_blocks
+from delegraph_numba_cpu.operators.plans_int8 import (
+    CACHED_BYTES,
+    ROWS,
+    pack_windows_record,
+    tiles_for,
+)
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program import Memory, ProgramBuilder
+
+WEIGHT_TYPES = ("INT8", "INT4")
+
+PIECE = 16_384
+"""Activations that are measured or quantised at a time: some microseconds."""
+
+_LARGEST_SUM = (1 << 31) - 1
+_LARGEST_ACTIVATION = 255  # the distance between two int8
+
+
+def is_hybrid(call: Call) -> bool:
+    """Return whether weights are integers."""
+    return call.input(1).type.name in WEIGHT_TYPES
+
+
+def check_conv(call: Call) -> Rejection | None:
+    """Let pass convolutions without groups."""
+    x, weight = call.input(0), call.input(1)
+    if len(x.shape) != 4 or len(weight.shape) != 4 or x.shape[3] != weight.shape[3]:
+        return Rejection("groups", actual=f"{x.shape}, {weight.shape}", expected="no groups")
+    return check_product(call)
+
+
+def check_fully_connected(call: Call) -> Rejection | None:
+    """Let pass weights in the default order."""
+    weight, form = call.input(1), call.options.weights_format
+    if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
+        return Rejection("weights-format", expected="[O, K] in the default order of weights")
+    return check_product(call)
+
+
+def check_product(call: Call) -> Rejection | None:
+    """Let pass constant weights with a scale for each output or one for all, and a clamp."""
+    found = _check_types(call)
+    if found is not None:
+        return found
+    for position in (1, 2):
+        if call.optional_input(position) is not None:
+            found = conv_f32.check_constant(call, position)
+            if found is not None:
+                return found
+    weight = call.input(1)
+    if 0 in weight.shape:
+        return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
+    quantization = weight.quantization
+    if quantization is None or len(quantization.scales) not in (1, weight.shape[0]):
+        return Rejection("quantization", expected="one scale, or one an output")
+    if quantization.block_size:
+        return Rejection("quantization", expected="no scales of blocks", tensor=weight.index)
+    activation = Act(call.options.fused_activation_function)
+    if activation not in conv_f32.CLAMPS:
+        return Rejection("activation", actual=activation.name, expected="a clamp")
+    return _check_sums(weight)
+
+
+def _check_types(call: Call) -> Rejection | None:
+    weight = call.input(1)
+    for tensor in (call.input(0), call.optional_input(2), call.output()):
+        if tensor is not None and tensor.type.name != "FLOAT32":
+            return Rejection(
+                "dtype", actual=tensor.type.name, expected="FLOAT32", tensor=tensor.index
+            )
+    if not weight.is_constant:
+        return Rejection("computed-weights", expected="constant weights", tensor=weight.index)
+    return None
+
+
+def _check_sums(weight: Tensor) -> Rejection | None:
+    """Let pass weights whose products with any activations have sums of 32 bits."""
+    if math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM:
+        return None
+    largest = np.abs(weight_matrix(weight).astype(np.int64)).sum(axis=1).max()
+    if largest * _LARGEST_ACTIVATION <= _LARGEST_SUM:
+        return None
+    return Rejection("depth", actual=weight.shape, expected="sums of 32 bits", tensor=weight.index)
+
+
+def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
+    """Return weights as ``[O, K]``; the official kernels pay no attention to zero points."""
+    values: NDArray[np.int8] = dense_values(weight).reshape(weight.shape[0], -1)
+    return values
+
+
+def lower_conv(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution; each image has a scale of its own."""
+    x, weight, y = call.input(0), call.input(1), call.output()
+    if not math.prod(x.shape) or not math.prod(y.shape):
+        return
+    down, across = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    is_pointwise = down.is_pointwise and across.is_pointwise and not down.after | across.after
+    layout = hybrid.DIRECT if is_pointwise and x.shape[3] % 4 == 0 else hybrid.WINDOWED
+    windows = pack_windows_record(builder, x.shape[3], (down, across), zero=128, flip=0)
+    scales = weight_scales(weight)
+    is_asymmetric = bool((scales != scales[0]).any())
+    size = math.prod(x.shape[1:])
+    _emit(call, builder, windows, layout, (x.shape[0], size, size), is_asymmetric)
+
+
+def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a matrix product; each row has a scale of its own."""
+    x, y = call.input(0), call.output()
+    outputs, depth = call.input(1).shape
+    if not math.prod(x.shape) or not math.prod(y.shape):
+        return
+    one = Window(1, 1, 1, 1, 1, 0)
+    windows = pack_windows_record(builder, depth, (one, one), zero=128, flip=0)
+    rows = math.prod(y.shape) // outputs
+    is_asymmetric = call.options.asymmetric_quantize_inputs
+    _emit(call, builder, windows, hybrid.DIRECT, (rows, depth, -(-depth // 4) * 4), is_asymmetric)
+
+
+def _emit(
+    call: Call,
+    builder: ProgramBuilder,
+    windows: Memory,
+    layout: int,
+    source: tuple[int, int, int],
+    is_asymmetric: bool,
+) -> None:
+    """Emit the quantisation of activations, and the product.
+
+    Args:
+        call: the node.
+        builder: gets the calls.
+        windows: how activations become rows of a matrix.
+        layout: see ``hybrid.MULTIPLY``.
+        source: how many rows have a scale of their own, their size, and their length in bytes.
+        is_asymmetric: whether rows have zero points.
+    """
+    weight, y = call.input(1), call.output()
+    outputs, depth = weight.shape[0], math.prod(weight.shape[1:])
+    pixels, row_bytes = math.prod(y.shape) // outputs, -(-depth // 4) * 4
+    activations, scales = emit_quantized(call, builder, source, row_bytes, is_asymmetric)
+    step = min(max(CACHED_BYTES // row_bytes // ROWS, 1), -(-pixels // ROWS), 64) * ROWS
+    laid_out = max(step, ROWS) * row_bytes if layout == hybrid.WINDOWED else 0
+    memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
+    tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
+    row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
+    low, high = conv_f32.clamp_range(call)
+    builder.emit(
+        hybrid.MULTIPLY,
+        row_tiles * min(-(-tiles // row_tiles), -(-outputs // 64)),
+        x=activations,
+        y=builder.tensor(y.index),
+        scales=scales,
+        windows=windows,
+        **_packed(call, builder),
+        layout=layout,
+        step=step,
+        row_tiles=row_tiles,
+        column_tiles=min(-(-tiles // row_tiles), -(-outputs // 64)),
+        pixels=pixels,
+        image_pixels=pixels // source[0],
+        low=low,
+        high=high,
+        scratch=builder.scratch(memory * builder.workers),
+        scratch_bytes=memory,
+    )
+
+
+def emit_quantized(
+    call: Call,
+    builder: ProgramBuilder,
+    source: tuple[int, int, int],
+    row_bytes: int,
+    is_asymmetric: bool,
+) -> tuple[Memory, Memory]:
+    """Emit the quantisation of activations; return where they will be, and their scales.
+
+    Micro-kernels read more rows of *row_bytes* than there are.
+    """
+    rows, size, length = source
+    x = builder.tensor(call.input(0).index)
+    pieces = -(-size // PIECE) if builder.workers > 1 else 1
+    tiles = max(1, min(rows * pieces, rows * size // PIECE))
+    ranges, scales = builder.scratch(8 * rows * pieces), builder.scratch(8 * rows)
+    quantized = builder.scratch(rows * length + ROWS * row_bytes)
+    builder.emit(hybrid.MEASURE, tiles, x=x, ranges=ranges, rows=rows, size=size, pieces=pieces)
+    builder.emit(
+        hybrid.QUANTIZE, tiles, x=x, y=quantized, ranges=ranges, scales=scales, rows=rows,
+        size=size, pieces=pieces, row_bytes=length, is_asymmetric=int(is_asymmetric),
+    )  # fmt: skip
+    return quantized, scales
+
+
+def weight_scales(weight: Tensor) -> NDArray[np.float32]:
+    """Return the scale of each output, ``[O]``."""
+    assert weight.quantization is not None
+    scales = weight.quantization.scales.astype(np.float32)
+    return np.broadcast_to(scales, (weight.shape[0],))
+
+
+def _packed(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
+    """Return the words of ``MULTIPLY`` that say what the weights are."""
+    weight, bias = call.input(1), call.optional_input(2)
+    values, name = weight_matrix(weight), call.node.outputs[0]
+    outputs, depth = values.shape
+    headers = builder.packed(
+        ("hybrid-headers", name), lambda: header_bytes(values, weight_scales(weight), bias)
+    )
+    return {
+        "weights": builder.packed(
+            ("hybrid-weights", name), lambda: matrix_blocks(values, is_zipped=False)
+        ),
+        "headers": headers,
+        "block_bytes": 64 * -(-depth // 4),
+        "outputs": outputs,
+    }
+
+
+def header_bytes(
+    values: NDArray[np.int8], scales: NDArray[np.float32], bias: Tensor | None
+) -> NDArray[np.uint8]:
+    """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
+
+    Args:
+        values: weights, ``[O, K]``.
+        scales: of each output, ``[O]``.
+        bias: added to results, or None.
+    """
+    count = len(values)
+    sums = values.sum(axis=1, dtype=np.int64).astype(np.int32)
+    rows: dict[str, NDArray[Any]] = {
+        "bias": -128 * sums,  # activations are unsigned
+        "sum": sums,
+        "scale": scales,
+        "offset": bias_or_zeros(bias, count, np.float32),
+    }
+    size = -(-count // LANES)
+    headers = np.zeros((size + 4, conv_int8.HEADER_BYTES), np.uint8)  # kernels read some behind
+    for name, row in rows.items():
+        padded = np.zeros(size * LANES, row.dtype)
+        padded[:count] = row
+        place = hybrid.HEADER[name]
+        headers[:size, place : place + 4 * LANES] = padded.view(np.uint8).reshape(size, -1)
+    return headers
+
+
+def _by_weights(plain: Operator, mixed: Operator) -> Operator:
+    """Return an operator for float activations that asks by the type of weights."""
+
+    def chosen(call: Call) -> Operator:
+        return mixed if is_hybrid(call) else plain
+
+    return Operator(
+        lambda call: chosen(call).check(call),
+        lambda call, builder: chosen(call).lower(call, builder),
+        variants=(plain, mixed),
+    )
+
+
+_TYPES = ("FLOAT32", *WEIGHT_TYPES)
+_FEATURES = ("activation", "empty", "per-channel")
+_HYBRID = {
+    "CONV_2D": Operator(check_conv, lower_conv, _TYPES, _FEATURES),
+    "FULLY_CONNECTED": Operator(
+        check_fully_connected, lower_fully_connected, _TYPES, (*_FEATURES, "many-dims")
+    ),
+}
+register_variants(
+    "FLOAT32",
+    {name: _by_weights(conv_f32.OPERATORS[name], mixed) for name, mixed in _HYBRID.items()},
+)
