@@ -34,13 +34,13 @@ def floats(shape: Sequence[int], seed: int = 0) -> NDArray[np.float32]:
     return (generator.standard_normal(shape) + 0.7).astype(np.float32)
 
 
-def weights(shape: Sequence[int], is_per_channel: bool, kind: str = "INT8") -> Any:
+def weights(shape: Sequence[int], is_per_channel: bool, kind: str = "INT8", axis: int = 0) -> Any:
     """Return constant weights of the type's whole range but its lowest value."""
     limit = 127 if kind == "INT8" else 7
     values = np.random.default_rng([1, *shape]).integers(-limit, limit + 1, shape)
-    count = shape[0] if is_per_channel else 1
+    count = shape[axis] if is_per_channel else 1
     scale = [0.01 * (1 + i % 5) for i in range(count)]
-    return constant(values.astype(np.int8), kind, scale=scale, axis=0)
+    return constant(values.astype(np.int8), kind, scale=scale, axis=axis)
 
 
 def conv_model(
@@ -57,6 +57,21 @@ def conv_model(
     inputs = [tensor(shape), weight, constant(floats((outputs,)))]
     given = {"padding": SAME, "stride_h": 1, "stride_w": 1, **options}
     return one_op_model("CONV_2D", inputs, [tensor((1, 1, 1, outputs))], Conv2DOptions(**given))
+
+
+def depthwise_model(
+    shape: tuple[int, ...], multiplier: int = 1, kernel: tuple[int, int] = (3, 3), **options: Any
+) -> bytes:
+    outputs = shape[3] * multiplier
+    weight = weights((1, *kernel, outputs), is_per_channel=True, axis=3)
+    inputs = [tensor(shape), weight, constant(floats((outputs,)))]
+    given = {"padding": SAME, "stride_h": 1, "stride_w": 1, **options}
+    return one_op_model(
+        "DEPTHWISE_CONV_2D",
+        inputs,
+        [tensor((1, 1, 1, outputs))],
+        DepthwiseConv2DOptions(depth_multiplier=multiplier, **given),
+    )
 
 
 def dense_model(
@@ -157,6 +172,25 @@ def test_each_row_of_a_matrix_has_a_scale(
     model = dense_model(shape, outputs, asymmetric_quantize_inputs=is_asymmetric)
     x = floats(shape) * np.linspace(-2, 3, rows, dtype=np.float32)[:, np.newaxis]
     assert_agrees(model, x, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("channels", [1, 15, 16, 40])
+@pytest.mark.parametrize("multiplier", [1, 3])
+def test_depthwise_convolutions(level: str, channels: int, multiplier: int) -> None:
+    shape = (3, 7, 6, channels)
+    images = floats(shape) * np.array([1, -3, 0], np.float32).reshape(3, 1, 1, 1)
+    assert_agrees(depthwise_model(shape, multiplier), images, level)
+
+
+@pytest.mark.parametrize("padding", [SAME, VALID])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_depthwise_convolutions_of_large_images(padding: Padding, threads: int) -> None:
+    shape = (2, 60, 60, 24)
+    model = depthwise_model(
+        shape, kernel=(5, 3), padding=padding, stride_h=2, fused_activation_function=Act.RELU6
+    )
+    assert_agrees(model, floats(shape), threads=threads)
 
 
 @pytest.mark.parametrize("act", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])

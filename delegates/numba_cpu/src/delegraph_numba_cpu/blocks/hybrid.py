@@ -21,6 +21,9 @@ QUANTIZE = Block(
 ``scales`` has 8 bytes a row: scale, float32, and zero point, int32.
 """
 
+ROUND = Block("round", FAMILY, "x y ranges rows size pieces tiles")
+"""Float32 rows again, of the values that their bytes with zero points would have."""
+
 MULTIPLY = Block(
     "multiply",
     FAMILY,

@@ -18,7 +18,12 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     dot_single,
     dot_wide,
 )
-from delegraph_numba_cpu.kernels.hybrid_ir import finish_floats, measure_floats, quantize_floats
+from delegraph_numba_cpu.kernels.hybrid_ir import (
+    finish_floats,
+    measure_floats,
+    quantize_floats,
+    round_floats,
+)
 from delegraph_numba_cpu.kernels.machine import (
     copy_bytes,
     jit,
@@ -43,6 +48,7 @@ M_X, M_RANGES, M_ROWS, M_SIZE, M_PIECES, M_TILES = blocks.MEASURE.slots(*blocks.
 (
     Q_X, Q_Y, Q_RANGES, Q_SCALES, Q_ROWS, Q_SIZE, Q_PIECES, Q_ROW_BYTES, Q_IS_ASYMMETRIC, Q_TILES,
 ) = blocks.QUANTIZE.slots(*blocks.QUANTIZE.names)  # fmt: skip
+R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = blocks.ROUND.slots(*blocks.ROUND.names)
 (
     X, Y, SCALES, WINDOWS, WEIGHTS, HEADERS, BLOCK_BYTES, OUTPUTS, LAYOUT, STEP, ROW_TILES,
     COLUMN_TILES, PIXELS, IMAGE_PIXELS, LOW, HIGH, SCRATCH, SCRATCH_BYTES,
@@ -73,12 +79,9 @@ def quantize(block, tile, worker):
     units, length = word(block, Q_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         row, piece = unit // pieces, unit % pieces
-        ranges = word(block, Q_RANGES) + 8 * row * pieces
-        low, high = np.float32(0), np.float32(0)
-        for i in range(pieces):
-            low = min(low, load_f32(ranges + 8 * i))
-            high = max(high, load_f32(ranges + 8 * i + 4))
-        scale, inverse, zero, least = parameters(low, high, word(block, Q_IS_ASYMMETRIC))
+        scale, inverse, zero, least = row_parameters(
+            word(block, Q_RANGES), row, pieces, word(block, Q_IS_ASYMMETRIC)
+        )
         if piece == 0:
             store_f32(word(block, Q_SCALES) + 8 * row, scale)
             store_i32(word(block, Q_SCALES) + 8 * row + 4, zero)
@@ -92,6 +95,35 @@ def quantize(block, tile, worker):
             zero + 128,
             word(block, Q_Y) + row * word(block, Q_ROW_BYTES) + first,
         )
+
+
+@kernel(blocks.ROUND)
+def round_rows(block, tile, worker):
+    """Round some pieces."""
+    size, pieces, tiles = word(block, R_SIZE), word(block, R_PIECES), word(block, R_TILES)
+    units, length = word(block, R_ROWS) * pieces, piece_length(size, pieces)
+    for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
+        row, first = unit // pieces, unit % pieces * length
+        scale, inverse, zero, least = row_parameters(word(block, R_RANGES), row, pieces, 1)
+        offset = 4 * (row * size + first)
+        round_floats(
+            word(block, R_X) + offset,
+            min(length, size - first),
+            inverse,
+            np.float32(least - zero),
+            np.float32(127 - zero),
+            scale,
+            word(block, R_Y) + offset,
+        )
+
+
+@jit
+def row_parameters(ranges, row, pieces, is_asymmetric):
+    """Return what :func:`parameters` does, of a row whose pieces were measured."""
+    low, high = np.float32(0), np.float32(0)
+    for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
+        low, high = min(low, load_f32(place)), max(high, load_f32(place + 4))
+    return parameters(low, high, is_asymmetric)
 
 
 @jit

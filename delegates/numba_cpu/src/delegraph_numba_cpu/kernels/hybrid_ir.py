@@ -66,41 +66,71 @@ def measure_floats(context, source, count, target):
     return types.void(i64, i64, i64), generate
 
 
+def _rounder(builder, inverse, low, high):
+    """Return a function that returns 16 float32 times *inverse* as int32, rounded, clamped."""
+    factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
+    halves = [constant(half, V16F32) for half in (-BELOW_HALF, BELOW_HALF)]
+
+    def rounded(x):
+        x = builder.fmul(x, factor)
+        negative = builder.fcmp_ordered("<", x, constant(0.0, V16F32))
+        x = builder.fadd(x, builder.select(negative, *halves))
+        # Truncating after the clamp is the same, as bounds are integers.
+        return builder.fptosi(clamp(builder, x, lowest, highest), V16I32)
+
+    return rounded
+
+
+def _convert(builder, source, count, target, width, convert):
+    """Append a loop over *count* > 0 float32 that stores 16 values of *width* bytes at a time."""
+    loop = Loop(builder, count, 16)
+    place = builder.add(source, builder.shl(loop.index, integer(2)))
+    result = builder.add(target, builder.mul(loop.index, integer(width)))
+    left = builder.sub(count, loop.index)
+    with builder.if_else(builder.icmp_signed(">=", left, integer(16))) as (whole, part):
+        with whole:
+            store(builder, convert(load(builder, place, V16F32)), result)
+        with part:
+            mask = first_lanes(builder, left, 16)
+            some = convert(masked_load(builder, place, mask, V16F32))
+            masked_store(builder, some, result, mask)
+    loop.close()
+
+
 @intrinsic
 def quantize_floats(context, source, count, inverse, low, high, zero, target):
     """Store *count* > 0 float32 times *inverse* as bytes: rounded, clamped, plus *zero*."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, inverse, low, high, zero, target = arguments
-        factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
+        rounded = _rounder(builder, inverse, low, high)
         offset = splat(builder, builder.trunc(zero, I32), 16)
 
-        def quantized(x):
-            x = builder.fmul(x, factor)
-            negative = builder.fcmp_ordered("<", x, constant(0.0, V16F32))
-            half = builder.select(
-                negative, constant(-BELOW_HALF, V16F32), constant(BELOW_HALF, V16F32)
-            )
-            # Truncating after the clamp is the same, as bounds are integers.
-            x = clamp(builder, builder.fadd(x, half), lowest, highest)
-            whole = builder.fptosi(x, V16I32)
-            return builder.trunc(builder.add(whole, offset), V16I8)
+        def convert(x):
+            return builder.trunc(builder.add(rounded(x), offset), V16I8)
 
-        loop = Loop(builder, count, 16)
-        place = builder.add(source, builder.shl(loop.index, integer(2)))
-        result = builder.add(target, loop.index)
-        left = builder.sub(count, loop.index)
-        with builder.if_else(builder.icmp_signed(">=", left, integer(16))) as (whole, part):
-            with whole:
-                store(builder, quantized(load(builder, place, V16F32)), result)
-            with part:
-                mask = first_lanes(builder, left, 16)
-                some = quantized(masked_load(builder, place, mask, V16F32))
-                masked_store(builder, some, result, mask)
-        loop.close()
+        _convert(builder, source, count, target, 1, convert)
         return lowering.get_dummy_value()
 
     return types.void(i64, i64, f32, f32, f32, i64, i64), generate
+
+
+@intrinsic
+def round_floats(context, source, count, inverse, low, high, scale, target):
+    """Store *count* > 0 float32 times *inverse* as float32: rounded, clamped, times *scale*."""
+
+    def generate(lowering, builder, signature, arguments):
+        source, count, inverse, low, high, scale, target = arguments
+        rounded = _rounder(builder, inverse, low, high)
+        unit = splat(builder, scale, 16)
+
+        def convert(x):
+            return builder.fmul(builder.sitofp(rounded(x), V16F32), unit)
+
+        _convert(builder, source, count, target, 4, convert)
+        return lowering.get_dummy_value()
+
+    return types.void(i64, i64, f32, f32, f32, f32, i64), generate
 
 
 @intrinsic

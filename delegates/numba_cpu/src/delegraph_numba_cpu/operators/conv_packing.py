@@ -74,6 +74,14 @@ def bias_values(bias: Tensor | None, outputs: int) -> Array:
     return np.zeros(outputs, np.float32) if bias is None else bias.data.reshape(-1)
 
 
+def real_values(weight: Tensor) -> Array:
+    """Return float32 weights; integers times the scales of their last axis, without zero points."""
+    values: Array = weight.data
+    if weight.quantization is None or weight.type.name == "FLOAT32":
+        return values
+    return values * weight.quantization.scales.astype(np.float32)
+
+
 def packed_matrix(
     builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int
 ) -> Memory:
@@ -89,10 +97,12 @@ def packed_matrix(
 def packed_channels(
     builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int
 ) -> Memory:
-    """Return weights ``[1, KH, KW, O]`` for ``product_ir.channel_product``."""
+    """Return weights ``[1, KH, KW, O]``, float32 or with scales, for ``channel_product``."""
     lanes = builder.level.vector_bytes // 4
     key = ("channels_f32", weight.index, None if bias is None else bias.index, lanes)
     return builder.packed(
         key,
-        lambda: pack_channels(weight.data.reshape(-1, outputs), bias_values(bias, outputs), lanes),
+        lambda: pack_channels(
+            real_values(weight).reshape(-1, outputs), bias_values(bias, outputs), lanes
+        ),
     )

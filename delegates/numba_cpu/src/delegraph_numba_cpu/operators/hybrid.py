@@ -22,7 +22,12 @@ from delegraph_numba_cpu.operators.plans_int8 import (
     pack_windows_record,
     tiles_for,
 )
-from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.operators.registry import (
+    Call,
+    Operator,
+    first_rejection,
+    register_variants,
+)
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 WEIGHT_TYPES = ("INT8", "INT4")
@@ -42,7 +47,9 @@ def is_hybrid(call: Call) -> bool:
 def check_conv(call: Call) -> Rejection | None:
     """Let pass convolutions without groups."""
     x, weight = call.input(0), call.input(1)
-    if len(x.shape) != 4 or len(weight.shape) != 4 or x.shape[3] != weight.shape[3]:
+    if len(x.shape) != 4 or len(weight.shape) != 4:
+        return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
+    if x.shape[3] != weight.shape[3]:
         return Rejection("groups", actual=f"{x.shape}, {weight.shape}", expected="no groups")
     return check_product(call)
 
@@ -57,26 +64,50 @@ def check_fully_connected(call: Call) -> Rejection | None:
 
 def check_product(call: Call) -> Rejection | None:
     """Let pass constant weights with a scale for each output or one for all, and a clamp."""
-    found = _check_types(call)
+    weight = call.input(1)
+    found = first_rejection(_check_types(call), _check_constants(call))
     if found is not None:
         return found
-    for position in (1, 2):
-        if call.optional_input(position) is not None:
-            found = conv_f32.check_constant(call, position)
-            if found is not None:
-                return found
-    weight = call.input(1)
-    if 0 in weight.shape:
-        return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     quantization = weight.quantization
     if quantization is None or len(quantization.scales) not in (1, weight.shape[0]):
         return Rejection("quantization", expected="one scale, or one an output")
     if quantization.block_size:
         return Rejection("quantization", expected="no scales of blocks", tensor=weight.index)
-    activation = Act(call.options.fused_activation_function)
+    return _check_sums(weight)
+
+
+def check_depthwise(call: Call) -> Rejection | None:
+    """Let pass constant 8-bit weights with a scale for each output."""
+    x, weight = call.input(0), call.input(1)
+    found = first_rejection(_check_types(call), _check_constants(call))
+    if found is not None:
+        return found
+    if weight.type.name != "INT8":
+        return Rejection("dtype", actual=weight.type.name, expected="INT8", tensor=weight.index)
+    if len(x.shape) != 4 or len(weight.shape) != 4 or not x.shape[3]:
+        return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
+    if weight.shape[3] % x.shape[3]:
+        return Rejection("shape", actual=weight.shape, expected="outputs of each channel")
+    quantization = weight.quantization
+    has_scales = quantization is not None and len(quantization.scales) == weight.shape[3]
+    if not has_scales or quantization is None or quantization.quantized_dimension != 3:
+        return Rejection("quantization", expected="a scale an output", tensor=weight.index)
+    return None
+
+
+def _check_constants(call: Call) -> Rejection | None:
+    """Let pass what is known before the data: weights, bias, and a clamp."""
+    for position in (1, 2):
+        if call.optional_input(position) is not None:
+            found = conv_f32.check_constant(call, position)
+            if found is not None:
+                return found
+    weight, activation = call.input(1), Act(call.options.fused_activation_function)
+    if 0 in weight.shape:
+        return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     if activation not in conv_f32.CLAMPS:
         return Rejection("activation", actual=activation.name, expected="a clamp")
-    return _check_sums(weight)
+    return None
 
 
 def _check_types(call: Call) -> Rejection | None:
@@ -196,17 +227,44 @@ def emit_quantized(
     Micro-kernels read more rows of *row_bytes* than there are.
     """
     rows, size, length = source
-    x = builder.tensor(call.input(0).index)
-    pieces = -(-size // PIECE) if builder.workers > 1 else 1
-    tiles = max(1, min(rows * pieces, rows * size // PIECE))
-    ranges, scales = builder.scratch(8 * rows * pieces), builder.scratch(8 * rows)
+    scales = builder.scratch(8 * rows)
     quantized = builder.scratch(rows * length + ROWS * row_bytes)
-    builder.emit(hybrid.MEASURE, tiles, x=x, ranges=ranges, rows=rows, size=size, pieces=pieces)
+    tiles, words = _emit_measured(call, builder, rows, size)
     builder.emit(
-        hybrid.QUANTIZE, tiles, x=x, y=quantized, ranges=ranges, scales=scales, rows=rows,
-        size=size, pieces=pieces, row_bytes=length, is_asymmetric=int(is_asymmetric),
+        hybrid.QUANTIZE, tiles, y=quantized, scales=scales, row_bytes=length,
+        is_asymmetric=int(is_asymmetric), **words,
     )  # fmt: skip
     return quantized, scales
+
+
+def _emit_measured(
+    call: Call, builder: ProgramBuilder, rows: int, size: int
+) -> tuple[int, dict[str, Any]]:
+    """Emit the measurement of activations; return the tiles and words of what comes next."""
+    pieces = -(-size // PIECE) if builder.workers > 1 else 1
+    tiles = max(1, min(rows * pieces, rows * size // PIECE))
+    words = {
+        "x": builder.tensor(call.input(0).index), "ranges": builder.scratch(8 * rows * pieces),
+        "rows": rows, "size": size, "pieces": pieces,
+    }  # fmt: skip
+    builder.emit(hybrid.MEASURE, tiles, **words)
+    return tiles, words
+
+
+def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a depthwise convolution of floats: activations that are rounded, weights with scales.
+
+    Products of integers and scales round a little otherwise than sums that are scaled at the end.
+    A border of zeros is right, as zero points are in the values already.
+    """
+    x, weight, y = call.input(0), call.input(1), call.output()
+    if not math.prod(x.shape) or not math.prod(y.shape):
+        return
+    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    rounded = builder.scratch(4 * math.prod(x.shape))
+    tiles, words = _emit_measured(call, builder, x.shape[0], math.prod(x.shape[1:]))
+    builder.emit(hybrid.ROUND, tiles, y=rounded, **words)
+    conv_f32.emit_depthwise(call, builder, rounded, x.shape, windows)
 
 
 def weight_scales(weight: Tensor) -> NDArray[np.float32]:
@@ -282,6 +340,7 @@ _HYBRID = {
     "FULLY_CONNECTED": Operator(
         check_fully_connected, lower_fully_connected, _TYPES, (*_FEATURES, "many-dims")
     ),
+    "DEPTHWISE_CONV_2D": Operator(check_depthwise, lower_depthwise, ("FLOAT32", "INT8"), _FEATURES),
 }
 register_variants(
     "FLOAT32",
