@@ -25,22 +25,27 @@ def source_digest(family: str) -> str:
     That is what ``kernels/FAMILY.py`` imports, directly or not, and what compiles it: an edit to
     one family lets the others' objects stand.
     """
-    waiting = [f"{PACKAGE}.kernels.{family}", f"{PACKAGE}.compiling"]
+    digest = hashlib.sha256()
+    for module in sorted(_sources(f"{PACKAGE}.kernels.{family}", f"{PACKAGE}.compiling")):
+        digest.update(module.encode() + b"\0" + _source(module).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def source_size(family: str) -> int:
+    """Return how long the sources of a family are: roughly how long it takes to compile."""
+    return sum(len(_source(module)) for module in _sources(f"{PACKAGE}.kernels.{family}"))
+
+
+def _sources(*modules: str) -> set[str]:
+    """Return these modules of this package, and all that they import of it, directly or not."""
+    waiting = list(modules)
     seen: set[str] = set()
     while waiting:
         module = waiting.pop()
         if module not in seen and _path(module) is not None:
             seen.add(module)
             waiting += _imported(module)
-    digest = hashlib.sha256()
-    for module in sorted(seen):
-        digest.update(module.encode() + b"\0" + _source(module).encode() + b"\0")
-    return digest.hexdigest()
-
-
-def source_size(family: str) -> int:
-    """Return how long the source of a family's kernels is: roughly how long it takes to compile."""
-    return len(_source(f"{PACKAGE}.kernels.{family}"))
+    return seen
 
 
 @cache
