@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import delegraph_numba_cpu
+from delegraph import Interpreter
 from delegraph.errors import PluginOptionError
 from delegraph.plugins.options import describe_options, make_options
 from delegraph_numba_cpu import cache, plugin
@@ -110,3 +111,13 @@ def test_warmup_loads_every_family_of_a_level(monkeypatch: pytest.MonkeyPatch) -
     assert result.exit_code == 0
     assert [name for name, _ in loaded] == [level.name for level in supported_levels()]
     assert result.output.splitlines()[-1].startswith("generic: ")
+
+
+def test_exact_integers_are_refused_where_the_kernels_round_like_the_reference_ones() -> None:
+    model = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
+    exact = NumbaCpuDelegate(NumbaCpuOptions())
+    refused = Interpreter(model, delegates=[exact], numerics="reference").placement
+    assert {node.rejections["numba_cpu"].constraint for node in refused.nodes} == {"numerics"}
+    inexact = NumbaCpuDelegate(NumbaCpuOptions(exact=False))
+    near = Interpreter(model, delegates=[inexact], numerics="reference")
+    assert near.placement.partitions
