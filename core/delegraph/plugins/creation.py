@@ -62,14 +62,7 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
     """
     from delegraph.kernels.custom_op import as_registration
 
-    try:
-        loaded = spec.load()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a plugin may raise anything, SystemExit too
-        raise PluginLoadError(
-            f"custom operator {spec.name!r} could not be loaded from {provider}: {one_line(error)}"
-        ) from error
+    loaded = _loaded("custom operator", spec, provider)
     try:
         return as_registration(loaded)
     except ArgumentError:
@@ -87,17 +80,22 @@ def load_command(spec: CommandSpec, provider: object) -> click.Command:
     """
     import click
 
-    try:
-        loaded = spec.load()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a plugin may raise anything, SystemExit too
-        raise PluginLoadError(
-            f"command {spec.name!r} could not be loaded from {provider}: {one_line(error)}"
-        ) from error
+    loaded = _loaded("command", spec, provider)
     if not isinstance(loaded, click.Command):
         raise PluginLoadError(
             f"command {spec.name!r}: load() of {provider} returned a {type(loaded).__name__}, "
             "expected a click.Command"
         )
     return loaded
+
+
+def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> object:
+    """Return what the provider's own code loads."""
+    try:
+        return spec.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plugin may raise anything, SystemExit too
+        raise PluginLoadError(
+            f"{what} {spec.name!r} could not be loaded from {provider}: {one_line(error)}"
+        ) from error
