@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import ArgumentError, PluginError, PluginLoadError
 from delegraph.plugins.options import Given, make_options
@@ -89,7 +89,7 @@ def load_command(spec: CommandSpec, provider: object) -> click.Command:
     return loaded
 
 
-def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> object:
+def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> Any:
     """Return what the provider's own code loads."""
     try:
         return spec.load()
