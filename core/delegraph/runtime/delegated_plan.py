@@ -366,6 +366,16 @@ class DelegatedPlan:
         delegate: Any = self.nodes[self.current(index)][0].delegate
         return None if delegate is None else delegate_name(delegate)
 
+    def model_nodes(self, node: Node) -> Iterator[tuple[Node, Registration]]:
+        """Yield the model's nodes that a node stands for, through delegate nodes inside it."""
+        waiting = [node.index]
+        while waiting:
+            inner, registration = self.nodes[waiting.pop()]
+            if inner.delegate is None:
+                yield inner, registration
+            else:
+                waiting += reversed(inner.options.nodes_to_replace)
+
     def producer(self, tensor: int) -> int:
         """Return the node of the present plan that makes a tensor; -1 when none does."""
         return next((node.index for node, _ in self.steps() if tensor in node.outputs), -1)

@@ -21,7 +21,7 @@ from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.failure_policy import FailurePolicy, Incident
 from delegraph.runtime.original_nodes import OriginalNodes
-from delegraph.runtime.partition_state import PartitionState, SavedState, model_nodes
+from delegraph.runtime.partition_state import PartitionState, SavedState
 from delegraph.runtime.result_checks import (
     Range,
     allowed_range,
@@ -106,7 +106,7 @@ class _Guard:
         self._eval: Eval = _never_prepared
 
     def _replaced(self) -> list[tuple[Node, Registration]]:
-        return list(model_nodes(self._subgraph, self._node))
+        return list(self._subgraph.plan.model_nodes(self._node))
 
     # -- preparing -----------------------------------------------------------------------------
 

@@ -27,7 +27,6 @@ from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.failure_policy import Incidents
 from delegraph.runtime.guarding import Watch
 from delegraph.runtime.original_nodes import OriginalNodes
-from delegraph.runtime.partition_state import model_nodes
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -293,7 +292,7 @@ class _Trials:
             theirs = min(theirs, kernels.timed_run(self._clock))
             if self._clock() >= stop:
                 break
-        nodes = {inner.index for inner, _ in model_nodes(self.subgraph, node)}
+        nodes = {inner.index for inner, _ in self.subgraph.plan.model_nodes(node)}
         if mine >= theirs and nodes.isdisjoint(self._pinned):
             expected = f"less than the kernels' {_microseconds(theirs)}"
             reason = Rejection("measured", actual=_microseconds(mine), expected=expected)

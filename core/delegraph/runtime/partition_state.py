@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.delegation.delegate import DelegateParams
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.kernels.registration import Node, Registration
@@ -29,7 +28,7 @@ class PartitionState:
 
     def __init__(self, subgraph: Subgraph, delegate_node: Node) -> None:
         self._subgraph = subgraph
-        nodes = list(model_nodes(subgraph, delegate_node))
+        nodes = list(subgraph.plan.model_nodes(delegate_node))
         reaches_all = any(_reaches_everything(node, registration) for node, registration in nodes)
         read = dict.fromkeys(i for node, _ in nodes for i in node.inputs if i >= 0)
         tensors = [subgraph.tensors[i] for i in read]
@@ -89,17 +88,6 @@ def _copied(resources: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
 def _is_value(resource: object) -> bool:
     """Whether a resource is part of the model's state; sets tell which subgraphs are running."""
     return not isinstance(resource, set)
-
-
-def model_nodes(subgraph: Subgraph, node: Node) -> Iterator[tuple[Node, Registration]]:
-    """Yield the model's nodes behind a delegate node, also those of delegate nodes inside it."""
-    params: DelegateParams = node.options
-    for index in params.nodes_to_replace:
-        inner, registration = subgraph.plan.node(index)
-        if inner.delegate is None:
-            yield inner, registration
-        else:
-            yield from model_nodes(subgraph, inner)
 
 
 def _reaches_everything(node: Node, registration: Registration) -> bool:

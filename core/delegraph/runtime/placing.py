@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
-from delegraph.delegation.delegate import Delegate, DelegateParams, Rejection
+from delegraph.delegation.delegate import Delegate, Rejection
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
@@ -89,24 +89,13 @@ def _partition(subgraph: Subgraph, node: Node, index: int) -> PartitionPlacement
         delegate_name(cast("Delegate", node.delegate)),
         index,
         node.index,
-        tuple(_members(subgraph, node)),
+        tuple(inner.index for inner, _ in subgraph.plan.model_nodes(node)),
         node.inputs,
         node.outputs,
         total_bytes(_size(subgraph, tensor) for tensor in inputs if not tensor.is_constant),
         total_bytes(_size(subgraph, tensors[i]) for i in node.outputs),
         sum(_stored_size(subgraph, tensor) for tensor in inputs if tensor.is_constant),
     )
-
-
-def _members(subgraph: Subgraph, node: Node) -> Iterator[int]:
-    """Yield the model's nodes that a delegate node computes, through nodes it took of others."""
-    waiting = [node.index]
-    while waiting:
-        inner, _ = subgraph.plan.node(waiting.pop())
-        if inner.delegate is None:
-            yield inner.index
-        else:
-            waiting += reversed(cast("DelegateParams", inner.options).nodes_to_replace)
 
 
 def _absorbers(
