@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from corpus import corpus_file, corpus_rows, needs_corpus
 from graph_model import graph_model
+from looking import Looking
 from numpy.testing import assert_array_equal
 from one_op import constant, tensor
 
@@ -27,19 +27,6 @@ from delegraph.errors import DelegateError
 from delegraph.kernels.registration import Eval
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import AddOptions, MulOptions
-
-
-class Looking(Delegate):
-    """Lets a function look at the subgraph while a delegate is being applied; claims nothing."""
-
-    def __init__(self, look: Callable[[DelegateContext], None]) -> None:
-        self._look = look
-
-    def name(self) -> str:
-        return "looking"
-
-    def prepare(self, context: DelegateContext) -> None:
-        self._look(context)
 
 
 class Float16(Delegate):

@@ -10,9 +10,9 @@ import pytest
 from graph_model import graph_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looking import Looking
 
 from delegraph import (
-    Delegate,
     DelegateContext,
     DelegateOptions,
     GraphPartitionHelper,
@@ -26,19 +26,6 @@ from delegraph import (
 from delegraph.delegation.delegate import NO_REASON
 from delegraph.errors import DelegateError
 from delegraph.schema.options import AddOptions, MulOptions
-
-
-class Looking(Delegate):
-    """Lets a function look at the subgraph while a delegate is being applied; claims nothing."""
-
-    def __init__(self, look: Callable[[DelegateContext], None]) -> None:
-        self._look = look
-
-    def name(self) -> str:
-        return "looking"
-
-    def prepare(self, context: DelegateContext) -> None:
-        self._look(context)
 
 
 def look(model: bytes, see: Callable[[DelegateContext], None]) -> None:
