@@ -170,6 +170,15 @@ def test_any_window(
     assert_agrees(depthwise_model(shape, **window), values(shape), level=level)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("outputs", [127, 128, 290])
+def test_a_window_may_be_the_whole_image(outputs: int, level: str) -> None:
+    for kernel in ((3, 5), (1, 1)):
+        shape = (2, *kernel, 6)
+        model = conv_model(shape, outputs, kernel, padding=VALID, activation=Act.RELU)
+        assert_agrees(model, values(shape), level=level)
+
+
 @pytest.mark.parametrize("activation", [Act.RELU, Act.RELU6, Act.RELU_N1_TO_1])
 def test_activations_clamp(activation: Act) -> None:
     shape = (1, 4, 4, 8)

@@ -216,7 +216,7 @@ def test_what_is_over_quickly_is_learnt_from_the_first_runs() -> None:
     pace.observe(BRIEF / 2)
     assert (pace.is_known, pace.is_brief) == (True, True)
     slow = Pace()
-    slow.observe(100 * BRIEF)
+    slow.observe(200 * BRIEF)
     assert (slow.is_known, slow.is_brief) == (True, False)
     medium = Pace()
     for _ in range(TRIALS):

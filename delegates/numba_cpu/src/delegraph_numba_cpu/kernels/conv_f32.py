@@ -9,6 +9,7 @@ over the image's edge, the chunk's input rows are copied between zeros first.
 from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import conv_f32 as blocks
+from delegraph_numba_cpu.kernels import product_ir
 from delegraph_numba_cpu.kernels.machine import (
     copy_bytes,
     fill_bytes,
@@ -19,7 +20,6 @@ from delegraph_numba_cpu.kernels.machine import (
     store_i64,
     word,
 )
-from delegraph_numba_cpu.kernels.product_ir import channel_product, matrix_product, row_product
 from delegraph_numba_cpu.kernels.registry import kernel
 from delegraph_numba_cpu.kernels.vector_ir import LANES
 
@@ -29,19 +29,20 @@ HEIGHT = {16: 7, 8: 6, 4: 4}[LANES]
 NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
 """Columns of the three tiles: two registers, one and a half, one."""
 
-wide = matrix_product(HEIGHT, (LANES, LANES))
-middle = matrix_product(HEIGHT, (LANES, LANES // 2))
-narrow = matrix_product(HEIGHT, (LANES,))
-wide_row = matrix_product(1, (LANES, LANES))
-middle_row = matrix_product(1, (LANES, LANES // 2))
-narrow_row = matrix_product(1, (LANES,))
-channels = channel_product(HEIGHT, LANES, masked=False)
-some_channels = channel_product(HEIGHT, LANES, masked=True)
+wide = product_ir.matrix_product(HEIGHT, (LANES, LANES))
+middle = product_ir.matrix_product(HEIGHT, (LANES, LANES // 2))
+narrow = product_ir.matrix_product(HEIGHT, (LANES,))
+wide_row = product_ir.matrix_product(1, (LANES, LANES))
+middle_row = product_ir.matrix_product(1, (LANES, LANES // 2))
+narrow_row = product_ir.matrix_product(1, (LANES,))
+four_blocks = product_ir.blocks_product(4, LANES)
+channels = product_ir.channel_product(HEIGHT, LANES, masked=False)
+some_channels = product_ir.channel_product(HEIGHT, LANES, masked=True)
 
-three = row_product(HEIGHT, LANES, kernel=3, stride=1)
-three_by_two = row_product(HEIGHT, LANES, kernel=3, stride=2)
-five = row_product(HEIGHT, LANES, kernel=5, stride=1)
-five_by_two = row_product(HEIGHT, LANES, kernel=5, stride=2)
+three = product_ir.row_product(HEIGHT, LANES, kernel=3, stride=1)
+three_by_two = product_ir.row_product(HEIGHT, LANES, kernel=3, stride=2)
+five = product_ir.row_product(HEIGHT, LANES, kernel=5, stride=1)
+five_by_two = product_ir.row_product(HEIGHT, LANES, kernel=5, stride=2)
 
 X, Y, WEIGHT, RESIDUAL, SCRATCH, SCRATCH_BYTES, ROWS_AT, PADDED_AT = blocks.CONV.slots(
     "x", "y", "weight", "residual", "scratch", "scratch_bytes", "rows_at", "padded_at"
@@ -72,10 +73,29 @@ def conv(block, tile, worker):
     while row < last:
         count = chunk_rows(block, row, last)
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
-        first, end = column_range(block, part)
-        for column in range(first, end, WIDE):
+        column, end = column_range(block, part)
+        if count * word(block, OUT_W) == 1 and word(block, RESIDUAL) == 0:
+            column = multiply_blocks(block, rows, scratch, column, end, row)
+        for column in range(column, end, WIDE):
             multiply(block, rows, scratch, count * word(block, OUT_W), column, row)
         row += count
+
+
+@jit
+def multiply_blocks(block, rows, taps, column, end, row):
+    """Compute columns of one pixel, four blocks at a time; return the first that is left."""
+    count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
+    weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
+    out = word(block, Y) + output_offset(block, row)
+    apart = count * size + 4
+    end = min(end, word(block, COLUMNS))
+    while column + 4 * WIDE <= end:
+        # fmt: off
+        four_blocks(rows, taps, count, size, weight + column * apart, WIDE * apart,
+                    out + 4 * column, block + 8 * LOW)
+        # fmt: on
+        column += 4 * WIDE
+    return column
 
 
 @jit

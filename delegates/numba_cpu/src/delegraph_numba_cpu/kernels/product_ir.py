@@ -121,6 +121,62 @@ def _add_products(
     return following
 
 
+def blocks_product(blocks: int, width: int) -> Any:
+    """Return ``product(rows, taps, tap_count, tap_bytes, weight, apart, out, limits)``.
+
+    It writes one pixel: *blocks* blocks of columns of two registers of *width* each, whose weights
+    are *apart* bytes from one another; all other arguments are those of :func:`matrix_product`. So
+    many sums do not wait for each other that weights are read as fast as they come.
+    """
+
+    @intrinsic
+    def product(
+        context: Any,
+        rows: Any,
+        taps: Any,
+        tap_count: Any,
+        tap_bytes: Any,
+        weight: Any,
+        apart: Any,
+        out: Any,
+        limits: Any,
+    ) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            rows, taps, tap_count, tap_bytes, weight, apart, out, limits = arguments
+            kind = vector(F32, width)
+            starts, start = [], integer(0)
+            for _ in range(blocks):
+                starts += [start, builder.add(start, integer(4 * width))]
+                start = builder.add(start, apart)
+            sums = [load(builder, builder.add(weight, start), kind) for start in starts]
+            pixel = load(builder, rows, I64)
+            weights = builder.add(weight, integer(8 * width))
+            outer = Loop(builder, tap_count)
+            weights = outer.carried(weights)
+            sums = [outer.carried(value) for value in sums]
+            offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
+            tap = builder.add(pixel, offset)
+            inner = Loop(builder, tap_bytes, step=4)
+            weights = inner.carried(weights)
+            sums = [inner.carried(value) for value in sums]
+            value = load(builder, builder.add(tap, inner.index), F32)
+            copies = splat(builder, value, width)
+            sums = [
+                multiply_add(builder, copies, load(builder, builder.add(weights, start), kind), x)
+                for start, x in zip(starts, sums, strict=True)
+            ]
+            following = builder.add(weights, integer(8 * width))
+            inner.close(following, *sums)
+            outer.close(following, *sums)
+            for i, value in enumerate(_clamped(builder, sums, limits, LOW, HIGH)):
+                store(builder, value, builder.add(out, integer(4 * width * i)))
+            return target.get_dummy_value()
+
+        return types.void(*[types.int64] * 8), generate
+
+    return product
+
+
 def channel_product(height: int, width: int, masked: bool) -> Any:
     """Return ``product(rows, taps, tap_count, channel, weight, out)``.
 
