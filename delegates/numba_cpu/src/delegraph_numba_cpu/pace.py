@@ -28,6 +28,6 @@ class Pace:
         """Take into account how long a run took in one thread."""
         self._trials += 1
         self._best = min(self._best, seconds)
-        # The first run finds memory that nobody has touched, but that does not make a hundred of one.
+        # The first run finds memory untouched, but that does not make a hundred of one.
         self.is_known = self._trials >= TRIALS or self._best < BRIEF or self._best > 100 * BRIEF
         self.is_brief = self._best < BRIEF

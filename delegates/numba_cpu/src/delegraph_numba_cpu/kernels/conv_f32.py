@@ -73,10 +73,10 @@ def conv(block, tile, worker):
     while row < last:
         count = chunk_rows(block, row, last)
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
-        column, end = column_range(block, part)
+        first, end = column_range(block, part)
         if count * word(block, OUT_W) == 1 and word(block, RESIDUAL) == 0:
-            column = multiply_blocks(block, rows, scratch, column, end, row)
-        for column in range(column, end, WIDE):
+            first = multiply_blocks(block, rows, scratch, first, end, row)
+        for column in range(first, end, WIDE):
             multiply(block, rows, scratch, count * word(block, OUT_W), column, row)
         row += count
 
