@@ -1,0 +1,70 @@
+"""TensorFlow's element types, and what they are in NumPy and in a ``.tflite`` file."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from delegraph import TensorType
+from delegraph.graph.dtypes import NUMPY_DTYPES
+
+
+class DataType(IntEnum):
+    """The number that an attribute of kind ``type`` holds. Source: DataType, framework/types.proto.
+
+    The names are those of ``tf.DType.name``, in capitals.
+    """
+
+    FLOAT32 = 1
+    FLOAT64 = 2
+    INT32 = 3
+    UINT8 = 4
+    INT16 = 5
+    INT8 = 6
+    STRING = 7
+    COMPLEX64 = 8
+    INT64 = 9
+    BOOL = 10
+    QINT8 = 11
+    QUINT8 = 12
+    QINT32 = 13
+    BFLOAT16 = 14
+    QINT16 = 15
+    QUINT16 = 16
+    UINT16 = 17
+    COMPLEX128 = 18
+    FLOAT16 = 19
+    RESOURCE = 20
+    VARIANT = 21
+    UINT32 = 22
+    UINT64 = 23
+    FLOAT8_E5M2 = 24
+    FLOAT8_E4M3FN = 25
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of its values; object for strings, resources and variants."""
+        return NUMPY_DTYPES[TensorType[_STORED.get(self.name, self.name)]]
+
+    @classmethod
+    def of(cls, type: TensorType) -> DataType:
+        """Return the type of a tensor in a ``.tflite`` file.
+
+        >>> DataType.of(TensorType.FLOAT16)
+        <DataType.FLOAT16: 19>
+
+        Raises:
+            KeyError: TensorFlow has no such type (packed 2- and 4-bit integers).
+        """
+        return cls[type.name]
+
+
+_STORED = {
+    "QINT8": "INT8",
+    "QUINT8": "UINT8",
+    "QINT32": "INT32",
+    "QINT16": "INT16",
+    "QUINT16": "UINT16",
+}

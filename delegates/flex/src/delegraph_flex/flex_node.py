@@ -1,0 +1,177 @@
+"""A Flex operator as executors see it: name, attributes, tensor types, and its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph import TensorType
+from delegraph_flex.data_types import DataType
+from delegraph_flex.node_def import AttrValue, Function, NodeDef, Shape
+
+
+class Unsupported(Exception):  # noqa: N818 - an answer rather than an accident
+    """An executor cannot run a node; the message says what of it, for people.
+
+    Args:
+        message: what the node has and what would be needed.
+        constraint: short stable id of the reason, as in ``Rejection``.
+    """
+
+    def __init__(self, message: str, constraint: str = "attribute") -> None:
+        super().__init__(message)
+        self.constraint = constraint
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a node shares with the other nodes of its interpreter.
+
+    Attributes:
+        resources: of the interpreter, for all its subgraphs; a key begins with ``"flex"``.
+        call: runs the function (subgraph) of a name on arrays, and returns its results.
+        num_threads: that an executor may use.
+    """
+
+    resources: MutableMapping[Any, Any] = field(default_factory=dict)
+    call: Callable[[str, Sequence[NDArray[Any]]], list[NDArray[Any]]] | None = None
+    num_threads: int = 1
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "bool": (bool,),
+    "float": (float,),
+    "function": (Function,),
+    "int": (int,),
+    "list": (list,),
+    "shape": (tuple, type(None)),
+    "string": (bytes,),
+    "type": (DataType,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FlexNode:
+    """One Flex operator.
+
+    The readers of attributes (:meth:`int`, :meth:`ints`, ...) return the default where the NodeDef
+    does not have the attribute, as TensorFlow does with the OpDef's.
+
+    Attributes:
+        index: of the node in its subgraph.
+        node_def: TensorFlow's operator and its attributes.
+        input_types: of its inputs, as the ``.tflite`` file has them.
+        output_types: of its outputs.
+        around: what it shares with other nodes.
+    """
+
+    index: int
+    node_def: NodeDef
+    input_types: tuple[TensorType, ...]
+    output_types: tuple[TensorType, ...]
+    around: Surroundings = field(default_factory=Surroundings)
+
+    @property
+    def op(self) -> str:
+        """TensorFlow's name of the operator."""
+        return self.node_def.op
+
+    def type(self, name: str, default: DataType | None = None) -> DataType:
+        """Return an attribute that is an element type."""
+        value: DataType = self._attr(name, "type", default)
+        return value
+
+    def int(self, name: str, default: int | None = None) -> int:
+        """Return an attribute that is an integer."""
+        value: int = self._attr(name, "int", default)
+        return value
+
+    def float(self, name: str, default: float | None = None) -> float:
+        """Return an attribute that is a float."""
+        value: float = self._attr(name, "float", default)
+        return value
+
+    def bool(self, name: str, default: bool | None = None) -> bool:
+        """Return an attribute that is true or false."""
+        value: bool = self._attr(name, "bool", default)
+        return value
+
+    def bytes(self, name: str, default: bytes | None = None) -> bytes:
+        """Return an attribute that is a string, as bytes."""
+        value: bytes = self._attr(name, "string", default)
+        return value
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return an attribute that is a string, as text: ``"SAME"``."""
+        value = self.bytes(name, None if default is None else default.encode())
+        try:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            raise Unsupported(f"attribute {name!r} is {value!r}, expected text") from error
+
+    def choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
+        """Return an attribute that is one of several words.
+
+        Raises:
+            Unsupported: it is another one.
+        """
+        value = self.text(name, default)
+        if value not in choices:
+            raise Unsupported(
+                f"attribute {name!r} is {value!r}, expected " + " or ".join(map(repr, choices))
+            )
+        return value
+
+    def shape(self, name: str) -> Shape:
+        """Return an attribute that is a shape."""
+        value: Shape = self._attr(name, "shape", ())
+        return value
+
+    def function(self, name: str) -> Function:
+        """Return an attribute that names a function."""
+        value: Function = self._attr(name, "function", None)
+        return value
+
+    def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """Return an attribute that lists integers."""
+        return tuple(self._list(name, "int", default))
+
+    def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+        """Return an attribute that lists floats."""
+        return tuple(self._list(name, "float", default))
+
+    def strings(self, name: str, default: Sequence[bytes] | None = None) -> tuple[bytes, ...]:
+        """Return an attribute that lists strings."""
+        return tuple(self._list(name, "string", default))
+
+    def types(self, name: str, default: Sequence[DataType] | None = None) -> tuple[DataType, ...]:
+        """Return an attribute that lists element types."""
+        return tuple(self._list(name, "type", default))
+
+    def shapes(self, name: str, default: Sequence[Shape] | None = None) -> tuple[Shape, ...]:
+        """Return an attribute that lists shapes."""
+        return tuple(self._list(name, "shape", default))
+
+    def _list(self, name: str, kind: str, default: Sequence[Any] | None) -> list[AttrValue]:
+        values: list[AttrValue] = self._attr(name, "list", default)
+        for value in values:
+            self._check(name, value, kind, "a list of ")
+        return values
+
+    def _attr(self, name: str, kind: str, default: Any) -> Any:
+        if name not in self.node_def.attrs:
+            if default is None:
+                raise Unsupported(f"attribute {name!r} is missing, and it has no default")
+            return default
+        value = self.node_def.attrs[name]
+        self._check(name, value, kind)
+        return value
+
+    def _check(self, name: str, value: Any, kind: str, prefix: str = "") -> None:
+        """Refuse a value of another kind; a bool is no int, and neither is a type."""
+        is_right = type(value) in _KINDS[kind]
+        if not is_right:
+            raise Unsupported(f"attribute {name!r} is {value!r}, expected {prefix}{kind}")

@@ -1,0 +1,80 @@
+"""The operators that the NumPy executor knows, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+
+Bind = Callable[[FlexNode], Step]
+"""Decides what a node's attributes decide, and returns the function that computes it."""
+
+FLOATS = frozenset({DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT32, DataType.FLOAT64})
+COMPLEX = frozenset({DataType.COMPLEX64, DataType.COMPLEX128})
+SIGNED = frozenset({DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64})
+UNSIGNED = frozenset({DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64})
+INTEGERS = SIGNED | UNSIGNED
+REAL = FLOATS | INTEGERS
+NUMBERS = REAL | COMPLEX
+ALL = NUMBERS | {DataType.BOOL, DataType.STRING}
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """How one operator is computed.
+
+    Attributes:
+        name: TensorFlow's.
+        bind: makes the function for one node.
+        types: that its attribute ``T`` may have; None where it has none, or any will do.
+    """
+
+    name: str
+    bind: Bind
+    types: Collection[DataType] | None = None
+
+
+OPERATORS: dict[str, Operator] = {}
+"""Every operator, by name; filled when ``delegraph_flex.numpy_executor.operators`` is imported."""
+
+
+def operator(*names: str, types: Collection[DataType] | None = None) -> Callable[[Bind], Bind]:
+    """Register what is decorated as the operators of these *names*.
+
+    The decorated function takes a :class:`FlexNode` and returns the function of the arrays. That
+    one returns an array, or a sequence of arrays for several outputs, of exactly the dtypes that
+    TensorFlow gives; it never writes to what it is given, and copies what it keeps for later.
+
+    Args:
+        names: the operators.
+        types: that the attribute ``T`` may have; None for no check.
+    """
+
+    def register(bind: Bind) -> Bind:
+        for name in names:
+            if name in OPERATORS:
+                raise ValueError(f"operator {name!r} is registered twice")
+            OPERATORS[name] = Operator(name, bind, types)
+        return bind
+
+    return register
+
+
+def bind(node: FlexNode) -> Step:
+    """Return the function that computes *node*.
+
+    Raises:
+        Unsupported: no such operator here, or not with these attributes.
+    """
+    found = OPERATORS.get(node.op)
+    if found is None:
+        raise Unsupported(f"the numpy executor does not have {node.op}", "op")
+    if found.types is not None:
+        type = node.type("T")
+        if type not in found.types:
+            known = " or ".join(sorted(known.name for known in found.types))
+            raise Unsupported(f"{node.op} of {type.name}, expected {known}", "dtype")
+    return found.bind(node)

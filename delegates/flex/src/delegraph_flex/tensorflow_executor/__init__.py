@@ -1,0 +1,1 @@
+"""Runs TensorFlow's operators by TensorFlow itself, where it is installed."""
