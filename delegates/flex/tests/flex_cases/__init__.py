@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,6 @@ class Case:
     outputs: tuple[int, ...]
     tolerance: float = 0.0
     runs: int = 1
-    notes: dict[str, Any] = field(default_factory=dict)
 
 
 def type_of(array: NDArray[Any]) -> TensorType:
