@@ -318,9 +318,60 @@ def test_strips_that_begin_with_windows(kind: str, level: str) -> None:
     layers.assert_agrees(level)
 
 
+@pytest.mark.parametrize(
+    ("accumulator", "factors"),
+    [
+        (8578625, (8389034, 11214195)),
+        (13474389, (8388744, 15299772)),
+        (-8460441, (8388845, 12930570)),
+        (-8967809, (8388757, 15877260)),
+        (-8575529, (8388647, 16603767)),
+        (-10160109, (8388630, 15853966)),
+    ],
+)
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_multipliers_too_small_for_one_exact_product(
+    level: str, op: str, accumulator: int, factors: tuple[int, int]
+) -> None:
+    """These accumulators become what float64 rounds to the next integer; the last two, if away."""
+    channels = 70 if op == "CONV_2D" else 71
+    in_scale, scale = (factor * 2.0**-23 for factor in factors)
+    images = np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1)
+    options: Any = Conv2DOptions(padding=SAME, stride_h=1, stride_w=1)
+    shape, axis = (channels, 1, 1, 1), 0
+    if op != "CONV_2D":
+        images = np.repeat(images, channels, axis=3)
+        options = DepthwiseConv2DOptions(padding=SAME, stride_h=1, stride_w=1, depth_multiplier=1)
+        shape, axis = (1, 1, 1, channels), 3
+    bias = np.full(channels, accumulator - 5, np.int32)
+    model = graph_model(
+        [(op, "x w b", "y", options)],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "x": tensor(images.shape, "INT8", scale=in_scale),
+            "w": constant(np.ones(shape, np.int8), scale=[scale] * channels, axis=axis),
+            "b": constant(bias, scale=[in_scale * scale] * channels),
+            "y": tensor(
+                (1, 16, 16, channels), "INT8", scale=2.0**17,
+                zero_point=-128 if accumulator > 0 else 127,
+            ),
+        },
+    )  # fmt: skip
+    assert_equal(model, images, level)
+
+
+def assert_equal(model: bytes, x: NDArray[Any], level: str) -> None:
+    """Check that the delegate takes all nodes and changes nothing."""
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level))  # type: ignore[arg-type]
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    assert all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
+    np.testing.assert_array_equal(run(interpreter, x), run(Interpreter(model_content=model), x))
+
+
 def test_multipliers_too_small_for_exact_arithmetic_are_refused() -> None:
-    weight = constant(np.full((4, 1, 1, 9000), 127, np.int8), scale=[1e-8] * 4)
-    bias = constant(np.zeros(4, np.int32), scale=[1e-8] * 4)
+    weight = constant(np.full((4, 1, 1, 9000), 127, np.int8), scale=[1e-10] * 4)
+    bias = constant(np.zeros(4, np.int32), scale=[1e-10] * 4)
     model = graph_model(
         [("CONV_2D", "x w b", "y", Conv2DOptions(padding=SAME, stride_h=1, stride_w=1))],
         inputs="x",

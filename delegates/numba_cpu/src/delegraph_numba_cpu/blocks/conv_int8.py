@@ -77,8 +77,11 @@ float64, float64, int32."""
 
 HEADER_BYTES = 640
 
-NEAREST, EXACT, EXACT_AWAY = range(3)
-"""Roundings: float32 and halves to even; as the official kernels, halves up; halves away."""
+NEAREST, EXACT, EXACT_AWAY, EXACT_CLOSE = range(4)
+"""Roundings: float32 and halves to even; as the official kernels, halves up; halves away.
+
+The last one is like the one before, for factors so small that float64 has too few bits for results.
+"""
 
 NEAR = 2.0**-13
 """More than results below 512 can be off in float32; see ``dot_int8``.

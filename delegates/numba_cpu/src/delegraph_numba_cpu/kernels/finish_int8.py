@@ -55,10 +55,30 @@ def _exact(builder, acc, factor, offset, zero):
     return builder.add(value, zero)
 
 
-def _exact_away(builder, acc, factor, offset, zero, away):
+def _away_offset(builder, acc, offset, away):
     negative = builder.icmp_signed("<", acc, constant(0))
-    offset = builder.select(negative, builder.fsub(offset, away), offset)
+    return builder.select(negative, builder.fsub(offset, away), offset)
+
+
+def _exact_away(builder, acc, factor, offset, zero, away):
+    offset = _away_offset(builder, acc, offset, away)
     return _exact(builder, acc, factor, offset, zero)
+
+
+def _exact_close(builder, acc, factor, offset, zero, away):
+    """Return what :func:`_exact_away` would if float64 had more bits.
+
+    Rounding before the floor can only lift it to the next integer. What is left when that is taken
+    away has few bits, and its sign tells.
+    """
+    offset = _away_offset(builder, acc, offset, away)
+    found = _exact(builder, acc, factor, offset, constant(0))
+    offset = builder.fsub(offset, builder.sitofp(found, V16F64))
+    arguments = [builder.sitofp(acc, V16F64), factor, offset]
+    left = call(builder, "llvm.fma.v16f64", V16F64, arguments)
+    is_lifted = builder.fcmp_ordered("<", left, constant(0.0, V16F64))
+    found = builder.add(found, builder.sext(is_lifted, V16I32))
+    return builder.add(found, zero)
 
 
 def _all_of(rescale, *names):
@@ -80,6 +100,7 @@ def _all_of(rescale, *names):
 _NEAREST = _all_of(_nearest, "scale", "offset")
 _ALWAYS_EXACT = _all_of(_exact, "factor", "exact_offset", "zero")
 _EXACT_AWAY = _all_of(_exact_away, "factor", "exact_offset", "zero", "away")
+_EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _exact_if_near(builder, headers):
@@ -179,7 +200,8 @@ def _finisher_64(prepare):
 
 
 _EXACT = _exact_if_near if dot_ir.HAS_FRACTIONS else _ALWAYS_EXACT
-finish_nearest, finish_exact, finish_exact_away = map(_finisher, (_NEAREST, _EXACT, _EXACT_AWAY))
-finish_nearest_64, finish_exact_64, finish_exact_away_64 = map(
-    _finisher_64, (_NEAREST, _EXACT, _EXACT_AWAY)
+_ALL = (_NEAREST, _EXACT, _EXACT_AWAY, _EXACT_CLOSE)
+finish_nearest, finish_exact, finish_exact_away, finish_exact_close = map(_finisher, _ALL)
+finish_nearest_64, finish_exact_64, finish_exact_away_64, finish_exact_close_64 = map(
+    _finisher_64, _ALL
 )

@@ -19,13 +19,15 @@ from delegraph_numba_cpu.kernels.finish_int8 import (
     finish_exact_64,
     finish_exact_away,
     finish_exact_away_64,
+    finish_exact_close,
+    finish_exact_close_64,
     finish_nearest,
     finish_nearest_64,
 )
 from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
 
 HEADER_BYTES = blocks.HEADER_BYTES
-EXACT, EXACT_AWAY = blocks.EXACT, blocks.EXACT_AWAY
+EXACT, EXACT_AWAY, EXACT_CLOSE = blocks.EXACT, blocks.EXACT_AWAY, blocks.EXACT_CLOSE
 
 WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR = (
     blocks.MATRIX.slots(*blocks.MATRIX.names)
@@ -40,6 +42,8 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
         finish_exact(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
     elif rounding == EXACT_AWAY:
         finish_exact_away(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
+    elif rounding == EXACT_CLOSE:
+        finish_exact_close(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
     else:
         finish_nearest(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
 
@@ -120,6 +124,8 @@ def finish_rows_64(acc, rows, header, target, row_bytes, record):
         finish_exact_64(acc, rows, header, target, row_bytes, flip, low, high)
     elif rounding == EXACT_AWAY:
         finish_exact_away_64(acc, rows, header, target, row_bytes, flip, low, high)
+    elif rounding == EXACT_CLOSE:
+        finish_exact_close_64(acc, rows, header, target, row_bytes, flip, low, high)
     else:
         finish_nearest_64(acc, rows, header, target, row_bytes, flip, low, high)
 

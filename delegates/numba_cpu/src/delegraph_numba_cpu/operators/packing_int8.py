@@ -103,7 +103,7 @@ class Product:
 
     @cached_property
     def _rounds_exactly(self) -> NDArray[np.bool_]:
-        """For which channels the kernels' float64 arithmetic is exact, ``[O]``."""
+        """For which channels one product in float64 is exact, ``[O]``."""
         rough = self._is_exact(self.weight.shape[1] * 255.0 * 255.0)
         return rough if rough.all() else self._is_exact(self._largest)
 
@@ -112,16 +112,28 @@ class Product:
 
         A product and its half have as many bits as fit, or are so large that results saturate.
         """
-        scaling, bounds = self.scaling, largest + np.abs(self.bias)
-        limit = np.ldexp(scaling.unit, _EXACT_BITS)
-        reach = bounds * np.abs(scaling.factor) + 1
-        exact = (bounds < _WORD) & (reach < _WORD) & ((limit >= 256) | (reach < limit))
-        return np.asarray(exact)
+        reach = self._reach(largest)
+        limit = np.ldexp(self.scaling.unit, _EXACT_BITS)
+        return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
+
+    def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """Return what no accumulator up to *largest* exceeds, nor its product, ``[O]``."""
+        bounds = largest + np.abs(self.bias)
+        return np.asarray(np.maximum(bounds, bounds * np.abs(self.scaling.factor) + 1))
+
+    @cached_property
+    def _needs_care(self) -> bool:
+        """Whether a product in float64 may be lifted to the next integer."""
+        factor, _, _bias = self.factors
+        return not bool((self._rounds_exactly | (factor == 0)).all())
 
     def rejection(self) -> Rejection | None:
         """Return why kernels would not compute this exactly; None when they do."""
+        if not self._needs_care:
+            return None
         factor, _, _bias = self.factors
-        fits = self._rounds_exactly | (factor == 0)
+        is_fraction_exact = np.ldexp(self.scaling.unit, _EXACT_BITS) >= 1
+        fits = (self._reach(self._largest) < _WORD) & is_fraction_exact | (factor == 0)
         if fits.all():
             return None
         channel = int(np.flatnonzero(~fits)[0])
@@ -135,6 +147,8 @@ class Product:
         """Return how results round."""
         if not exact:
             return blocks.NEAREST
+        if self._needs_care:
+            return blocks.EXACT_CLOSE
         # Negative values differ only below the zero point, and that may be clamped away.
         is_away = bool(self.scaling.away.any()) and self.low < self.zero_point
         return blocks.EXACT_AWAY if is_away else blocks.EXACT
