@@ -71,8 +71,8 @@ class IntegerLstmCell:
         if not 0 <= 15 + self._cell_log2 <= 6:
             raise OperatorError(f"cell state has scale 2**{self._cell_log2}, expected -15 to -9")
         self._cell_tanh = tanh_table(15 + self._cell_log2)
-        self._cell_limit = _quantized_clip(options.cell_clip, tensors.cell_state, 32767)
-        scales = _gate_scales(tensors, intermediates)
+        self._cell_limit = quantized_clip(options.cell_clip, tensors.cell_state, 32767)
+        scales = gate_scales(tensors, intermediates)
         biases = () if tensors.layer_norm else tensors.biases
         state = tensors.output_state
         self._input = _gate_product(context, tensors.input_weights, biases, layer_input, scales)
@@ -235,7 +235,7 @@ class _Output:
         self._projection = _projection(context, tensors, hidden)
         is_projected = self._projection is not None
         self._zero_point = -hidden.zero_point if is_projected else hidden.zero_point
-        self._limit = _quantized_clip(options.proj_clip, output, 127)
+        self._limit = quantized_clip(options.proj_clip, output, 127)
 
     def quantize(self, hidden: NDArray[np.int32]) -> NDArray[np.int8]:
         """Return the output state, ``[B, n_output], int8``, from ``[B, n_cell], int32``."""
@@ -265,7 +265,7 @@ def power_of_two(tensor: Tensor) -> int:
     return round(exponent)
 
 
-def _gate_scales(tensors: LstmTensors, intermediates: Sequence[Tensor]) -> list[float]:
+def gate_scales(tensors: LstmTensors, intermediates: Sequence[Tensor]) -> list[float]:
     """Return each gate's scale before layer normalisation, or that of Q3.12 without it."""
     skipped = 4 - len(tensors.input_weights)
     if tensors.layer_norm:
@@ -327,7 +327,7 @@ def _gates(
     return [_Gate(*parts) for parts in zip(tables, peepholes, norms, strict=True)]
 
 
-def _quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
+def quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
     """Return a clip in *tensor*'s scale, at most *largest*; 0 for none."""
     return min(int(np.float32(clip) / np.float32(tensor.scale)), largest) if clip > 0 else 0
 

@@ -1,10 +1,9 @@
-"""SVDF of integers, and UNIDIRECTIONAL_SEQUENCE_LSTM of floats."""
+"""SVDF of integers, and UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +11,20 @@ from numpy.typing import NDArray
 from delegraph import Rejection, Tensor
 from delegraph.kernels.fixed_point import quantize_multiplier
 from delegraph.kernels.lstm_cell import LstmOptions
-from delegraph.kernels.lstm_tensors import LstmInput, LstmTensors, lstm_tensors
-from delegraph.kernels.registration import OpContext
+from delegraph.kernels.lstm_tensors import LstmInput, LstmTensors
 from delegraph.kernels.svdf import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.blocks import recurrent as blocks
 from delegraph_numba_cpu.blocks.recurrent import LSTM, SVDF
-from delegraph_numba_cpu.operators.registry import Call, Operator, check_types, register
+from delegraph_numba_cpu.operators import lstm_int8
+from delegraph_numba_cpu.operators.lstm import Sequences, check_layer, layer_tensors
+from delegraph_numba_cpu.operators.registry import (
+    Call,
+    Operator,
+    check_types,
+    register,
+    register_variants,
+)
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 Floats = NDArray[np.float32]
@@ -94,21 +100,7 @@ _ACTIVATIONS = {
 
 def check_lstm(call: Call) -> Rejection | None:
     """Let pass float layers with constant weights."""
-    states = (LstmInput.OUTPUT_STATE, LstmInput.CELL_STATE)
-    if len(call.node.inputs) not in (20, 24):
-        return Rejection("operands", actual=len(call.node.inputs), expected="20 or 24 inputs")
-    for i, index in enumerate(call.node.inputs):
-        tensor = call.optional_input(i)
-        if tensor is None or i == LstmInput.INPUT:
-            continue
-        if i in states:
-            if not tensor.is_variable:
-                return Rejection("state", expected="a variable", tensor=index)
-        elif not tensor.is_constant:
-            return Rejection("computed-weights", expected="constants", tensor=index)
-        elif tensor.sparsity is not None:
-            return Rejection("sparse", expected="dense constants", tensor=index)
-    return check_types(call, "FLOAT32")
+    return check_layer(call, "FLOAT32")
 
 
 def lower_lstm(call: Call, builder: ProgramBuilder) -> None:
@@ -116,10 +108,11 @@ def lower_lstm(call: Call, builder: ProgramBuilder) -> None:
     x, y = call.input(LstmInput.INPUT), call.output()
     if not y.bytes:
         return
-    time_major = call.options is not None and bool(call.options.time_major)
-    batch, steps = (x.shape[1], x.shape[0]) if time_major else (x.shape[0], x.shape[1])
+    over = Sequences.of(call)
     layer = FloatLstm.of(call, builder.level.vector_bytes // 4)
     options = LstmOptions.of(call.node)
+    source_step, source_batch = over.strides(4 * over.inputs)
+    target_step, target_batch = over.strides(4 * over.outputs)
 
     def packed(part: str, make: Callable[[], Floats | None]) -> Memory | int:
         values = make()
@@ -129,7 +122,7 @@ def lower_lstm(call: Call, builder: ProgramBuilder) -> None:
 
     builder.emit(
         LSTM,
-        batch,
+        over.batch,
         source=builder.tensor(x.index),
         target=builder.tensor(y.index),
         output_state=builder.tensor(call.node.inputs[LstmInput.OUTPUT_STATE]),
@@ -142,16 +135,16 @@ def lower_lstm(call: Call, builder: ProgramBuilder) -> None:
         projection_bias=packed("projection bias", layer.projection_bias),
         scratch=builder.scratch(layer.scratch_bytes * builder.workers),
         scratch_bytes=layer.scratch_bytes,
-        steps=steps,
-        batch=batch,
+        steps=over.steps,
+        batch=over.batch,
         inputs=layer.inputs,
         cells=layer.cells,
         outputs=layer.outputs,
         gates=len(layer.tensors.biases),
-        source_step=4 * layer.inputs * (batch if time_major else 1),
-        source_batch=4 * layer.inputs * (1 if time_major else steps),
-        target_step=4 * layer.outputs * (batch if time_major else 1),
-        target_batch=4 * layer.outputs * (1 if time_major else steps),
+        source_step=source_step,
+        source_batch=source_batch,
+        target_step=target_step,
+        target_batch=target_batch,
         activation=_ACTIVATIONS[ActivationFunctionType(options.activation)],
         cell_clip=options.cell_clip,
         projection_clip=options.proj_clip,
@@ -173,11 +166,7 @@ class FloatLstm:
     @classmethod
     def of(cls, call: Call, lanes: int) -> FloatLstm:
         """Return the layer of a node."""
-        norm = call.optional_input(LstmInput.FORGET_LAYER_NORM_COEFFICIENTS)
-        first = None if norm is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
-        # It reads the node's tensors, and uses nothing else of a kernel's context.
-        context = cast(OpContext, call.context)
-        return cls(lstm_tensors(context, call.node, layer_norm=first), lanes)
+        return cls(layer_tensors(call), lanes)
 
     @property
     def inputs(self) -> int:
@@ -247,9 +236,10 @@ class FloatLstm:
 
 FEATURES = ("activation", "empty")
 
-register(
-    {
-        "SVDF": Operator(check_svdf, lower_svdf, SVDF_TYPES, FEATURES),
-        "UNIDIRECTIONAL_SEQUENCE_LSTM": Operator(check_lstm, lower_lstm, ("FLOAT32",), FEATURES),
-    }
+LAYER = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+register({"SVDF": Operator(check_svdf, lower_svdf, SVDF_TYPES, FEATURES)})
+register_variants("FLOAT32", {LAYER: Operator(check_lstm, lower_lstm, ("FLOAT32",), FEATURES)})
+register_variants(
+    "INT8", {LAYER: Operator(lstm_int8.check, lstm_int8.lower, lstm_int8.TYPES, FEATURES)}
 )

@@ -1,0 +1,237 @@
+"""LSTM layers in integers; see ``delegraph.kernels.lstm_integer_cell``."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+
+from __future__ import annotations
+
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.blocks import lstm_int8 as blocks
+from delegraph_numba_cpu.kernels import registers as r
+from delegraph_numba_cpu.kernels.fixed_point import scaled
+from delegraph_numba_cpu.kernels.lanes import Lanes
+from delegraph_numba_cpu.kernels.lstm_norm_int8 import normalise
+from delegraph_numba_cpu.kernels.machine import (
+    I16,
+    I32,
+    I64,
+    copy_bytes,
+    jit,
+    load_i16,
+    load_i32,
+    store_i8,
+    store_i16,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.strip_products import DEPTH, MANY, STRIP, dot_row, dot_rows
+from delegraph_numba_cpu.kernels.vector_ir import splat
+from delegraph_numba_cpu.kernels.windows_int8 import copy_flipped
+
+(
+    P_SOURCE, P_GATES, INPUT_WEIGHTS, INPUT_BIAS, P_RECORDS, P_ROWS, P_INPUTS, P_ROW, P_WIDTH,
+    P_SCRATCH, P_SCRATCH_BYTES, P_TILES,
+) = blocks.PROJECT.slots(*blocks.PROJECT.names)  # fmt: skip
+(
+    GATES, TARGET, OUTPUT_STATE, CELL_STATE, WEIGHTS, BIAS, RECORDS, SIGMOID, TANH, CELL_TANH,
+    PEEPHOLE, NORM, NORM_BIAS, PROJECTION, PROJECTION_BIAS, STEPS, BATCH, CELLS, OUTPUTS, COUNT,
+    ROW, WIDTH, GATES_STEP, GATES_BATCH, TARGET_STEP, TARGET_BATCH, CELL_SHIFT, CELL_LOW,
+    CELL_HIGH, HIDDEN_MULTIPLIER, HIDDEN_SHIFT, HIDDEN_ZERO, PROJECTION_MULTIPLIER,
+    PROJECTION_SHIFT, PROJECTION_ZERO, PROJECTION_LIMIT, SCRATCH, SCRATCH_BYTES, TILES,
+) = blocks.LSTM.slots(*blocks.LSTM.names)  # fmt: skip
+(
+    INPUT_MULTIPLIER, INPUT_SHIFT, RECURRENT_MULTIPLIER, RECURRENT_SHIFT, PEEPHOLE_MULTIPLIER,
+    PEEPHOLE_SHIFT, NORM_MULTIPLIER, NORM_SHIFT, LEAST_VARIANCE,
+) = blocks.GATE.slots(*blocks.GATE.names)  # fmt: skip
+
+ACC_BYTES = 4 * STRIP * blocks.ROWS
+
+load_shorts, store_shorts = r.whole_loader(r.INTS, I16), r.whole_storer(r.INTS, I16)
+load_sums = r.whole_loader(r.INTS)
+saturated = r.unary(r.INTS, lambda x: x.at_least(-32768).at_most(32767))
+
+
+@intrinsic
+def rescaled(context, x, multiplier, left, right, half, away):
+    """Return ``x * multiplier * 2**(left - right - 31)`` within 2**17, as ``scaled`` rounds."""
+
+    def generate(lowering, builder, signature, arguments):
+        x, multiplier, left, right, half, away = arguments
+        lanes = x.type.count
+        multiplier, right, half, away = (
+            Lanes(builder, splat(builder, each, lanes)) for each in (multiplier, right, half, away)
+        )
+        shifted = Lanes(builder, x) << Lanes(
+            builder, splat(builder, builder.trunc(left, I32), lanes)
+        )
+        product = shifted.widen(I64, signed=True) * multiplier
+        high = (product + (1 << 30)) >> 31
+        value = (high + half + ((high >> 63) & away)) >> right
+        return value.at_least(-(1 << 17)).at_most(1 << 17).narrow(I32).value
+
+    return r.INTS(r.INTS, *[types.int64] * 5), generate
+
+
+@kernel(blocks.PROJECT)
+def project(block, tile, worker):
+    """Multiply some rows of the input with the weights of all gates."""
+    rows, tiles, inputs = word(block, P_ROWS), word(block, P_TILES), word(block, P_INPUTS)
+    width, row = word(block, P_WIDTH), word(block, P_ROW)
+    row_bytes = (inputs + DEPTH - 1) // DEPTH * DEPTH
+    acc = word(block, P_SCRATCH) + worker * word(block, P_SCRATCH_BYTES)
+    vectors = acc + ACC_BYTES
+    last = rows * (tile + 1) // tiles
+    for first in range(rows * tile // tiles, last, MANY):
+        count = min(MANY, last - first)
+        for m in range(count):
+            source = word(block, P_SOURCE) + (first + m) * inputs
+            copy_flipped(source, vectors + m * row_bytes, inputs, 128)
+        for column in range(0, width, STRIP):
+            weights = word(block, INPUT_WEIGHTS) + column * row_bytes
+            bias = word(block, INPUT_BIAS) + 4 * column
+            if count == 1:
+                dot_row(vectors, row_bytes, weights, bias, acc)
+            else:
+                dot_rows(vectors, row_bytes, weights, bias, acc)
+            for m in range(count):
+                gates = word(block, P_GATES) + 2 * (first + m) * width
+                records = word(block, P_RECORDS)
+                add_strip(acc + 4 * STRIP * m, column, width, row, records, 0, gates)
+
+
+@jit
+def add_strip(acc, column, width, row, records, is_recurrent, gates):
+    """Rescale a strip of sums to gates, and add it to them if it is recurrent."""
+    place = INPUT_MULTIPLIER + is_recurrent * (RECURRENT_MULTIPLIER - INPUT_MULTIPLIER)
+    for i in range(0, min(STRIP, width - column), r.LANES):
+        scales = records + (column + i) // row * blocks.GATE_BYTES + 8 * place
+        shift = word(scales, 1)
+        right = max(-shift, 0)
+        value = load_sums(acc + 4 * i)
+        half, away = (1 << right) >> 1, -min(right, 1)
+        value = rescaled(value, word(scales, 0), max(shift, 0), right, half, away)
+        target = gates + 2 * (column + i)
+        if is_recurrent:
+            value = r.add_ints(value, load_shorts(target))
+        store_shorts(target, saturated(value))
+
+
+@kernel(blocks.LSTM)
+def lstm(block, tile, worker):
+    """Run the sequences of the tile."""
+    batch, tiles = word(block, BATCH), word(block, TILES)
+    memory = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
+        gates = word(block, GATES) + sequence * word(block, GATES_BATCH)
+        target = word(block, TARGET) + sequence * word(block, TARGET_BATCH)
+        for _ in range(word(block, STEPS)):
+            lstm_step(block, gates, target, sequence, memory)
+            gates += word(block, GATES_STEP)
+            target += word(block, TARGET_STEP)
+
+
+@jit
+def lstm_step(block, gates, target, sequence, memory):
+    """Run one step of one sequence."""
+    cells, outputs, width = word(block, CELLS), word(block, OUTPUTS), word(block, WIDTH)
+    state = word(block, OUTPUT_STATE) + sequence * outputs
+    cell = word(block, CELL_STATE) + sequence * cells * 2
+    vector = memory + ACC_BYTES
+    row_bytes = (outputs + DEPTH - 1) // DEPTH * DEPTH
+    copy_flipped(state, vector, outputs, 128)
+    for column in range(0, width, STRIP):
+        weights = word(block, WEIGHTS) + column * row_bytes
+        dot_row(vector, row_bytes, weights, word(block, BIAS) + 4 * column, memory)
+        add_strip(memory, column, width, word(block, ROW), word(block, RECORDS), 1, gates)
+    update_cell(block, gates, cell, sequence)
+    last = word(block, COUNT) - 1
+    finish_gate(block, gates, last, last - 1, cell, sequence)
+    if word(block, PROJECTION):
+        store_hidden(block, gates, cell, vector, -128)
+        store_projected(block, vector, memory, state)
+    else:
+        store_hidden(block, gates, cell, state, 0)
+    copy_bytes(target, state, outputs)
+
+
+@jit
+def finish_gate(block, gates, k, peephole, cell, sequence):
+    """Add to gate *k* what it sees of the cell state, and normalise it, if need be."""
+    cells, record = word(block, CELLS), word(block, RECORDS) + k * blocks.GATE_BYTES
+    gate = gates + 2 * k * word(block, ROW)
+    if word(block, PEEPHOLE) and peephole >= 0:
+        row = peephole * word(block, BATCH) + sequence
+        weights = word(block, PEEPHOLE) + 2 * row * cells
+        multiplier, shift = word(record, PEEPHOLE_MULTIPLIER), word(record, PEEPHOLE_SHIFT)
+        for i in range(0, 2 * cells, 2):
+            seen = load_i16(weights + i) * load_i16(cell + i)
+            value = load_i16(gate + i) + scaled(seen, multiplier, shift, False)
+            store_i16(gate + i, min(max(value, -32768), 32767))
+    if word(block, NORM):
+        weights = word(block, NORM) + 2 * k * cells
+        bias = word(block, NORM_BIAS) + 4 * k * cells
+        normalise(
+            gate, cells, weights, bias, word(record, NORM_MULTIPLIER), word(record, NORM_SHIFT),
+            word(record, LEAST_VARIANCE),
+        )  # fmt: skip
+
+
+@jit
+def look_up(table, value):
+    """Return the entry of a table of all int16, in the order of their bits."""
+    return load_i16(table + 2 * (value & 0xFFFF))
+
+
+@jit
+def rounded_shift(value, shift):
+    """Return ``value / 2**shift`` to nearest, halves away from zero."""
+    return (value + (1 << (shift - 1)) + (value >> 63)) >> shift
+
+
+@jit
+def update_cell(block, gates, cell, sequence):
+    """Move the cell state on."""
+    count, row = word(block, COUNT), 2 * word(block, ROW)
+    for k in range(count - 1):
+        finish_gate(block, gates, k, k if k < count - 2 else -1, cell, sequence)
+    forgets, news = gates + (count - 3) * row, gates + (count - 2) * row
+    sigmoid, tanh = word(block, SIGMOID), word(block, TANH)
+    shift, low, high = word(block, CELL_SHIFT), word(block, CELL_LOW), word(block, CELL_HIGH)
+    for i in range(0, 2 * word(block, CELLS), 2):
+        forget = look_up(sigmoid, load_i16(forgets + i)) + 0
+        share = 32767 - forget if count == 3 else look_up(sigmoid, load_i16(gates + i)) + 0
+        value = rounded_shift(forget * load_i16(cell + i), 15)
+        value += rounded_shift(share * look_up(tanh, load_i16(news + i)), shift)
+        store_i16(cell + i, min(max(value, low), high))
+
+
+@jit
+def store_hidden(block, gates, cell, target, flip):
+    """Store what the output gate lets out of the cell, int8, each xored with *flip*."""
+    gate = gates + 2 * (word(block, COUNT) - 1) * word(block, ROW)
+    sigmoid, tanh = word(block, SIGMOID), word(block, CELL_TANH)
+    multiplier, shift = word(block, HIDDEN_MULTIPLIER), word(block, HIDDEN_SHIFT)
+    zero = word(block, HIDDEN_ZERO)
+    for i in range(word(block, CELLS)):
+        share = look_up(sigmoid, load_i16(gate + 2 * i))
+        product = share * look_up(tanh, load_i16(cell + 2 * i))
+        value = scaled(product, multiplier, shift, False) + zero
+        store_i8(target + i, min(max(value, -128), 127) ^ flip)
+
+
+@jit
+def store_projected(block, vector, acc, state):
+    """Store the projection of a vector of unsigned bytes."""
+    cells, outputs = word(block, CELLS), word(block, OUTPUTS)
+    row_bytes = (cells + DEPTH - 1) // DEPTH * DEPTH
+    multiplier, shift = word(block, PROJECTION_MULTIPLIER), word(block, PROJECTION_SHIFT)
+    zero, limit = word(block, PROJECTION_ZERO), word(block, PROJECTION_LIMIT)
+    for column in range(0, outputs, STRIP):
+        weights = word(block, PROJECTION) + column * row_bytes
+        dot_row(vector, row_bytes, weights, word(block, PROJECTION_BIAS) + 4 * column, acc)
+        for i in range(min(STRIP, outputs - column)):
+            value = scaled(load_i32(acc + 4 * i), multiplier, shift, False) + zero
+            value = min(max(value, -128), 127)
+            if limit:
+                value = min(max(value, -limit), limit)
+            store_i8(state + column + i, value)

@@ -1,0 +1,323 @@
+"""LSTM layers in integers: int8 activations and weights, int16 cell state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.kernels.fixed_point import quantize_multiplier
+from delegraph.kernels.gemmlowp import logistic_table, tanh_table
+from delegraph.kernels.lstm_cell import LstmOptions
+from delegraph.kernels.lstm_integer_cell import gate_scales, power_of_two, quantized_clip
+from delegraph.kernels.lstm_tensors import LstmTensors
+from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
+from delegraph_numba_cpu.operators.lstm import Sequences, check_layer, layer_tensors
+from delegraph_numba_cpu.operators.registry import Call, first_rejection
+from delegraph_numba_cpu.operators.strip_packing import (
+    BLOCK,
+    DEPTH,
+    STRIP,
+    byte_strips,
+    padded,
+    stacked_gates,
+    strip_row,
+)
+from delegraph_numba_cpu.program import Memory, ProgramBuilder
+
+TYPES = ("INT8", "INT16", "INT32")
+
+INTERMEDIATES = 5
+"""Scales of the gates before normalisation, and of what is projected."""
+
+_ACC_BYTES = 4 * STRIP * ROWS
+_GATE_BITS = 3  # gates are Q3.12
+_WORK_A_TILE = 1 << 19
+"""Products, some microseconds."""
+
+
+def check(call: Call) -> Rejection | None:
+    """Let pass layers with constant weights, and scales of what lies between."""
+    return first_rejection(check_layer(call, *TYPES), _check_intermediates(call))
+
+
+def _check_intermediates(call: Call) -> Rejection | None:
+    if len(call.node.intermediates) != INTERMEDIATES:
+        count = len(call.node.intermediates)
+        return Rejection("operands", actual=count, expected=f"{INTERMEDIATES} intermediates")
+    return None
+
+
+def lower(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the product with the inputs of all steps, and the steps."""
+    if not call.output().bytes:
+        return
+    layer, over = IntegerLstm.of(call), Sequences.of(call)
+
+    def packed(part: str, make: Callable[[], NDArray[Any]]) -> Memory:
+        return builder.packed((call.node.inputs, part), make)
+
+    gates = builder.scratch(2 * over.rows * layer.width)
+    records = packed("records", layer.records)
+    work = over.rows * over.inputs * layer.width
+    tiles = max(1, min(-(-over.rows // ROWS), work // _WORK_A_TILE, 4 * builder.workers))
+    size = _ACC_BYTES + ROWS * padded(over.inputs, DEPTH) + STRIP
+    builder.emit(
+        PROJECT,
+        tiles,
+        source=builder.tensor(over.source),
+        gates=gates,
+        input_weights=packed("input", layer.input_weights),
+        input_bias=packed("input bias", layer.input_bias),
+        gate_records=records,
+        rows=over.rows,
+        inputs=over.inputs,
+        row=layer.row,
+        width=layer.width,
+        scratch=builder.scratch(size * builder.workers),
+        scratch_bytes=size,
+    )
+    size = _ACC_BYTES + padded(max(layer.cells, over.outputs), DEPTH) + STRIP
+    gate_step, gate_batch = over.strides(2 * layer.width)
+    target_step, target_batch = over.strides(over.outputs)
+    builder.emit(
+        LSTM,
+        over.batch,
+        gates=gates,
+        target=builder.tensor(over.target),
+        output_state=builder.tensor(layer.tensors.output_state.index),
+        cell_state=builder.tensor(layer.tensors.cell_state.index),
+        recurrent_weights=packed("recurrent", layer.recurrent_weights),
+        recurrent_bias=packed("recurrent bias", layer.recurrent_bias),
+        gate_records=records,
+        **layer.tables(builder),
+        **layer.optional_words(packed, over),
+        **layer.output_words(call, packed),
+        steps=over.steps,
+        batch=over.batch,
+        cells=layer.cells,
+        outputs=over.outputs,
+        count=layer.count,
+        row=layer.row,
+        width=layer.width,
+        gates_step=gate_step,
+        gates_batch=gate_batch,
+        target_step=target_step,
+        target_batch=target_batch,
+        scratch=builder.scratch(size * builder.workers),
+        scratch_bytes=size,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerLstm:
+    """The constants of an integer layer in the form of the kernels.
+
+    Attributes:
+        tensors: the layer's tensors.
+        x: input.
+        y: output.
+        intermediates: see ``delegraph.kernels.lstm_integer_cell.IntegerLstmCell``.
+        options: clips.
+    """
+
+    tensors: LstmTensors
+    x: Tensor
+    y: Tensor
+    intermediates: tuple[Tensor, ...]
+    options: LstmOptions
+
+    @classmethod
+    def of(cls, call: Call) -> IntegerLstm:
+        """Return the layer of a node."""
+        intermediates = tuple(call.context.tensors[i] for i in call.node.intermediates)
+        options = LstmOptions.of(call.node)
+        return cls(layer_tensors(call), call.input(0), call.output(), intermediates, options)
+
+    @property
+    def cells(self) -> int:
+        """Length of the cell state."""
+        return self.tensors.n_cell
+
+    @property
+    def count(self) -> int:
+        """Number of gates."""
+        return len(self.tensors.biases)
+
+    @property
+    def row(self) -> int:
+        """Columns that a gate takes."""
+        return padded(self.cells, BLOCK)
+
+    @property
+    def width(self) -> int:
+        """Columns that all gates take."""
+        return self.count * self.row
+
+    def records(self) -> NDArray[np.int64]:
+        """Return each gate's multipliers, ``[gates, len(GATE.names)], int64``."""
+        scales = gate_scales(self.tensors, self.intermediates)
+        parts = zip(self.tensors.input_weights, self.tensors.recurrent_weights, scales, strict=True)
+        peepholes = dict(zip(self._with_peephole, self.tensors.peephole, strict=False))
+        norms = self.tensors.layer_norm
+        return np.stack(
+            [
+                _record(
+                    _multiplier(into, self.x, scale),
+                    _multiplier(again, self.tensors.output_state, scale),
+                    self._peephole_multiplier(peepholes.get(k), scale),
+                    norms[k] if norms else None,
+                )
+                for k, (into, again, scale) in enumerate(parts)
+            ]
+        )
+
+    @property
+    def _with_peephole(self) -> list[int]:
+        return [k for k in range(self.count) if k != self.count - 2]  # not the cell gate
+
+    def _peephole_multiplier(self, weights: Tensor | None, scale: float) -> float:
+        if weights is None:
+            return 0.0
+        cell = 2.0 ** power_of_two(self.tensors.cell_state)
+        return float(np.float32(cell * weights.scale / scale))
+
+    def input_weights(self) -> NDArray[np.int8]:
+        """Return the factors of the input, strip by strip."""
+        return byte_strips(_stacked(self.tensors.input_weights))
+
+    def recurrent_weights(self) -> NDArray[np.int8]:
+        """Return the factors of the output state, strip by strip."""
+        return byte_strips(_stacked(self.tensors.recurrent_weights))
+
+    def input_bias(self) -> NDArray[np.int32]:
+        """Return what is added to products of unsigned inputs."""
+        bias = _zero_point_sums(_stacked(self.tensors.input_weights), self.x)
+        if not self.tensors.layer_norm:
+            bias = bias + _stacked(self.tensors.biases)
+        return strip_row(bias)
+
+    def recurrent_bias(self) -> NDArray[np.int32]:
+        """Return what is added to products of unsigned output states."""
+        state = self.tensors.output_state
+        return strip_row(_zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
+
+    def tables(self, builder: ProgramBuilder) -> dict[str, Memory]:
+        """Return the words that name tables of all int16, which layers share."""
+        bits = 15 + power_of_two(self.tensors.cell_state)
+        return {
+            "sigmoid": builder.packed("lstm sigmoid", lambda: logistic_table(_GATE_BITS)),
+            "tanh": builder.packed(("lstm tanh", _GATE_BITS), lambda: tanh_table(_GATE_BITS)),
+            "cell_tanh": builder.packed(("lstm tanh", bits), lambda: tanh_table(bits)),
+        }
+
+    def optional_words(
+        self, packed: Callable[[str, Callable[[], NDArray[Any]]], Memory], over: Sequences
+    ) -> dict[str, Any]:
+        """Return the words about peepholes and normalisation."""
+        tensors = self.tensors
+        words: dict[str, Any] = {"peephole": 0, "norm": 0, "norm_bias": 0}
+        if tensors.peephole:
+            name = f"peephole of {over.batch}"
+            words["peephole"] = packed(name, lambda: self._peephole_rows(over))
+        if tensors.layer_norm:
+            words["norm"] = packed("norm", lambda: np.stack([t.data for t in tensors.layer_norm]))
+            words["norm_bias"] = packed("bias", lambda: np.stack([t.data for t in tensors.biases]))
+        return words
+
+    def _peephole_rows(self, over: Sequences) -> NDArray[np.int16]:
+        """Return the weights that each cell sees, ``[gates but one, batch, cells]``.
+
+        The official kernel takes the length of the output state for that of the cell state, see
+        ``delegraph.kernels.lstm_integer_cell``: where it is less, some cells have none.
+        """
+        rows = []
+        for tensor in self.tensors.peephole:
+            weights = tensor.data[: over.outputs]
+            row = np.zeros((over.batch, self.cells), np.int16)
+            if over.is_time_major:
+                row.reshape(-1)[: over.batch * len(weights)] = np.tile(weights, over.batch)
+            else:
+                row[:, : len(weights)] = weights
+            rows.append(row)
+        return np.stack(rows)
+
+    def output_words(
+        self, call: Call, packed: Callable[[str, Callable[[], NDArray[Any]]], Memory]
+    ) -> dict[str, Any]:
+        """Return the words about cell state, hidden vector and projection."""
+        tensors, hidden = self.tensors, self.intermediates[4]
+        clip = quantized_clip(self.options.cell_clip, tensors.cell_state, 32767)
+        scale = np.float32(2.0**-15 / hidden.scale * 2.0**-15)
+        multiplier, shift = quantize_multiplier(float(scale))
+        words: dict[str, Any] = {
+            "cell_shift": 30 + power_of_two(tensors.cell_state),
+            "cell_low": -clip if clip else -32768,
+            "cell_high": clip or 32767,
+            "hidden_multiplier": multiplier,
+            "hidden_shift": shift,
+            "hidden_zero": hidden.zero_point,
+            "projection": 0,
+            "projection_bias": 0,
+            "projection_multiplier": 0,
+            "projection_shift": 0,
+            "projection_zero": 0,
+            "projection_limit": 0,
+        }
+        weights = tensors.projection_weights
+        if weights is not None:
+            ratio = np.float32(weights.scale) * np.float32(hidden.scale)
+            real = float(ratio / np.float32(tensors.output_state.scale))
+            multiplier, shift = quantize_multiplier(real)
+            words |= {
+                "hidden_zero": -hidden.zero_point,  # as the official kernel has it
+                "projection": packed("projection", lambda: byte_strips(weights.data)),
+                "projection_bias": packed("projection bias", self._projection_bias),
+                "projection_multiplier": multiplier,
+                "projection_shift": shift,
+                "projection_zero": tensors.output_state.zero_point,
+                "projection_limit": quantized_clip(self.options.proj_clip, self.y, 127),
+            }
+        return words
+
+    def _projection_bias(self) -> NDArray[np.int32]:
+        weights, bias = self.tensors.projection_weights, self.tensors.projection_bias
+        assert weights is not None
+        factor = self.intermediates[4].zero_point - 128
+        sums = factor * weights.data.sum(axis=1, dtype=np.int32)
+        return strip_row((sums if bias is None else sums + bias.data).astype(np.int32))
+
+
+def _stacked(tensors: Sequence[Tensor]) -> NDArray[Any]:
+    return stacked_gates([tensor.data for tensor in tensors])
+
+
+def _zero_point_sums(weights: NDArray[np.int8], x: Tensor) -> NDArray[np.int32]:
+    """Return what takes the zero point of unsigned activations from products."""
+    sums: NDArray[np.int32] = -(x.zero_point + 128) * weights.sum(axis=1, dtype=np.int32)
+    return sums
+
+
+def _multiplier(weights: Tensor, x: Tensor, scale: float) -> float:
+    return float(np.float32(weights.scale) * np.float32(x.scale) / np.float32(scale))
+
+
+def _record(into: float, again: float, peephole: float, norm: Tensor | None) -> NDArray[np.int64]:
+    """Return the record of a gate."""
+    scale = np.float32(0 if norm is None else norm.scale)
+    words = [
+        part for real in (into, again, peephole, float(scale)) for part in _bounded_multiplier(real)
+    ]
+    words[-1] += 12  # normalised gates are Q3.12
+    words.append(max(1, int(np.float32(10000) * scale)))
+    return GATE.pack(**dict(zip(GATE.names, words, strict=True)))
+
+
+def _bounded_multiplier(real: float) -> tuple[int, int]:
+    """Return multiplier and shift; what is shifted out of 32 bits is 0."""
+    multiplier, shift = quantize_multiplier(real)
+    return (0, 0) if shift > 31 else (multiplier, shift)

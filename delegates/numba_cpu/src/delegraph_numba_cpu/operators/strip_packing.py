@@ -1,0 +1,45 @@
+"""Weights of recurrent layers in the form that ``kernels/strip_products.py`` wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+STRIP = 64
+"""Columns of a strip."""
+
+BLOCK = 16
+"""Columns that every gate has a multiple of."""
+
+DEPTH = 8
+"""Rows of a strip are a multiple of these."""
+
+
+def padded(count: int, unit: int) -> int:
+    """Return *count* rounded up to a multiple of *unit*."""
+    return -(-count // unit) * unit
+
+
+def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return ``[O, K]`` as ``[O / 64, K / 4, 64, 4]``, zeros added."""
+    outputs, depth = weights.shape
+    size = padded(outputs, STRIP), padded(depth, DEPTH)
+    whole = np.zeros(size, np.int8)
+    whole[:outputs, :depth] = weights
+    strips = whole.reshape(-1, STRIP, size[1] // 4, 4).swapaxes(1, 2)
+    return np.ascontiguousarray(strips)
+
+
+def strip_row(values: NDArray[Any]) -> NDArray[Any]:
+    """Return ``[O]`` with zeros for the columns that strips add."""
+    return np.pad(values, (0, padded(len(values), STRIP) - len(values)))
+
+
+def stacked_gates(gates: Sequence[NDArray[Any]], unit: int = BLOCK) -> NDArray[Any]:
+    """Return gates below one another, each with zeros to a multiple of *unit* rows."""
+    missing = padded(len(gates[0]), unit) - len(gates[0])
+    rest = [(0, 0)] * (gates[0].ndim - 1)
+    return np.concatenate([np.pad(gate, [(0, missing), *rest]) for gate in gates])
