@@ -122,6 +122,7 @@ def _tensor(shared: _Buffers, name: str, definition: TensorDef) -> tables.Tensor
         name=name,
         quantization=definition.quantization,
         is_variable=definition.is_variable,
+        sparsity=definition.sparsity,
         shape_signature=definition.shape_signature,
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from delegraph.kernels.checks import adopt_type, require_counts, require_type, require_zero_points
 from delegraph.kernels.elements import values_of
 from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import fold_output
+from delegraph.kernels.output_shape import are_known, fold_output
 from delegraph.kernels.quantize import channel_parameters
 from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.kernels.tensor import Tensor
@@ -32,7 +32,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     """Return the eval of DEQUANTIZE: ``scale * (q - zero_point)``, or float16 widened; float32.
 
     2-, 4- and 8-bit integers, per tensor or per channel; int16 without zero point. The result of a
-    constant is computed once, while preparing.
+    constant, and of what was made of one, is computed once, while preparing.
 
     Source:
         tflite/kernels/dequantize.{cc,h}.
@@ -45,7 +45,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     if x.type is TensorType.INT16:
         require_zero_points(0, x)
     run = dequantization(x, y)
-    return fold_output(context, y, lambda: (x.shape, run)) if x.is_constant else run
+    return fold_output(context, y, lambda: (x.shape, run)) if are_known((x,)) else run
 
 
 def dequantization(x: Tensor, y: Tensor) -> Eval:

@@ -326,25 +326,6 @@ def test_computed_weights_are_refused() -> None:
     assert refused(one_op_model("CONV_2D", inputs, [tensor((1, 4, 4, 8))], options))
 
 
-def test_weights_may_be_stored_as_float16() -> None:
-    options = Conv2DOptions(stride_h=1, stride_w=1)
-    tensors = {
-        "x": tensor((1, 5, 5, 3)),
-        "stored": constant(values((8, 3, 3, 3)).astype(np.float16)),
-        "weight": tensor((8, 3, 3, 3)),
-        "bias": constant(values((8,))),
-        "y": tensor((1, 5, 5, 8)),
-    }
-    nodes = [("DEQUANTIZE", "stored", "weight"), ("CONV_2D", "x weight bias", "y", options)]
-    model = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
-    ours = Interpreter(model_content=model, experimental_delegates=[delegate])
-    ours.allocate_tensors()
-    assert [node.delegate for node in ours.placement.nodes] == [None, "numba_cpu"]
-    x = values((1, 5, 5, 3))
-    assert_near(run(ours, x), run(Interpreter(model_content=model), x))
-
-
 def test_groups_are_refused() -> None:
     inputs = [tensor((1, 4, 4, 8)), constant(values((4, 1, 1, 4))), constant(values((4,)))]
     options = Conv2DOptions(stride_h=1, stride_w=1)

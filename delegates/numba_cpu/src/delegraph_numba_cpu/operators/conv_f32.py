@@ -22,6 +22,7 @@ from delegraph_numba_cpu.operators.registry import (
     check_types,
     register_variants,
 )
+from delegraph_numba_cpu.operators.widened import is_widened
 from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
 
 CLAMPS = (Act.NONE, Act.RELU, Act.RELU_N1_TO_1, Act.RELU6)
@@ -67,21 +68,11 @@ def check_weighted(call: Call, rank: int) -> Rejection | None:
 def check_constant(call: Call, position: int) -> Rejection | None:
     """Let pass what is stored in full, and what the host computes once from constants alone."""
     tensor = call.input(position)
-    if not tensor.is_constant_or_persistent and not _is_widened(call, tensor.index):
+    if not tensor.is_constant_or_persistent and not is_widened(call, tensor.index):
         return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
     if tensor.sparsity is not None:
         return Rejection("sparse", expected="weights stored in full", tensor=tensor.index)
     return None
-
-
-def _is_widened(call: Call, tensor: int) -> bool:
-    """Return whether a tensor comes from a DEQUANTIZE of a constant: the host runs that once."""
-    for index in range(call.node.index):
-        node, registration = call.context.get_node_and_registration(index)
-        if tensor in node.outputs:
-            is_dequantize = registration.name == "DEQUANTIZE"
-            return is_dequantize and call.context.tensors[node.inputs[0]].is_constant
-    return False
 
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:

@@ -16,6 +16,7 @@ from delegraph_numba_cpu.operators.registry import (
     first_rejection,
     register_variants,
 )
+from delegraph_numba_cpu.operators.widened import is_widened
 from delegraph_numba_cpu.program import ProgramBuilder
 
 QUANTIZE = {
@@ -73,7 +74,7 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
 def check_dequantize(call: Call) -> Rejection | None:
     """Let pass stored integers with one scale, and float16, into float32; no constants."""
     x, y = call.input(0), call.output()
-    if x.is_constant:
+    if x.is_constant or is_widened(call, x.index):
         return Rejection("constant", expected="a computed input", tensor=x.index)
     if y.type.name != "FLOAT32":
         return Rejection("dtype", actual=y.type.name, expected="FLOAT32", tensor=y.index)

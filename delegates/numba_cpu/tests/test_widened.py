@@ -1,0 +1,67 @@
+"""Weights that are stored as halves or without their zeros, and widened once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graph_model import graph_model
+from one_op import TensorDef, constant, tensor
+
+from delegraph import Interpreter
+from delegraph.schema.layer_options import FullyConnectedOptions
+from delegraph.testing.operator_cases.quantizing import sparse_rows
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+
+SHAPE = (8, 12)
+
+
+def stored(type: str, *, is_sparse: bool) -> TensorDef:
+    """Return weights, of which every third is 0 if they are sparse."""
+    generator = np.random.default_rng(3)
+    values = generator.standard_normal(SHAPE).astype(type.lower())
+    kept = np.ones(SHAPE, bool)
+    kept[:, ::3] = False
+    return sparse_rows(type, kept, values[kept]) if is_sparse else constant(values)
+
+
+def outputs(interpreter: Interpreter) -> list[np.ndarray]:
+    interpreter.allocate_tensors()
+    found = []
+    for seed in (0, 1):
+        x = np.random.default_rng(seed).standard_normal((5, 12)).astype(np.float32)
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        index = interpreter.get_output_details()[0]["index"]
+        found.append(interpreter.get_tensor(index).copy())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("type", "widening"),
+    [("FLOAT16", "DEQUANTIZE"), ("FLOAT32", "DENSIFY"), ("FLOAT16", "DENSIFY DEQUANTIZE")],
+)
+def test_weights_are_widened_by_the_host_before_the_first_run(type: str, widening: str) -> None:
+    steps = widening.split()
+    names = ["stored", *(["dense"] if len(steps) > 1 else []), "weight"]
+    nodes = [(op, names[i], names[i + 1]) for i, op in enumerate(steps)]
+    model = graph_model(
+        [*nodes, ("FULLY_CONNECTED", "x weight -", "y", FullyConnectedOptions())],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "x": tensor((5, 12)),
+            "stored": stored(type, is_sparse="DENSIFY" in steps),
+            "dense": tensor(SHAPE, type),
+            "weight": tensor(SHAPE),
+            "y": tensor((5, 8)),
+        },
+    )
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
+    ours = Interpreter(model_content=model, experimental_delegates=[delegate])
+    placed = [node.delegate for node in ours.placement.nodes]
+    assert placed == [None] * len(steps) + ["numba_cpu"]
+    for found, expected in zip(
+        outputs(ours), outputs(Interpreter(model_content=model)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
