@@ -24,9 +24,15 @@ from delegraph_numba_cpu.kernels.machine import (
     word,
 )
 from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.strip_products import DEPTH, MANY, STRIP, dot_row, dot_rows
+from delegraph_numba_cpu.kernels.strip_products import (
+    DEPTH,
+    MANY,
+    STRIP,
+    copy_unsigned,
+    dot_row,
+    dot_rows,
+)
 from delegraph_numba_cpu.kernels.vector_ir import splat
-from delegraph_numba_cpu.kernels.windows_int8 import copy_flipped
 
 (
     P_SOURCE, P_GATES, INPUT_WEIGHTS, INPUT_BIAS, P_RECORDS, P_ROWS, P_INPUTS, P_ROW, P_WIDTH,
@@ -85,7 +91,7 @@ def project(block, tile, worker):
         count = min(MANY, last - first)
         for m in range(count):
             source = word(block, P_SOURCE) + (first + m) * inputs
-            copy_flipped(source, vectors + m * row_bytes, inputs, 128)
+            copy_unsigned(source, vectors + m * row_bytes, inputs)
         for column in range(0, width, STRIP):
             weights = word(block, INPUT_WEIGHTS) + column * row_bytes
             bias = word(block, INPUT_BIAS) + 4 * column
@@ -138,14 +144,17 @@ def lstm_step(block, gates, target, sequence, memory):
     cell = word(block, CELL_STATE) + sequence * cells * 2
     vector = memory + ACC_BYTES
     row_bytes = (outputs + DEPTH - 1) // DEPTH * DEPTH
-    copy_flipped(state, vector, outputs, 128)
+    copy_unsigned(state, vector, outputs)
     for column in range(0, width, STRIP):
         weights = word(block, WEIGHTS) + column * row_bytes
         dot_row(vector, row_bytes, weights, word(block, BIAS) + 4 * column, memory)
         add_strip(memory, column, width, word(block, ROW), word(block, RECORDS), 1, gates)
-    update_cell(block, gates, cell, sequence)
     last = word(block, COUNT) - 1
-    finish_gate(block, gates, last, last - 1, cell, sequence)
+    for k in range(last + 1):
+        if k == last:
+            update_cell(block, gates, cell)
+        if word(block, PEEPHOLE) or word(block, NORM):
+            finish_gate(block, gates, k, cell, sequence)
     if word(block, PROJECTION):
         store_hidden(block, gates, cell, vector, -128)
         store_projected(block, vector, memory, state)
@@ -155,12 +164,13 @@ def lstm_step(block, gates, target, sequence, memory):
 
 
 @jit
-def finish_gate(block, gates, k, peephole, cell, sequence):
+def finish_gate(block, gates, k, cell, sequence):
     """Add to gate *k* what it sees of the cell state, and normalise it, if need be."""
     cells, record = word(block, CELLS), word(block, RECORDS) + k * blocks.GATE_BYTES
     gate = gates + 2 * k * word(block, ROW)
-    if word(block, PEEPHOLE) and peephole >= 0:
-        row = peephole * word(block, BATCH) + sequence
+    is_cell = k == word(block, COUNT) - 2
+    if word(block, PEEPHOLE) and not is_cell:
+        row = min(k, word(block, COUNT) - 2) * word(block, BATCH) + sequence
         weights = word(block, PEEPHOLE) + 2 * row * cells
         multiplier, shift = word(record, PEEPHOLE_MULTIPLIER), word(record, PEEPHOLE_SHIFT)
         for i in range(0, 2 * cells, 2):
@@ -189,11 +199,9 @@ def rounded_shift(value, shift):
 
 
 @jit
-def update_cell(block, gates, cell, sequence):
+def update_cell(block, gates, cell):
     """Move the cell state on."""
     count, row = word(block, COUNT), 2 * word(block, ROW)
-    for k in range(count - 1):
-        finish_gate(block, gates, k, k if k < count - 2 else -1, cell, sequence)
     forgets, news = gates + (count - 3) * row, gates + (count - 2) * row
     sigmoid, tanh = word(block, SIGMOID), word(block, TANH)
     shift, low, high = word(block, CELL_SHIFT), word(block, CELL_LOW), word(block, CELL_HIGH)

@@ -10,6 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from delegraph_numba_cpu.kernels import dot_ir
+from delegraph_numba_cpu.kernels.dot_int8 import flip_1, flip_8
 from delegraph_numba_cpu.kernels.dot_ir import V16I32, constant, dot
 from delegraph_numba_cpu.kernels.machine import I32, jit
 from delegraph_numba_cpu.kernels.registry import level
@@ -96,3 +97,13 @@ def dot_rows(x, row_bytes, weights, bias, target):
     """Store :data:`MANY` rows, *row_bytes* apart, times a strip: ``[MANY, 64], int32``."""
     for n in range(0, 4, _BLOCKS):
         _dot_rows_block(x, row_bytes, weights + 64 * n, bias + 64 * n, target + 64 * n, 256)
+
+
+@jit
+def copy_unsigned(source, target, count):
+    """Copy int8 as unsigned bytes, 128 above them."""
+    whole = count // 8 * 8
+    for i in range(0, whole, 8):
+        flip_8(source + i, target + i, 128)
+    for i in range(whole, count):
+        flip_1(source + i, target + i, 128)
