@@ -8,12 +8,13 @@ STRIP = Block(
     "strip",
     FAMILY,
     "x y first_windows first_matrix first_layout first_step windows taps matrix rows tiles kept "
-    "lines row work scratch scratch_bytes",
+    "lines row together sums work scratch scratch_bytes",
 )
 """A depthwise convolution followed by a 1 x 1 one, row by row; a convolution before it unless
 ``first_matrix`` is 0.
 
 Of the first one's output only ``kept`` rows exist, at ``lines`` in scratch memory, over and over;
-of the depthwise one's a single row, at ``row``. All are unsigned. ``rows`` of the output of all
+of the depthwise one's ``together`` rows, at ``row``, so many that the last one's micro-kernels are
+busy; what those rows add to its accumulators is at ``sums``. All are unsigned. ``rows`` of the output of all
 images are split into ``tiles``.
 """

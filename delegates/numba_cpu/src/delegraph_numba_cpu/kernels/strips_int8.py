@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
 from delegraph_numba_cpu.kernels.depthwise_int8 import depthwise_row
 from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
@@ -30,7 +29,7 @@ from delegraph_numba_cpu.kernels.windows_int8 import (
 
 (
     X, Y, FIRST_WINDOWS, FIRST_MATRIX, FIRST_LAYOUT, FIRST_STEP, WINDOWS, TAPS, MATRIX, ROWS, TILES,
-    KEPT, LINES, ROW, WORK, SCRATCH, SCRATCH_BYTES,
+    KEPT, LINES, ROW, TOGETHER, SUMS, WORK, SCRATCH, SCRATCH_BYTES,
 ) = STRIP.slots(*STRIP.names)  # fmt: skip
 
 
@@ -46,10 +45,12 @@ def strip(block, tile, worker):
     size = height * word(windows, WIDTH) * word(windows, CHANNELS)
     channels = word(windows, CHANNELS)
     span = (word(windows, KERNEL_H) - 1) * word(windows, DILATION_H)
-    for i in range(word(windows, OUT_WIDTH)):
-        store_i32(memory + blocks.ACC_BYTES + 4 * i, 0)
-    following, current = 0, -1
-    for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+    row_bytes, together = word(windows, OUT_WIDTH) * channels, word(block, TOGETHER)
+    for i in range(together * word(windows, OUT_WIDTH)):
+        store_i32(memory + word(block, SUMS) + 4 * i, 0)
+    following, current, waiting = 0, -1, 0
+    end = rows * (tile + 1) // tiles
+    for row in range(rows * tile // tiles, end):
         image, y = row // out_height, row % out_height
         if word(block, FIRST_MATRIX):
             if image != current:
@@ -62,11 +63,14 @@ def strip(block, tile, worker):
             source, kept = memory + word(block, LINES), word(block, KEPT)
         else:
             source, kept = word(block, X) + image * size, height
-        target = memory + word(block, ROW)
+        target = memory + word(block, ROW) + waiting * row_bytes
         last = (channels + 15) // 16
         work = memory + word(block, WORK)
         depthwise_row(source, kept, windows, word(block, TAPS), y, 0, last, target, work)
-        project(block, row, target, memory)
+        waiting += 1
+        if waiting == together or row + 1 == end:
+            project(block, row + 1 - waiting, waiting, memory)
+            waiting = 0
 
 
 @jit
@@ -92,13 +96,14 @@ def compute_line(block, image, y, memory):
 
 
 @jit
-def project(block, row, source, memory):
-    """Compute a row of the output from one of the depthwise convolution's."""
+def project(block, first, rows, memory):
+    """Compute rows of the output, from *first* on, from those of the depthwise convolution."""
     matrix, width = word(block, MATRIX), word(word(block, WINDOWS), OUT_WIDTH)
     outputs, depth, factor = word(matrix, OUTPUTS), word(matrix, DEPTH), word(matrix, SUM_FACTOR)
-    sums = memory + blocks.ACC_BYTES
+    source, sums = memory + word(block, ROW), memory + word(block, SUMS)
+    pixels = rows * width
     if factor:
-        add_rows(source, depth, width, depth, factor, sums)
-    target = word(block, Y) + row * width * outputs
+        add_rows(source, depth, pixels, depth, factor, sums)
+    target = word(block, Y) + first * width * outputs
     columns = (outputs + 15) // 16
-    multiply(source, depth, width, sums, matrix, 0, columns, target, outputs, memory)
+    multiply(source, depth, pixels, sums, matrix, 0, columns, target, outputs, memory)

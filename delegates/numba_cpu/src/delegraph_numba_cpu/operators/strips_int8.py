@@ -11,6 +11,7 @@ from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
 from delegraph_numba_cpu.operators.conv_int8 import TYPES, product_of
 from delegraph_numba_cpu.operators.plans_int8 import (
+    CACHED_BYTES,
     Rows,
     depthwise_bytes,
     pack_matrix,
@@ -27,6 +28,12 @@ LEAST_ROWS = 14
 
 KEPT_BYTES = 512 * 1024
 """Of rows between two convolutions: they must stay in the cache."""
+
+MOST_TOGETHER = 8
+"""Rows that are multiplied together."""
+
+HEIGHT = 7
+"""Rows of the largest micro-kernel; those of other levels divide work just as well."""
 
 UNSIGNED = {"INT8": 128, "UINT8": 0}
 
@@ -111,10 +118,13 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
     before, source, work = _first_words(chain, builder, shift, across.input)
     work = max(work, depthwise_bytes(channels, down, across))
     has_first = chain.first is not None
-    sums = blocks.ACC_BYTES + _lines(4 * across.output + 64)
-    row = _lines(max(across.output, 16) * channels + 64)
-    kept = _lines(down.span * across.input * channels + 64) if has_first else 0
     rows = y.shape[0] * y.shape[1]
+    together = _rows_together(across.output, channels)
+    pixels = together * across.output
+    row = blocks.ACC_BYTES + _lines(4 * pixels + 64)
+    lines = row + _lines(max(pixels, 16) * channels + 64)
+    kept = _lines(down.span * across.input * channels + 64) if has_first else 0
+    size = lines + kept + _lines(work)
     builder.emit(
         STRIP,
         _tiles(chain, builder, rows),
@@ -125,11 +135,13 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
         matrix=pack_matrix(builder, last, product_of(last)),
         rows=rows,
         kept=down.span,
-        row=sums,
-        lines=sums + row,
-        work=sums + row + kept,
-        scratch=builder.scratch((sums + row + kept + _lines(work)) * builder.workers),
-        scratch_bytes=sums + row + kept + _lines(work),
+        sums=blocks.ACC_BYTES,
+        row=row,
+        together=together,
+        lines=lines,
+        work=lines + kept,
+        scratch=builder.scratch(size * builder.workers),
+        scratch_bytes=size,
         **before,
     )
 
@@ -160,6 +172,22 @@ def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
         products += math.prod(x.shape[:3]) * chain.first.input(1).data.size
     results = math.prod(x.shape) + math.prod(y.shape)
     return tiles_for(builder, products, results, max(rows // LEAST_ROWS, 1))
+
+
+def _rows_together(width: int, channels: int) -> int:
+    """Return how many rows are multiplied together: few, of which micro-kernels have no rest.
+
+    >>> _rows_together(17, 512), _rows_together(14, 96)
+    (2, 8)
+    """
+    most = min(max(CACHED_BYTES // max(width * channels, 1), 1), MOST_TOGETHER)
+
+    def share(rows: int) -> tuple[float, int]:
+        """Return how busy micro-kernels are."""
+        pixels = rows * width
+        return pixels / (-(-pixels // HEIGHT) * HEIGHT), rows
+
+    return max(range(1, most + 1), key=share)
 
 
 def _lines(size: int) -> int:
