@@ -15,6 +15,6 @@ STRIP = Block(
 
 Of the first one's output only ``kept`` rows exist, at ``lines`` in scratch memory, over and over;
 of the depthwise one's ``together`` rows, at ``row``, so many that the last one's micro-kernels are
-busy; what those rows add to its accumulators is at ``sums``. All are unsigned. ``rows`` of the output of all
-images are split into ``tiles``.
+busy. What those rows add to its accumulators is at ``sums``. All are unsigned. ``rows`` of the
+output of all images are split into ``tiles``.
 """
