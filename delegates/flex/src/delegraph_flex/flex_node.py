@@ -27,18 +27,32 @@ class Unsupported(Exception):  # noqa: N818 - an answer rather than an accident
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionSignature:
+    """What a function (subgraph) takes and gives; a shape is what the file promises of it."""
+
+    input_types: tuple[TensorType, ...]
+    input_shapes: tuple[Shape, ...]
+    output_types: tuple[TensorType, ...]
+    output_shapes: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a node shares with the other nodes of its interpreter.
 
     Attributes:
         resources: of the interpreter, for all its subgraphs; a key begins with ``"flex"``.
-        call: runs the function (subgraph) of a name on arrays, and returns its results.
-        num_threads: that an executor may use.
+        call: runs the function (subgraph) of a name on arrays, and returns its results, which the
+            caller may keep. Never called twice at a time, but perhaps from another thread, while
+            a step is waiting for the result.
+        functions: signature of the function of a name; KeyError if there is none.
+        num_threads: that an executor may use; below 1 where the user leaves that open.
     """
 
     resources: MutableMapping[Any, Any] = field(default_factory=dict)
-    call: Callable[[str, Sequence[NDArray[Any]]], list[NDArray[Any]]] | None = None
-    num_threads: int = 1
+    call: Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]] | None = None
+    functions: Callable[[str], FunctionSignature] | None = None
+    num_threads: int = -1
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
