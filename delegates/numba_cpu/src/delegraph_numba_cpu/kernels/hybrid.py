@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from delegraph_numba_cpu.blocks import conv_int8
@@ -37,6 +35,7 @@ from delegraph_numba_cpu.kernels.machine import (
 )
 from delegraph_numba_cpu.kernels.pixels_int8 import gather_pixels
 from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.row_parameters import parameters
 from delegraph_numba_cpu.kernels.windows_int8 import ROW_BYTES, ZERO
 
 HEADER_BYTES = conv_int8.HEADER_BYTES
@@ -124,31 +123,6 @@ def row_parameters(ranges, row, pieces, is_asymmetric):
     for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
         low, high = min(low, load_f32(place)), max(high, load_f32(place + 4))
     return parameters(low, high, is_asymmetric)
-
-
-@jit
-def parameters(low, high, is_asymmetric):
-    """Return a row's scale, its inverse, zero point, and the smallest int8.
-
-    As ``delegraph.kernels.quantize_rows`` does, operation by operation: a scale that is off by a
-    bit rounds some activations to the other side.
-    """
-    one = np.float32(1)
-    if not is_asymmetric:
-        largest = max(-low, high)
-        if largest == 0:
-            return one, one, 0, -127
-        return largest / np.float32(127), np.float32(127) / largest, 0, -127
-    if low == high:
-        return one, one, 0, -128
-    least, most = np.float64(low), np.float64(high)
-    scale = np.float64(high - low) / 255
-    is_low_closer = 128 + abs(least / scale) < 127 + abs(most / scale)
-    real_zero = -128 - least / scale if is_low_closer else 127 - most / scale
-    zero = min(max(real_zero, -128.0), 127.0)
-    whole = math.floor(abs(zero) + 0.5)
-    narrow = np.float32(scale)
-    return narrow, one / narrow, -whole if zero < 0 else whole, -128
 
 
 @kernel(blocks.MULTIPLY)

@@ -174,7 +174,35 @@ def _emit(
     source: tuple[int, int, int],
     is_asymmetric: bool,
 ) -> None:
-    """Emit the quantisation of activations, and the product.
+    """Emit the product of a node; see :func:`emit_product`."""
+    weight, y = call.input(1), call.output()
+    low, high = conv_f32.clamp_range(call)
+    emit_product(
+        call,
+        builder,
+        windows,
+        layout,
+        source,
+        is_asymmetric,
+        (math.prod(y.shape) // weight.shape[0], math.prod(weight.shape[1:]), weight.shape[0]),
+        y=builder.tensor(y.index),
+        **_packed(call, builder),
+        low=low,
+        high=high,
+    )
+
+
+def emit_product(
+    call: Call,
+    builder: ProgramBuilder,
+    windows: Memory,
+    layout: int,
+    source: tuple[int, int, int],
+    is_asymmetric: bool,
+    sizes: tuple[int, int, int],
+    **words: Any,
+) -> None:
+    """Emit the quantisation of a node's first input, and its product with weights.
 
     Args:
         call: the node.
@@ -183,35 +211,35 @@ def _emit(
         layout: see ``hybrid.MULTIPLY``.
         source: how many rows have a scale of their own, their size, and their length in bytes.
         is_asymmetric: whether rows have zero points.
+        sizes: rows of the matrix, their length, and columns of the product.
+        words: of ``hybrid.MULTIPLY``: where results go, weights, and a clamp.
     """
-    weight, y = call.input(1), call.output()
-    outputs, depth = weight.shape[0], math.prod(weight.shape[1:])
-    pixels, row_bytes = math.prod(y.shape) // outputs, -(-depth // 4) * 4
+    pixels, depth, outputs = sizes
+    row_bytes = -(-depth // 4) * 4
     activations, scales = emit_quantized(call, builder, source, row_bytes, is_asymmetric)
     step = min(max(CACHED_BYTES // row_bytes // ROWS, 1), -(-pixels // ROWS), 64) * ROWS
     laid_out = max(step, ROWS) * row_bytes if layout == hybrid.WINDOWED else 0
     memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
     tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
-    low, high = conv_f32.clamp_range(call)
+    column_tiles = min(-(-tiles // row_tiles), -(-outputs // 64))
     builder.emit(
         hybrid.MULTIPLY,
-        row_tiles * min(-(-tiles // row_tiles), -(-outputs // 64)),
+        row_tiles * column_tiles,
         x=activations,
-        y=builder.tensor(y.index),
         scales=scales,
         windows=windows,
-        **_packed(call, builder),
+        outputs=outputs,
+        block_bytes=16 * row_bytes,
         layout=layout,
         step=step,
         row_tiles=row_tiles,
-        column_tiles=min(-(-tiles // row_tiles), -(-outputs // 64)),
+        column_tiles=column_tiles,
         pixels=pixels,
         image_pixels=pixels // source[0],
-        low=low,
-        high=high,
         scratch=builder.scratch(memory * builder.workers),
         scratch_bytes=memory,
+        **words,
     )
 
 
@@ -274,33 +302,41 @@ def weight_scales(weight: Tensor) -> NDArray[np.float32]:
     return np.broadcast_to(scales, (weight.shape[0],))
 
 
-def _packed(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
+def _packed(call: Call, builder: ProgramBuilder) -> dict[str, Memory]:
     """Return the words of ``MULTIPLY`` that say what the weights are."""
     weight, bias = call.input(1), call.optional_input(2)
-    values, name = weight_matrix(weight), call.node.outputs[0]
-    outputs, depth = values.shape
-    headers = builder.packed(
-        ("hybrid-headers", name), lambda: header_bytes(values, weight_scales(weight), bias)
+    offsets = bias_or_zeros(bias, weight.shape[0], np.float32)
+    return packed_weights(
+        builder, call.node.outputs[0], weight_matrix(weight), weight_scales(weight), offsets
     )
+
+
+def packed_weights(
+    builder: ProgramBuilder,
+    name: object,
+    values: NDArray[np.int8],
+    scales: NDArray[np.float32],
+    bias: NDArray[np.float32],
+) -> dict[str, Memory]:
+    """Return the words of ``MULTIPLY`` that name weights; *name* tells them from others."""
+    headers = builder.packed(("hybrid-headers", name), lambda: header_bytes(values, scales, bias))
     return {
         "weights": builder.packed(
             ("hybrid-weights", name), lambda: matrix_blocks(values, is_zipped=False)
         ),
         "headers": headers,
-        "block_bytes": 64 * -(-depth // 4),
-        "outputs": outputs,
     }
 
 
 def header_bytes(
-    values: NDArray[np.int8], scales: NDArray[np.float32], bias: Tensor | None
+    values: NDArray[np.int8], scales: NDArray[np.float32], bias: NDArray[np.float32]
 ) -> NDArray[np.uint8]:
     """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
     Args:
         values: weights, ``[O, K]``.
         scales: of each output, ``[O]``.
-        bias: added to results, or None.
+        bias: added to results, ``[O]``.
     """
     count = len(values)
     sums = values.sum(axis=1, dtype=np.int64).astype(np.int32)
@@ -308,7 +344,7 @@ def header_bytes(
         "bias": -128 * sums,  # activations are unsigned
         "sum": sums,
         "scale": scales,
-        "offset": bias_or_zeros(bias, count, np.float32),
+        "offset": bias,
     }
     size = -(-count // LANES)
     headers = np.zeros((size + 4, conv_int8.HEADER_BYTES), np.uint8)  # kernels read some behind
