@@ -24,8 +24,10 @@ def serve(level_name: str) -> None:
     Ends with the input. Each family is answered by a line, when its file is written.
     """
     from delegraph_numba_cpu.kernels import registry
+    from delegraph_numba_cpu.native_code import compile_kernels_only
 
     registry.set_level(LEVELS[level_name])
+    compile_kernels_only()
     for line in sys.stdin:
         family, _, path = line.rstrip("\n").partition("\t")
         _compile_family(family, Path(path))
@@ -44,6 +46,5 @@ def _compile_family(family: str, path: Path) -> None:
         if function.__module__ != f"delegraph_numba_cpu.kernels.{family}":
             continue
         compiled = cfunc(signature, error_model="numpy", boundscheck=False)(function)
-        code = compiled._library._get_compiled_object()  # Numba has no public way to it
-        objects[name] = (compiled._wrapper_name, code)
+        objects[name] = (compiled._wrapper_name, compiled._library.object_code())
     write_objects(path, objects)

@@ -1,0 +1,52 @@
+"""How Numba makes native code of kernels, and of nothing else.
+
+Numba optimises each function with all that it calls and makes native code of it, before those that
+call it do the same with a copy. Here only kernels are wanted, in which their helpers are inlined:
+a function by itself gets the first, simple passes of LLVM, a kernel as a whole all the others.
+That takes two thirds of the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.registry import cpu_target
+
+
+class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
+    """A function with all that it calls, hardly optimised until somebody asks for native code."""
+
+    def object_code(self) -> bytes:
+        """Return the functions of this library, optimised, as an object file; to be called once."""
+        self._ensure_finalized()
+        super()._optimize_final_module()
+        self._verify_declare_only_symbols()
+        code: bytes = self._codegen._tm.emit_object(self._final_module)
+        return code
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return 0: nothing is made to run here."""
+        self._ensure_finalized()
+        return 0
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the kernels that this is linked into."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+class KernelCodegen(JITCPUCodegen):  # type: ignore[misc]  # Numba has no types
+    """Makes libraries of the class above."""
+
+    _library_class = KernelLibrary
+
+    def set_env(self, env_name: str, env: Any) -> None:
+        """Do nothing: what is never run needs no environment."""
+
+
+def compile_kernels_only() -> None:
+    """Let Numba compile, in this process and from now on, as described above."""
+    context = cpu_target.target_context
+    context._internal_codegen = KernelCodegen("delegraph_numba_cpu")  # Numba has no public way
