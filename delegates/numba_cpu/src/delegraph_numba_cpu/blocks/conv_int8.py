@@ -51,11 +51,14 @@ for each 64 channels that are complete, as many times 64 dwords in the order of 
 CONVOLVE = Block(
     "convolve",
     FAMILY,
-    "x y windows matrix pixels step layout row_tiles column_tiles scratch scratch_bytes",
+    "x y windows matrix pixels step layout row_tiles column_tiles in_image matrix_image scratch "
+    "scratch_bytes",
 )
-"""CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV.
+"""CONV_2D, FULLY_CONNECTED, TRANSPOSE_CONV and BATCH_MATMUL.
 
 ``pixels`` of the output are split into ``row_tiles``, blocks of 16 outputs into ``column_tiles``.
+In a stack of products these are those of one, ``in_image`` and ``matrix_image`` are the bytes from
+one input and one record of a matrix to the next, and there are as many tiles again for each.
 ``step`` windows at a time are laid out in scratch memory as unsigned bytes, unless the ``layout``
 is ``DIRECT``: then they are rows of the input already; ``FLIPPED`` ones are so but for their sign.
 """
@@ -67,6 +70,17 @@ DEPTHWISE = Block("depthwise", FAMILY, "x y windows taps rows tiles scratch scra
 
 REPEAT = Block("repeat", FAMILY, "x y pixels channels times tiles")
 """Every channel several times, next to each other."""
+
+PACK_STACK = Block(
+    "pack_stack",
+    FAMILY,
+    "source weights headers matrices header matrix images depth outputs zero weight_zero tiles",
+)
+"""A stack of computed matrices, ``[images, outputs, depth], int8``, as ``MATRIX`` wants them.
+
+Every image's header and record of its matrix are copies of ``header`` and ``matrix``, but for
+biases and addresses. ``zero`` is the zero point of activations as kernels see them.
+"""
 
 HEADER = {
     "bias": 0, "scale": 64, "offset": 128, "factor": 192, "exact_offset": 320, "away": 448,

@@ -11,6 +11,7 @@ from delegraph_numba_cpu.kernels.matrix_int8 import (
 )
 from delegraph_numba_cpu.kernels.pixels_int8 import multiply_pixels
 from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.stacks_int8 import pack_group
 from delegraph_numba_cpu.kernels.windows_int8 import (
     CHANNELS,
     HEIGHT,
@@ -19,26 +20,30 @@ from delegraph_numba_cpu.kernels.windows_int8 import (
     WIDTH,
 )
 
-X, Y, WINDOWS, MATRIX, PIXELS, STEP, LAYOUT, ROW_TILES, COLUMN_TILES, SCRATCH, SCRATCH_BYTES = (
-    blocks.CONVOLVE.slots(*blocks.CONVOLVE.names)
-)
+(
+    X, Y, WINDOWS, MATRIX, PIXELS, STEP, LAYOUT, ROW_TILES, COLUMN_TILES, IN_IMAGE, MATRIX_IMAGE,
+    SCRATCH, SCRATCH_BYTES,
+) = blocks.CONVOLVE.slots(*blocks.CONVOLVE.names)  # fmt: skip
 D_X, D_Y, D_WINDOWS, D_TAPS, D_ROWS, D_TILES, D_SCRATCH, D_SCRATCH_BYTES = blocks.DEPTHWISE.slots(
     *blocks.DEPTHWISE.names
 )
 R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = blocks.REPEAT.slots(*blocks.REPEAT.names)
+P_IMAGES, P_OUTPUTS, P_TILES = blocks.PACK_STACK.slots("images", "outputs", "tiles")
 
 
 @kernel(blocks.CONVOLVE)
 def convolve(block, tile, worker):
-    """Compute a range of pixels and outputs."""
-    matrix, row_tiles = word(block, MATRIX), word(block, ROW_TILES)
+    """Compute a range of pixels and outputs of an image."""
+    row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
+    image, tile = tile // (row_tiles * column_tiles), tile % (row_tiles * column_tiles)
     row_tile, column_tile = tile % row_tiles, tile // row_tiles
+    matrix = word(block, MATRIX) + image * word(block, MATRIX_IMAGE)
     pixels, outputs = word(block, PIXELS), word(matrix, OUTPUTS)
     first, last = pixels * row_tile // row_tiles, pixels * (row_tile + 1) // row_tiles
-    groups, column_tiles = (outputs + 63) // 64, word(block, COLUMN_TILES)
+    groups = (outputs + 63) // 64
     last_column = groups * (column_tile + 1) // column_tiles * 4
     multiply_pixels(
-        word(block, X),
+        word(block, X) + image * word(block, IN_IMAGE),
         word(block, WINDOWS),
         matrix,
         word(block, LAYOUT),
@@ -47,7 +52,7 @@ def convolve(block, tile, worker):
         last,
         groups * column_tile // column_tiles * 4,
         min(last_column, (outputs + 15) // 16),
-        word(block, Y) + first * outputs,
+        word(block, Y) + (image * pixels + first) * outputs,
         word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
     )
 
@@ -68,6 +73,15 @@ def depthwise(block, tile, worker):
         depthwise_row(
             image, height, windows, taps, row % out_height, 0, blocks_of_16, target, memory
         )
+
+
+@kernel(blocks.PACK_STACK)
+def pack_stack(block, tile, worker):
+    """Pack some of all groups of 64 outputs."""
+    groups, tiles = (word(block, P_OUTPUTS) + 63) // 64, word(block, P_TILES)
+    units = word(block, P_IMAGES) * groups
+    for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
+        pack_group(block, unit // groups, unit % groups)
 
 
 @kernel(blocks.REPEAT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delegraph_numba_cpu.operators import arranging as arranging  # these fill the table
 from delegraph_numba_cpu.operators import batch_matmul_f32 as batch_matmul_f32
+from delegraph_numba_cpu.operators import batch_matmul_int8 as batch_matmul_int8
 from delegraph_numba_cpu.operators import conv_f32 as conv_f32
 from delegraph_numba_cpu.operators import conv_int8 as conv_int8
 from delegraph_numba_cpu.operators import conv_layers as conv_layers

@@ -19,6 +19,7 @@ from delegraph_numba_cpu.operators.registry import (
     Call,
     Operator,
     check_types,
+    first_rejection,
     register_variants,
 )
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
@@ -27,10 +28,12 @@ VALUES_A_TILE = 20_000
 
 
 def check(call: Call) -> Rejection | None:
+    """Let pass float32."""
+    return first_rejection(check_types(call, "FLOAT32"), check_stacks(call))
+
+
+def check_stacks(call: Call) -> Rejection | None:
     """Let pass stacks of the same shape, or one matrix for all."""
-    found = check_types(call, "FLOAT32")
-    if found is not None:
-        return found
     left, right = (call.input(i).shape[:-2] for i in (0, 1))
     if left != right and math.prod(left) != 1 and math.prod(right) != 1:
         return Rejection("broadcast", actual=f"{left} and {right}", expected="equal stacks, or one")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from delegraph import Tensor
 from delegraph_numba_cpu.blocks.moves import COPY, FILL, NEST
@@ -45,6 +45,12 @@ class Part:
         """Return the whole of a tensor."""
         array = np.empty(tensor.shape, tensor.dtype)  # never touched, so it costs no memory
         return cls(builder.tensor(tensor.index), array, _address(array))
+
+    @classmethod
+    def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
+        """Return memory of the program's own that looks like an array."""
+        array = np.empty(shape, dtype)
+        return cls(builder.scratch(array.nbytes), array, _address(array))
 
     def seen(self, array: NDArray[Any]) -> Part:
         """Return the part that a view of ``self.array`` selects."""

@@ -86,6 +86,24 @@ class Rows:
         return cls(layout, step, -(-memory // 64) * 64)
 
 
+@dataclass(frozen=True)
+class Stack:
+    """Several products of the same sizes.
+
+    Attributes:
+        images: how many.
+        in_image: bytes from one input to the next.
+        matrix_image: bytes from one record of a matrix to the next.
+    """
+
+    images: int = 1
+    in_image: int = 0
+    matrix_image: int = 0
+
+
+ONE = Stack()
+
+
 def emit_product(
     builder: ProgramBuilder,
     x: Memory,
@@ -95,18 +113,20 @@ def emit_product(
     product: Product,
     pixels: int,
     is_pointwise: bool,
+    stack: Stack = ONE,
 ) -> None:
-    """Emit the product of windows and weights."""
+    """Emit the product of windows and weights, or several; *pixels* are those of one."""
     if not y.size:
         return
     outputs, depth = product.weight.shape
     rows = Rows.of(product, pixels, is_pointwise)
-    tiles = tiles_for(builder, pixels * depth * outputs, pixels * outputs, 1 << 20)
+    results = stack.images * pixels * outputs
+    tiles = -(-tiles_for(builder, results * depth, results, 1 << 20) // stack.images)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
     column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 64), 1))
     builder.emit(
         blocks.CONVOLVE,
-        row_tiles * column_tiles,
+        row_tiles * column_tiles * stack.images,
         x=x,
         y=y,
         windows=windows,
@@ -116,6 +136,8 @@ def emit_product(
         layout=rows.layout,
         row_tiles=row_tiles,
         column_tiles=column_tiles,
+        in_image=stack.in_image,
+        matrix_image=stack.matrix_image,
         scratch=builder.scratch(rows.memory * builder.workers),
         scratch_bytes=rows.memory,
     )
