@@ -14,6 +14,7 @@ from delegraph_numba_cpu.operators import integers as integers
 from delegraph_numba_cpu.operators import inverted_residual as inverted_residual
 from delegraph_numba_cpu.operators import joining as joining
 from delegraph_numba_cpu.operators import lookup as lookup
+from delegraph_numba_cpu.operators import lstm as lstm
 from delegraph_numba_cpu.operators import moves as moves
 from delegraph_numba_cpu.operators import padding as padding
 from delegraph_numba_cpu.operators import pairs as pairs

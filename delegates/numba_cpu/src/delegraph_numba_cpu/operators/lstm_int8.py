@@ -16,7 +16,7 @@ from delegraph.kernels.lstm_cell import LstmOptions
 from delegraph.kernels.lstm_integer_cell import gate_scales, power_of_two, quantized_clip
 from delegraph.kernels.lstm_tensors import LstmTensors
 from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
-from delegraph_numba_cpu.operators.lstm import Sequences, check_layer, layer_tensors
+from delegraph_numba_cpu.operators.lstm_sequences import Sequences, check_layer, layer_tensors
 from delegraph_numba_cpu.operators.registry import Call, first_rejection
 from delegraph_numba_cpu.operators.strip_packing import (
     BLOCK,

@@ -1,4 +1,4 @@
-"""Weights of recurrent layers in the form that ``kernels/strip_products.py`` wants."""
+"""Weights of recurrent layers, in strips of columns that are read in order."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:
     whole[:outputs, :depth] = weights
     strips = whole.reshape(-1, STRIP, size[1] // 4, 4).swapaxes(1, 2)
     return np.ascontiguousarray(strips)
+
+
+def float_strips(weights: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+    """Return ``[O, K]`` as ``[O / width, K, width]``, columns of zeros added."""
+    missing = padded(len(weights), width) - len(weights)
+    whole = np.pad(weights, [(0, missing), (0, 0)])
+    return np.ascontiguousarray(whole.reshape(-1, width, whole.shape[1]).swapaxes(1, 2))
 
 
 def strip_row(values: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,242 @@
+"""LSTM layers of floats, with float or 8-bit weights."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph_numba_cpu.blocks import lstm_f32 as blocks
+from delegraph_numba_cpu.kernels import functions
+from delegraph_numba_cpu.kernels import registers as r
+from delegraph_numba_cpu.kernels.hybrid_ir import measure_floats, quantize_floats
+from delegraph_numba_cpu.kernels.lanes import Lanes
+from delegraph_numba_cpu.kernels.machine import copy_bytes, jit, load_f32, real, word
+from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.row_parameters import parameters
+from delegraph_numba_cpu.kernels.strip_products import DEPTH, dot_row
+from delegraph_numba_cpu.kernels.strip_products import STRIP as BYTE_STRIP
+
+(
+    GATES, TARGET, OUTPUT_STATE, CELL_STATE, WEIGHTS, HEADERS, BIAS, PEEPHOLE, NORM, PROJECTION,
+    PROJECTION_HEADERS, PROJECTION_BIAS, IS_HYBRID, IS_ASYMMETRIC, STEPS, BATCH, CELLS, OUTPUTS,
+    COUNT, ROW, WIDTH, GATES_STEP, GATES_BATCH, TARGET_STEP, TARGET_BATCH, SCRATCH, SCRATCH_BYTES,
+    ACTIVATION, CELL_CLIP, PROJECTION_CLIP, TILES,
+) = blocks.LSTM.slots(*blocks.LSTM.names)  # fmt: skip
+
+STRIP = 4 * r.LANES
+SUMS, SCALES = blocks.HEADER["sum"], blocks.HEADER["scale"]
+
+
+def sign_bit(x):
+    """Return 1 where a sign is set, else 0."""
+    return (x.bits() < 0).choose(x.filled(1.0), 0.0)
+
+
+sigmoid, tanh = r.unary(r.FLOATS, functions.logistic), r.unary(r.FLOATS, functions.tanh)
+root, sign = r.unary(r.FLOATS, Lanes.square_root), r.unary(r.FLOATS, sign_bit)
+sum_floats = r.folder(r.FLOATS, r.plus)
+
+
+@jit
+def padded(count, unit):
+    """Return *count* rounded up to a multiple of *unit*."""
+    return (count + unit - 1) // unit * unit
+
+
+@kernel(blocks.LSTM)
+def lstm(block, tile, worker):
+    """Run the sequences of the tile."""
+    batch, tiles = word(block, BATCH), word(block, TILES)
+    memory = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
+        gates = word(block, GATES) + sequence * word(block, GATES_BATCH)
+        target = word(block, TARGET) + sequence * word(block, TARGET_BATCH)
+        for _ in range(word(block, STEPS)):
+            lstm_step(block, gates, target, sequence, memory)
+            gates += word(block, GATES_STEP)
+            target += word(block, TARGET_STEP)
+
+
+@jit
+def lstm_step(block, gates, target, sequence, memory):
+    """Run one step of one sequence.
+
+    Scratch memory holds what is projected, the projection, and the memory of :func:`accumulate`.
+    """
+    cells, outputs, last = word(block, CELLS), word(block, OUTPUTS), word(block, COUNT) - 1
+    state = word(block, OUTPUT_STATE) + sequence * outputs * 4
+    cell = word(block, CELL_STATE) + sequence * cells * 4
+    result = memory + 4 * padded(cells, BYTE_STRIP)
+    width = padded(outputs, BYTE_STRIP)
+    rest = result + 4 * width
+    weights, headers = word(block, WEIGHTS), word(block, HEADERS)
+    accumulate(block, state, outputs, weights, headers, word(block, WIDTH), gates, rest)
+    for k in range(last + 1):
+        if k == last:
+            update_cell(block, gates, cell)
+        finish_gate(block, gates, k, cell)
+    store_hidden(block, gates, cell, memory)
+    hidden = memory
+    if word(block, PROJECTION):
+        weights, headers = word(block, PROJECTION), word(block, PROJECTION_HEADERS)
+        copy_bytes(result, word(block, PROJECTION_BIAS), 4 * width)
+        accumulate(block, memory, cells, weights, headers, width, result, rest)
+        clip(result, outputs, real(block, PROJECTION_CLIP))
+        hidden = result
+    copy_bytes(state, hidden, 4 * outputs)
+    copy_bytes(target, hidden, 4 * outputs)
+
+
+@jit
+def accumulate(block, source, length, weights, headers, width, target, memory):
+    """Add a vector times a matrix of strips to *width* floats, which are whole strips."""
+    if word(block, IS_HYBRID):
+        accumulate_bytes(block, source, length, weights, headers, width, target, memory)
+    else:
+        accumulate_floats(source, length, weights, width, target)
+
+
+@jit
+def accumulate_floats(vector, length, weights, width, target):
+    """Add a vector times strips of floats."""
+    for first in range(0, width, STRIP):
+        place = target + 4 * first
+        a, b = load_all(place), load_all(place + 4 * r.LANES)
+        c, d = load_all(place + 8 * r.LANES), load_all(place + 12 * r.LANES)
+        for k in range(length):
+            x = r.floats(load_f32(vector + 4 * k))
+            a = r.add_product(x, load_all(weights), a)
+            b = r.add_product(x, load_all(weights + 4 * r.LANES), b)
+            c = r.add_product(x, load_all(weights + 8 * r.LANES), c)
+            d = r.add_product(x, load_all(weights + 12 * r.LANES), d)
+            weights += 4 * STRIP
+        store_all(place, a)
+        store_all(place + 4 * r.LANES, b)
+        store_all(place + 8 * r.LANES, c)
+        store_all(place + 12 * r.LANES, d)
+
+
+load_all, store_all = r.whole_loader(r.FLOATS), r.whole_storer(r.FLOATS)
+load_sums = r.whole_loader(r.INTS)
+
+
+@jit
+def accumulate_bytes(block, source, length, weights, headers, width, target, memory):
+    """Add a vector, as bytes with a scale, times strips of bytes."""
+    measure_floats(source, length, memory)
+    scale, inverse, zero, least = parameters(
+        load_f32(memory), load_f32(memory + 4), word(block, IS_ASYMMETRIC)
+    )
+    vector, row_bytes = memory + 4 * BYTE_STRIP, padded(length, DEPTH)
+    low, high = np.float32(least - zero), np.float32(127 - zero)
+    quantize_floats(source, length, inverse, low, high, zero + 128, vector)
+    unit, offset = r.floats(scale), r.ints(-zero)
+    for first in range(0, width, BYTE_STRIP):
+        dot_row(vector, row_bytes, weights, headers, memory)
+        for i in range(0, 4 * BYTE_STRIP, 4 * r.LANES):
+            total = r.multiply_ints(load_sums(headers + SUMS + i), offset)
+            total = r.to_floats(r.add_ints(load_sums(memory + i), total))
+            factor = r.multiply_floats(load_all(headers + SCALES + i), unit)
+            place = target + 4 * first + i
+            store_all(place, r.add_product(total, factor, load_all(place)))
+        weights += row_bytes * BYTE_STRIP
+        headers += blocks.HEADER_BYTES
+
+
+@jit
+def clip(values, count, limit):
+    """Clamp a vector to ``[-limit, limit]``, if the limit is positive."""
+    if limit > 0:
+        zero, high, low = r.floats(0.0), r.floats(limit), r.floats(-limit)
+        for i in range(0, count, r.LANES):
+            value = r.load_floats(values + 4 * i, count - i, zero)
+            value = r.larger_floats(r.smaller_floats(value, high), low)
+            r.store_floats(values + 4 * i, value, count - i)
+
+
+@jit
+def finish_gate(block, gates, k, cell):
+    """Add to gate *k* what it sees of the cell state, and normalise it, if need be."""
+    cells, row = word(block, CELLS), 4 * word(block, ROW)
+    gate, cell_gate = gates + k * row, word(block, COUNT) - 2
+    zero = r.floats(0.0)
+    if word(block, PEEPHOLE) and k != cell_gate:
+        weights = word(block, PEEPHOLE) + min(k, cell_gate) * row
+        for i in range(0, cells, r.LANES):
+            value = r.load_floats(cell + 4 * i, cells - i, zero)
+            value = r.add_product(load_all(weights + 4 * i), value, load_all(gate + 4 * i))
+            store_all(gate + 4 * i, value)
+    if word(block, NORM):
+        normalise(gate, word(block, NORM) + k * row, word(block, BIAS) + k * row, cells)
+
+
+@jit
+def normalise(gate, norm, bias, cells):
+    """Give a gate the mean 0 and the variance 1, scale it, and add a bias."""
+    zero = r.floats(0.0)
+    total = zero
+    for i in range(0, cells, r.LANES):
+        total = r.add_floats(total, r.load_floats(gate + 4 * i, cells - i, zero))
+    mean = r.floats(-sum_floats(total) / cells)
+    squares = zero
+    for i in range(0, cells, r.LANES):
+        rest = cells - i
+        value = r.add_floats(r.load_floats(gate + 4 * i, rest, zero), mean)
+        r.store_floats(gate + 4 * i, value, rest)
+        value = r.cut_floats(value, rest, zero)
+        squares = r.add_product(value, value, squares)
+    deviation = root(r.floats(sum_floats(squares) / cells + np.float32(1e-8)))
+    factor = r.floats(np.float32(1.0) / r.first_float(deviation))
+    for i in range(0, cells, r.LANES):
+        rest = cells - i
+        value = r.multiply_floats(r.load_floats(gate + 4 * i, rest, zero), factor)
+        offset = r.load_floats(bias + 4 * i, rest, zero)
+        value = r.add_product(value, r.load_floats(norm + 4 * i, rest, zero), offset)
+        r.store_floats(gate + 4 * i, value, rest)
+
+
+@jit
+def update_cell(block, gates, cell):
+    """Move the cell state on."""
+    cells, count, row = word(block, CELLS), word(block, COUNT), 4 * word(block, ROW)
+    zero, one, minus = r.floats(0.0), r.floats(1.0), r.floats(-1.0)
+    forget, new = gates + (count - 3) * row, gates + (count - 2) * row
+    for i in range(0, cells, r.LANES):
+        rest = cells - i
+        keep = sigmoid(load_all(forget + 4 * i))
+        coupled = r.add_product(keep, minus, one)
+        share = coupled if count == 3 else sigmoid(load_all(gates + 4 * i))
+        value = activated(load_all(new + 4 * i), word(block, ACTIVATION))
+        state = r.multiply_floats(r.load_floats(cell + 4 * i, rest, zero), keep)
+        r.store_floats(cell + 4 * i, r.add_product(share, value, state), rest)
+    clip(cell, cells, real(block, CELL_CLIP))
+
+
+@jit
+def store_hidden(block, gates, cell, hidden):
+    """Store what the output gate lets out of the cell."""
+    cells = word(block, CELLS)
+    gate = gates + 4 * (word(block, COUNT) - 1) * word(block, ROW)
+    zero = r.floats(0.0)
+    for i in range(0, cells, r.LANES):
+        value = r.load_floats(cell + 4 * i, cells - i, zero)
+        value = activated(value, word(block, ACTIVATION))
+        share = sigmoid(load_all(gate + 4 * i))
+        store_all(hidden + 4 * i, r.multiply_floats(value, share))
+
+
+@jit
+def activated(value, activation):
+    """Return the activation function of a vector."""
+    zero = r.floats(0.0)
+    if activation == blocks.TANH:
+        return tanh(value)
+    if activation == blocks.SIGN_BIT:
+        return sign(value)
+    if activation == blocks.RELU:
+        return r.larger_floats(value, zero)
+    if activation == blocks.RELU_N1_TO_1:
+        return r.smaller_floats(r.larger_floats(value, r.floats(-1.0)), r.floats(1.0))
+    if activation == blocks.RELU6:
+        return r.smaller_floats(r.larger_floats(value, zero), r.floats(6.0))
+    return value

@@ -1,0 +1,309 @@
+"""LSTM layers of floats, with float or 8-bit weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Rejection, Tensor
+from delegraph.kernels.lstm_cell import LstmOptions
+from delegraph.kernels.lstm_tensors import LstmInput, LstmTensors
+from delegraph.kernels.padding import Window
+from delegraph.kernels.recurrent_weights import dequantized_weights
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph_numba_cpu.blocks import hybrid
+from delegraph_numba_cpu.blocks import lstm_f32 as blocks
+from delegraph_numba_cpu.operators.conv_f32 import UNLIMITED, emit_products
+from delegraph_numba_cpu.operators.conv_packing import pack_matrix
+from delegraph_numba_cpu.operators.conv_windows import Windows
+from delegraph_numba_cpu.operators.hybrid import emit_product, packed_weights
+from delegraph_numba_cpu.operators.lstm_sequences import Sequences, check_layer, layer_tensors
+from delegraph_numba_cpu.operators.plans_int8 import pack_windows_record
+from delegraph_numba_cpu.operators.registry import Call
+from delegraph_numba_cpu.operators.strip_packing import (
+    BLOCK,
+    DEPTH,
+    STRIP,
+    byte_strips,
+    float_strips,
+    padded,
+    stacked_gates,
+    strip_row,
+)
+from delegraph_numba_cpu.program import Memory, ProgramBuilder
+
+Floats = NDArray[np.float32]
+
+HYBRID_TYPES = ("FLOAT32", "INT8")
+
+DEEPEST = 1 << 16
+"""Products of bytes whose sums have 32 bits."""
+
+_ACTIVATIONS = {
+    ActivationFunctionType.NONE: blocks.LINEAR,
+    ActivationFunctionType.RELU: blocks.RELU,
+    ActivationFunctionType.RELU_N1_TO_1: blocks.RELU_N1_TO_1,
+    ActivationFunctionType.RELU6: blocks.RELU6,
+    ActivationFunctionType.TANH: blocks.TANH,
+    ActivationFunctionType.SIGN_BIT: blocks.SIGN_BIT,
+}
+
+
+def check(call: Call) -> Rejection | None:
+    """Let pass layers whose matrices are all of floats, or all of int8."""
+    if _is_hybrid(call):
+        return _check_hybrid(call)
+    return check_layer(call, "FLOAT32")
+
+
+def _is_hybrid(call: Call) -> bool:
+    return call.input(LstmInput.INPUT_TO_OUTPUT_WEIGHTS).type.name == "INT8"
+
+
+def _check_hybrid(call: Call) -> Rejection | None:
+    found = check_layer(call, *HYBRID_TYPES)
+    if found is not None:
+        return found
+    matrices = (
+        *range(LstmInput.INPUT_TO_INPUT_WEIGHTS, LstmInput.CELL_TO_INPUT_WEIGHTS),
+        LstmInput.PROJECTION_WEIGHTS,
+    )
+    for tensor in filter(None, map(call.optional_input, matrices)):
+        if tensor.type.name != "INT8" or len(tensor.shape) != 2:
+            actual = f"{tensor.type.name} {list(tensor.shape)}"
+            expected = "INT8 in two dimensions"
+            return Rejection("weights", actual=actual, expected=expected, tensor=tensor.index)
+        if tensor.shape[1] >= DEEPEST:
+            expected = "sums of 32 bits"
+            return Rejection("depth", actual=tensor.shape, expected=expected, tensor=tensor.index)
+    return None
+
+
+def lower(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the product with the inputs of all steps, and the steps."""
+    if not call.output().bytes:
+        return
+    over, is_hybrid = Sequences.of(call), _is_hybrid(call)
+    options, tensors = LstmOptions.of(call.node), layer_tensors(call)
+    layer = FloatLstm(tensors, is_hybrid, builder.level.vector_bytes // 4)
+    gates = builder.scratch(4 * over.rows * layer.width)
+    emit_inputs = _emit_byte_inputs if is_hybrid else _emit_float_inputs
+    emit_inputs(call, builder, layer, over, gates)
+
+    def packed(part: str, make: Callable[[], NDArray[Any] | None]) -> Memory | int:
+        values = make()
+        return 0 if values is None else builder.packed((call.node.inputs, part), lambda: values)
+
+    gates_step, gates_batch = over.strides(4 * layer.width)
+    target_step, target_batch = over.strides(4 * over.outputs)
+    builder.emit(
+        blocks.LSTM,
+        over.batch,
+        gates=gates,
+        target=builder.tensor(over.target),
+        output_state=builder.tensor(tensors.output_state.index),
+        cell_state=builder.tensor(tensors.cell_state.index),
+        weights=packed("weights", layer.recurrent_weights),
+        headers=packed("headers", layer.recurrent_headers),
+        bias=packed("bias", lambda: layer.rows(tensors.biases if tensors.layer_norm else ())),
+        peephole=packed("peephole", lambda: layer.rows(tensors.peephole)),
+        norm=packed("norm", lambda: layer.rows(tensors.layer_norm)),
+        projection=packed("projection", layer.projection),
+        projection_headers=packed("projection headers", layer.projection_headers),
+        projection_bias=packed("projection bias", layer.projection_bias),
+        is_hybrid=int(is_hybrid),
+        is_asymmetric=int(options.asymmetric),
+        steps=over.steps,
+        batch=over.batch,
+        cells=layer.cells,
+        outputs=over.outputs,
+        count=layer.count,
+        row=layer.row,
+        width=layer.width,
+        gates_step=gates_step,
+        gates_batch=gates_batch,
+        target_step=target_step,
+        target_batch=target_batch,
+        scratch=builder.scratch(layer.scratch_bytes * builder.workers),
+        scratch_bytes=layer.scratch_bytes,
+        activation=_ACTIVATIONS[ActivationFunctionType(options.activation)],
+        cell_clip=options.cell_clip,
+        projection_clip=options.proj_clip,
+    )
+
+
+def _emit_float_inputs(
+    call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
+) -> None:
+    """Emit what the inputs add to the gates: a matrix product."""
+    one = Window(1, 1, 1, 1, 1, 0)
+    pixels = Window(over.rows, 1, 1, 1, over.rows, 0)
+    lanes = builder.level.vector_bytes // 4
+    weight = builder.packed(
+        (call.node.inputs, "input weights", lanes),
+        lambda: pack_matrix(layer.input_weights().T, layer.input_bias(), lanes),
+    )
+    emit_products(
+        builder,
+        Windows(pixels, one, 1, 4 * over.inputs, layer.width),
+        (1, 1),
+        x=builder.tensor(over.source),
+        y=gates,
+        weight=weight,
+        residual=0,
+        low=UNLIMITED[0],
+        high=UNLIMITED[1],
+        sum_low=UNLIMITED[0],
+        sum_high=UNLIMITED[1],
+    )
+
+
+def _emit_byte_inputs(
+    call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
+) -> None:
+    """Emit what the inputs add to the gates: a product of bytes with scales."""
+    one = Window(1, 1, 1, 1, 1, 0)
+    weights, scales = layer.input_weights(), layer.scales(layer.tensors.input_weights)
+    emit_product(
+        call,
+        builder,
+        pack_windows_record(builder, over.inputs, (one, one), zero=128, flip=0),
+        hybrid.DIRECT,
+        (over.rows, over.inputs, padded(over.inputs, 4)),
+        LstmOptions.of(call.node).asymmetric,
+        (over.rows, over.inputs, layer.width),
+        y=gates,
+        low=UNLIMITED[0],
+        high=UNLIMITED[1],
+        **packed_weights(builder, call.node.outputs[0], weights, scales, layer.input_bias()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLstm:
+    """The constants of a layer of floats in the form of the kernels.
+
+    Attributes:
+        tensors: the layer's tensors.
+        is_hybrid: whether matrices are of bytes.
+        lanes: float32 values of a vector.
+    """
+
+    tensors: LstmTensors
+    is_hybrid: bool
+    lanes: int
+
+    @property
+    def cells(self) -> int:
+        """Length of the cell state."""
+        return self.tensors.n_cell
+
+    @property
+    def count(self) -> int:
+        """Number of gates."""
+        return len(self.tensors.biases)
+
+    @property
+    def row(self) -> int:
+        """Columns that a gate takes."""
+        return padded(self.cells, BLOCK)
+
+    @property
+    def width(self) -> int:
+        """Columns that all gates take: whole strips."""
+        return padded(self.count * self.row, STRIP)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes that a worker needs."""
+        outputs = padded(self.tensors.n_output, STRIP)
+        cells = padded(self.cells, STRIP)
+        return 4 * (cells + outputs + STRIP) + padded(max(cells, outputs), DEPTH) + STRIP
+
+    def input_weights(self) -> NDArray[Any]:
+        """Return the factors of the input, ``[width, I]``."""
+        return self._stacked([tensor.data for tensor in self.tensors.input_weights])
+
+    def input_bias(self) -> Floats:
+        """Return what is added to the gates before they are normalised, ``[width]``."""
+        if self.tensors.layer_norm:
+            return np.zeros(self.width, np.float32)
+        return self._stacked([tensor.data for tensor in self.tensors.biases])
+
+    def scales(self, tensors: Sequence[Tensor]) -> Floats:
+        """Return the scale of each row of gates' weights, ``[width]``."""
+        return self._stacked([np.full(self.cells, t.scale, np.float32) for t in tensors])
+
+    def recurrent_weights(self) -> NDArray[Any]:
+        """Return the factors of the output state, strip by strip."""
+        return self._strips(self._recurrent())
+
+    def _recurrent(self) -> NDArray[Any]:
+        weights = (tensor.data for tensor in self.tensors.recurrent_weights)
+        return self._stacked([np.diag(each) if each.ndim == 1 else each for each in weights])
+
+    def recurrent_headers(self) -> NDArray[np.uint8] | None:
+        """Return the headers of :meth:`recurrent_weights`; None for floats."""
+        if not self.is_hybrid:
+            return None
+        return strip_headers(self._recurrent(), self.scales(self.tensors.recurrent_weights))
+
+    def rows(self, tensors: Sequence[Tensor]) -> Floats | None:
+        """Return vectors below one another; None when there are none."""
+        if not tensors:
+            return None
+        return stacked_gates([dequantized_weights(tensor) for tensor in tensors])
+
+    def projection(self) -> NDArray[Any] | None:
+        """Return the factors of the hidden state, strip by strip; None without projection."""
+        weights = self.tensors.projection_weights
+        return None if weights is None else self._strips(weights.data)
+
+    def projection_headers(self) -> NDArray[np.uint8] | None:
+        """Return the headers of :meth:`projection`; None without them."""
+        weights = self.tensors.projection_weights
+        if weights is None or not self.is_hybrid:
+            return None
+        return strip_headers(weights.data, np.full(len(weights.data), weights.scale, np.float32))
+
+    def projection_bias(self) -> Floats | None:
+        """Return what is added to the projection; None without one."""
+        bias = self.tensors.projection_bias
+        if self.tensors.projection_weights is None:
+            return None
+        outputs = self.tensors.n_output
+        return strip_row(np.zeros(outputs, np.float32) if bias is None else bias.data)
+
+    def _stacked(self, gates: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return gates below one another, with zeros to whole strips."""
+        stacked = stacked_gates(gates)
+        missing = self.width - len(stacked)
+        return np.pad(stacked, [(0, missing), *[(0, 0)] * (stacked.ndim - 1)])
+
+    def _strips(self, matrix: NDArray[Any]) -> NDArray[Any]:
+        return byte_strips(matrix) if self.is_hybrid else float_strips(matrix, 4 * self.lanes)
+
+
+def strip_headers(weights: NDArray[np.int8], scales: Floats) -> NDArray[np.uint8]:
+    """Return the headers of strips: ``[strips, HEADER_BYTES], uint8``.
+
+    Args:
+        weights: ``[O, K]``.
+        scales: of each output, ``[O]``.
+    """
+    sums = weights.sum(axis=1, dtype=np.int32)
+    rows: dict[str, NDArray[Any]] = {
+        "bias": -128 * sums,  # activations are unsigned
+        "sum": sums,
+        "scale": scales,
+    }
+    headers = np.empty((padded(len(sums), STRIP) // STRIP, blocks.HEADER_BYTES), np.uint8)
+    for name, row in rows.items():
+        place = blocks.HEADER[name]
+        values = strip_row(row).view(np.uint8).reshape(len(headers), -1)
+        headers[:, place : place + 4 * STRIP] = values
+    return headers

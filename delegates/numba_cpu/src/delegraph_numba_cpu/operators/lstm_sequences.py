@@ -1,0 +1,78 @@
+"""What LSTM layers of all types share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from delegraph import Rejection
+from delegraph.kernels.lstm_tensors import LstmInput, LstmTensors, lstm_tensors
+from delegraph.kernels.registration import OpContext
+from delegraph_numba_cpu.operators.registry import Call, check_types
+
+
+def check_layer(call: Call, *types: str) -> Rejection | None:
+    """Let pass layers with constant dense weights of some types, and variables as states."""
+    states = (LstmInput.OUTPUT_STATE, LstmInput.CELL_STATE)
+    if len(call.node.inputs) not in (20, 24):
+        return Rejection("operands", actual=len(call.node.inputs), expected="20 or 24 inputs")
+    for i, index in enumerate(call.node.inputs):
+        tensor = call.optional_input(i)
+        if tensor is None or i == LstmInput.INPUT:
+            continue
+        if i in states:
+            if not tensor.is_variable:
+                return Rejection("state", expected="a variable", tensor=index)
+        elif not tensor.is_constant:
+            return Rejection("computed-weights", expected="constants", tensor=index)
+        elif tensor.sparsity is not None:
+            return Rejection("sparse", expected="dense constants", tensor=index)
+    return check_types(call, *types)
+
+
+def layer_tensors(call: Call) -> LstmTensors:
+    """Return the tensors of a node."""
+    norm = call.optional_input(LstmInput.FORGET_LAYER_NORM_COEFFICIENTS)
+    first = None if norm is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
+    # It reads the node's tensors, and uses nothing else of a kernel's context.
+    return lstm_tensors(cast(OpContext, call.context), call.node, layer_norm=first)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """What a layer runs over.
+
+    Attributes:
+        source: tensor of the input.
+        target: tensor of the output.
+        batch: number of sequences.
+        steps: their length.
+        inputs: length of the input's last axis.
+        outputs: length of the output's last axis.
+        is_time_major: whether the first axis is time.
+    """
+
+    source: int
+    target: int
+    batch: int
+    steps: int
+    inputs: int
+    outputs: int
+    is_time_major: bool
+
+    @classmethod
+    def of(cls, call: Call) -> Sequences:
+        """Return those of a node."""
+        x, y = call.input(LstmInput.INPUT), call.output()
+        is_time_major = call.options is not None and bool(call.options.time_major)
+        steps, batch = x.shape[:2] if is_time_major else x.shape[1::-1]
+        return cls(x.index, y.index, batch, steps, x.shape[2], y.shape[2], is_time_major)
+
+    @property
+    def rows(self) -> int:
+        """Steps of all sequences."""
+        return self.batch * self.steps
+
+    def strides(self, size: int) -> tuple[int, int]:
+        """Return how far apart steps are, and sequences, when a row has *size* bytes."""
+        return (size * self.batch, size) if self.is_time_major else (size, size * self.steps)
