@@ -84,10 +84,8 @@ def _with_locked_delegates(request: Request) -> Request:
     context = click.get_current_context()
     if request.lock is not None and request.check is not None:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)
-    if request.delegates or request.delegate_files:
+    if request.delegates or request.delegate_files or request.check is None:
         return request
-    if request.check is None:
-        raise click.UsageError("give at least one --delegate", context)
     from dataclasses import replace
 
     from delegraph.tools.placement_lock import read_lock
@@ -100,13 +98,19 @@ def _interpreter(request: Request) -> Interpreter:
     """Return an interpreter with the delegates applied, allocated where that is possible."""
     from delegraph import DelegraphError, Interpreter
 
-    with progress(f"applying {', '.join((*request.delegates, *request.delegate_files))}"):
+    names = ", ".join((*request.delegates, *request.delegate_files)) or "delegates"
+    with progress(f"applying {names}"):
         interpreter = Interpreter(
             model_path=request.model,
             delegates=requested_delegates(request.delegates, request.delegate_files),
             rules=request.rules,
             partition_policy=request.partition_policy,
         )
+        if not interpreter.session.delegates:
+            raise click.UsageError(
+                "give at least one --delegate: the model calls for none by itself",
+                click.get_current_context(),
+            )
         with contextlib.suppress(DelegraphError):  # then sizes are those that the file declares
             interpreter.allocate_tensors()
     return interpreter
@@ -154,7 +158,7 @@ def _check(request: Request, file: str) -> int:
 
 def _typed(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return delegates, ``all`` written out, and delegate files as a lock keeps them."""
-    names = requested_delegates(request.delegates, ())
+    names = requested_delegates(request.delegates, ()) or []
     return tuple(str(name) for name in names), request.delegate_files
 
 

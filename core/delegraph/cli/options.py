@@ -51,8 +51,10 @@ def delegate_option(command: Command) -> Command:
 
 def requested_delegates(
     delegates: Sequence[str], delegate_files: Sequence[str]
-) -> list[AnyDelegate]:
+) -> list[AnyDelegate] | None:
     """Return what ``--delegate`` and ``--delegate-file`` ask for, in the order of application.
+
+    None where neither is given: then the model gets what its custom operators call for.
 
     Raises:
         ArgumentError: a file that is not there, or is no delegate.
@@ -64,7 +66,8 @@ def requested_delegates(
     requested: list[AnyDelegate] = []
     for name in delegates:
         requested += [offer.address for offer in installed().by_rank()] if name == "all" else [name]
-    return requested + [delegate_from_file(*_split_path(text)) for text in delegate_files]
+    requested += [delegate_from_file(*_split_path(text)) for text in delegate_files]
+    return requested or None
 
 
 def placement_options(command: Command) -> Command:

@@ -169,6 +169,10 @@ class DelegateContext(OpContext, Protocol):
         """Tensor indices of the subgraph's outputs."""
 
     @property
+    def subgraph_names(self) -> Sequence[str]:
+        """Names of the model's subgraphs, by index; empty for one without a name."""
+
+    @property
     def variables(self) -> Sequence[int]:
         """Tensor indices of the subgraph's variables."""
 

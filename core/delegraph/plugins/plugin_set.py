@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import functools
 import logging
 import threading
@@ -87,6 +88,15 @@ class PluginSet:
         Ascending rank, ties by name and distribution.
         """
         return tuple(sorted(self.offers(), key=lambda offer: offer.spec.rank))
+
+    def for_custom_ops(self, names: Iterable[str]) -> tuple[Offer, ...]:
+        """Return the delegates that are there for any of these custom operators, by rank."""
+        wanted = set(names)
+        return tuple(
+            offer
+            for offer in self.by_rank()
+            if any(fnmatch.filter(wanted, pattern) for pattern in offer.spec.custom_ops)
+        )
 
     def find(self, address: DelegateAddress | str) -> Offer:
         """Return the delegate that *address* means.

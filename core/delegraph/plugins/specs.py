@@ -45,6 +45,9 @@ class DelegateSpec:
         rank: where it stands when several delegates are asked for in no order of their own (a set,
             a mapping, ``--delegate all``): ascending, ties by name. A delegate for a few operators
             that it does best comes before (below 0) one that takes whatever is left (above 0).
+        custom_ops: custom operators that the delegate is there for, by name or pattern
+            (``"Flex*"``). A model that has one, which no kernel provides, gets the delegate
+            without asking, before those that are asked for.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -55,6 +58,7 @@ class DelegateSpec:
     load: Callable[[], DelegateFactory]
     options: type | None = None
     rank: int = 0
+    custom_ops: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
@@ -72,6 +76,13 @@ class DelegateSpec:
         if not isinstance(self.rank, int) or isinstance(self.rank, bool):
             raise ArgumentError(
                 f"DelegateSpec {self.name!r}: rank is {self.rank!r}, expected an int"
+            )
+        if not isinstance(self.custom_ops, tuple) or not all(
+            isinstance(pattern, str) for pattern in self.custom_ops
+        ):
+            raise ArgumentError(
+                f"DelegateSpec {self.name!r}: custom_ops is {self.custom_ops!r}, expected a tuple "
+                "of names"
             )
 
 

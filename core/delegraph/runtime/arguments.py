@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Sequence
 
 from delegraph.errors import ArgumentError
+from delegraph.graph.loader import load_model, parse_model
+from delegraph.graph.model import Model
 from delegraph.kernels.tensor import Tensor
+
+
+def model_of(path: str | os.PathLike[str] | None, content: bytes | None) -> Model:
+    """Return the model of a file, or of bytes; just one of them is given.
+
+    Raises:
+        ArgumentError: both or neither, or no such file.
+        MalformedModelError: a damaged model.
+    """
+    if path and content:
+        raise ArgumentError("Can't both provide `model_path` and `model_content`")
+    if path:
+        return load_model(os.fspath(path))
+    if content:
+        return parse_model(content)
+    raise ArgumentError("`model_path` or `model_content` must be specified.")
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:

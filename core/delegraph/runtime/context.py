@@ -51,6 +51,11 @@ class SubgraphContext:
         return self._subgraph.spec.index
 
     @property
+    def subgraph_names(self) -> Sequence[str]:
+        """Names of the model's subgraphs, by index."""
+        return tuple(spec.name for spec in self._subgraph.session.model.subgraphs)
+
+    @property
     def num_threads(self) -> int:
         """Threads a kernel may use."""
         return self._subgraph.session.options.num_threads

@@ -35,7 +35,7 @@ def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Del
     return installed().create_delegate(library, options)
 
 
-def as_delegates(delegates: ManyDelegates) -> list[Delegate]:
+def as_delegates(delegates: ManyDelegates | None) -> list[Delegate]:
     """Return delegates in the order in which they are applied.
 
     A list keeps its order. A set, and a mapping of names to options (None for the defaults), have
@@ -53,7 +53,7 @@ def as_delegates(delegates: ManyDelegates) -> list[Delegate]:
         return [load_delegate(name, delegates[name]) for name in names]
     if isinstance(delegates, Set):
         delegates = sorted(delegates, key=_rank)
-    return [as_delegate(delegate) for delegate in delegates]
+    return [as_delegate(delegate) for delegate in delegates or ()]
 
 
 def as_delegate(delegate: AnyDelegate) -> Delegate:

@@ -18,11 +18,11 @@ from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import PlacementRules, Rules
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
-from delegraph.graph.loader import load_model, parse_model
 from delegraph.kernels.custom_op import AnyCustomOp
 from delegraph.kernels.registration import Numerics
 from delegraph.kernels.tensor import Tensor
-from delegraph.runtime.arguments import check_choice, check_num_threads, tensor_at
+from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
+from delegraph.runtime.default_delegates import has_default_delegates, with_default_delegates
 from delegraph.runtime.delegate_choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.failure_policy import FailurePolicy, Incident, OnFailure
@@ -52,17 +52,18 @@ class Interpreter:
         experimental_delegates: delegates to apply, in order.
         num_threads: threads that kernels may use; >= 1. None is one for Delegraph's kernels, and
             leaves it to delegates.
-        experimental_op_resolver_type: ``BUILTIN_REF`` means ``numerics="reference"``; the others
-            are all the same here.
+        experimental_op_resolver_type: ``BUILTIN_REF`` means ``numerics="reference"``; it and
+            ``BUILTIN_WITHOUT_DEFAULT_DELEGATES`` leave out delegates nobody asked for.
         experimental_preserve_all_tensors: keep intermediate tensors readable after ``invoke``.
         experimental_disable_delegate_clustering: partition in plan order, not greedily.
-        experimental_default_delegate_latest_features: accepted; there is no default delegate.
+        experimental_default_delegate_latest_features: accepted; it changes nothing here.
         experimental_compress_quantization_zero_points: accepted; results are the same.
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole, even of
             delegates that profile their own operators.
         delegates: as ``experimental_delegates``, names included: ``["numba_cpu", "sin:x=1"]``.
-            A set, or a mapping of names to options, is applied by the delegates' ranks.
+            A set, or a mapping of names to options, is applied by the delegates' ranks. Before
+            them come installed ones that the model's custom operators call for; ``[]``: none.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round like the official ``"builtin"`` kernels or like the ``"reference"`` ones,
             where the two differ; default by ``experimental_op_resolver_type``.
@@ -100,7 +101,7 @@ class Interpreter:
         experimental_disable_delegate_node_fusion: bool = False,
         experimental_force_delegate_node_profiling: bool = False,
         *,
-        delegates: ManyDelegates = (),
+        delegates: ManyDelegates | None = None,
         custom_ops: Mapping[str, AnyCustomOp] | None = None,
         numerics: Numerics | None = None,
         memory_limit: int | None = None,
@@ -130,16 +131,11 @@ class Interpreter:
         )
         self._views = LiveViews()
         self._session: Session | None = None
-        if model_path and not model_content:
-            model = load_model(os.fspath(model_path))
-        elif model_content and not model_path:
-            model = parse_model(model_content)
-        elif model_content:
-            raise ArgumentError("Can't both provide `model_path` and `model_content`")
-        else:
-            raise ArgumentError("`model_path` or `model_content` must be specified.")
+        model = model_of(model_path, model_content)
         self._session = Session(model, options, custom_ops, PlacementRules.of(rules))
-        applied = [*as_delegates(experimental_delegates or ()), *as_delegates(delegates)]
+        applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
+        if has_default_delegates(experimental_op_resolver_type) and (applied or delegates is None):
+            applied = with_default_delegates(applied, self._session.unresolved_custom_ops())
         for delegate in applied:
             self._session.apply(delegate)
         if applied:

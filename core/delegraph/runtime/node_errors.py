@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from delegraph.delegation.delegate import DelegateParams
+from delegraph.delegation.delegate import NO_REASON, DelegateParams
 from delegraph.errors import (
     DelegateNodeError,
     DelegatePhase,
@@ -16,7 +16,8 @@ from delegraph.errors import (
 )
 from delegraph.kernels.registration import Node, Registration
 from delegraph.plugins.known_packages import package_for
-from delegraph.runtime.delegated_plan import DelegatedPlan
+from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegated_plan import DelegatedPlan, delegate_name
 
 Verb = Literal["prepare", "allocate", "invoke"]
 
@@ -49,17 +50,35 @@ def _replaced(params: DelegateParams) -> str:
 
 def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
     """Return the error that lists all custom operators nobody provides; *node* is the first."""
-    missing = Counter(
-        registration.name for _, registration in plan.steps() if registration.is_unresolved
-    )
+    missing: dict[str, list[Node]] = {}
+    for found, registration in plan.steps():
+        if registration.is_unresolved:
+            missing.setdefault(registration.name, []).append(found)
     first = plan.node(node.index)[1].name
     lines = [f"Encountered unresolved custom op: {first}."]
-    for name, count in sorted(missing.items()):
-        package = package_for(name)
-        hint = (
-            f"pip install {package}"
-            if package
-            else "register_custom_op(), or a delegate that claims it"
-        )
-        lines.append(f"  {name} ({count} node{'s' * (count > 1)}): {hint}")
+    for name, nodes in sorted(missing.items()):
+        what = f"{name} ({len(nodes)} node{'s' * (len(nodes) > 1)})"
+        lines.append(f"  {what}: {_refusals(plan, nodes) or _remedy(name)}")
     return UnresolvedOpError("\n".join(lines), node_index=node.index, op=first)
+
+
+def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
+    """Return why delegates that know an operator left it; the others say no more than that."""
+    reasons = {
+        f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
+        for applied in plan.applied
+        for node in nodes
+        if (rejection := applied.rejections.get(node.index, NO_REASON)).constraint
+        not in ("op", NO_REASON.constraint)
+    }
+    return "; ".join(reasons)
+
+
+def _remedy(custom_op: str) -> str:
+    offers = installed().for_custom_ops([custom_op])
+    if offers:
+        return f"delegate {offers[0].spec.name!r} is there for it and was not applied"
+    package = package_for(custom_op)
+    if package is not None:
+        return f"pip install {package}"
+    return "register_custom_op(), or a delegate that claims it"

@@ -16,7 +16,10 @@ from delegraph.plugins.plugin_set import installed
 
 
 class OpResolverType(IntEnum):
-    """Which kernels the official interpreter would use; here, which of them ours round like.
+    """Which kernels and default delegates the official interpreter would use.
+
+    Here it decides which kernels ours round like, and whether a model gets the delegates that its
+    custom operators call for: not with the last two.
 
     Source:
         OpResolverType, tflite/python/interpreter.py.

@@ -114,6 +114,15 @@ class Session:
         self.delegates.clear()
         self.resources.clear()
 
+    def unresolved_custom_ops(self) -> set[str]:
+        """Return the names of the custom operators that neither kernel nor delegate provides."""
+        return {
+            registration.name
+            for subgraph in self.subgraphs
+            for _, registration in subgraph.plan.steps()
+            if registration.is_unresolved
+        }
+
     def apply(self, delegate: Delegate) -> None:
         """Apply a delegate to every subgraph that may be delegated, or to none.
 

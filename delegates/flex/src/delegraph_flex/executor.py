@@ -14,8 +14,8 @@ from delegraph_flex.flex_node import FlexNode
 Step = Callable[..., Any]
 """Computes a node: takes a value for each input, returns one value, or a sequence of several.
 
-Who calls steps does so under ``np.errstate(all="ignore")``: infinities and NaNs are results here, as
-in TensorFlow, and no warnings.
+Who calls steps does so under ``np.errstate(all="ignore")``: infinities and NaNs are results here,
+as in TensorFlow, and no warnings.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
-from delegraph_flex.node_def import AttrValue, Function, NodeDef, Shape
+from delegraph_flex.node_def import Function, NodeDef, Shape
 
 
-class Unsupported(Exception):  # noqa: N818 - an answer rather than an accident
+class Unsupported(Exception):
     """An executor cannot run a node; the message says what of it, for people.
 
     Args:
@@ -98,24 +99,24 @@ class FlexNode:
         value: DataType = self._attr(name, "type", default)
         return value
 
-    def int(self, name: str, default: int | None = None) -> int:
+    def int(self, name: str, default: builtins.int | None = None) -> builtins.int:
         """Return an attribute that is an integer."""
-        value: int = self._attr(name, "int", default)
+        value: builtins.int = self._attr(name, "int", default)
         return value
 
-    def float(self, name: str, default: float | None = None) -> float:
+    def float(self, name: str, default: builtins.float | None = None) -> builtins.float:
         """Return an attribute that is a float."""
-        value: float = self._attr(name, "float", default)
+        value: builtins.float = self._attr(name, "float", default)
         return value
 
-    def bool(self, name: str, default: bool | None = None) -> bool:
+    def bool(self, name: str, default: builtins.bool | None = None) -> builtins.bool:
         """Return an attribute that is true or false."""
-        value: bool = self._attr(name, "bool", default)
+        value: builtins.bool = self._attr(name, "bool", default)
         return value
 
-    def bytes(self, name: str, default: bytes | None = None) -> bytes:
+    def bytes(self, name: str, default: builtins.bytes | None = None) -> builtins.bytes:
         """Return an attribute that is a string, as bytes."""
-        value: bytes = self._attr(name, "string", default)
+        value: builtins.bytes = self._attr(name, "string", default)
         return value
 
     def text(self, name: str, default: str | None = None) -> str:
@@ -149,15 +150,21 @@ class FlexNode:
         value: Function = self._attr(name, "function", None)
         return value
 
-    def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+    def ints(
+        self, name: str, default: Sequence[builtins.int] | None = None
+    ) -> tuple[builtins.int, ...]:
         """Return an attribute that lists integers."""
         return tuple(self._list(name, "int", default))
 
-    def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+    def floats(
+        self, name: str, default: Sequence[builtins.float] | None = None
+    ) -> tuple[builtins.float, ...]:
         """Return an attribute that lists floats."""
         return tuple(self._list(name, "float", default))
 
-    def strings(self, name: str, default: Sequence[bytes] | None = None) -> tuple[bytes, ...]:
+    def strings(
+        self, name: str, default: Sequence[builtins.bytes] | None = None
+    ) -> tuple[builtins.bytes, ...]:
         """Return an attribute that lists strings."""
         return tuple(self._list(name, "string", default))
 
@@ -169,8 +176,8 @@ class FlexNode:
         """Return an attribute that lists shapes."""
         return tuple(self._list(name, "shape", default))
 
-    def _list(self, name: str, kind: str, default: Sequence[Any] | None) -> list[AttrValue]:
-        values: list[AttrValue] = self._attr(name, "list", default)
+    def _list(self, name: str, kind: str, default: Sequence[Any] | None) -> list[Any]:
+        values: list[Any] = self._attr(name, "list", default)
         for value in values:
             self._check(name, value, kind, "a list of ")
         return values

@@ -71,7 +71,7 @@ def bind(node: FlexNode) -> Step:
     """
     found = OPERATORS.get(node.op)
     if found is None:
-        raise Unsupported(f"the numpy executor does not have {node.op}", "op")
+        raise Unsupported(f"the numpy executor does not have {node.op}", "executor")
     if found.types is not None:
         type = node.type("T")
         if type not in found.types:

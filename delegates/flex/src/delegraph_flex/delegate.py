@@ -1,0 +1,103 @@
+"""The delegate: which Flex operators it takes, and why it leaves the others."""
+
+from __future__ import annotations
+
+from delegraph import (
+    BuiltinOperator,
+    DelegateContext,
+    DelegateFlags,
+    Node,
+    Registration,
+    Rejection,
+    SimpleDelegateInterface,
+)
+from delegraph_flex.allowlist import reject_by_allowlist
+from delegraph_flex.custom_options import PREFIX, read_custom_options
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executors import INSTALL_TENSORFLOW, executor_named, has_tensorflow
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.kernel import FlexKernel
+from delegraph_flex.node_def import NodeDefError
+from delegraph_flex.numpy_executor.operators import OPERATORS
+from delegraph_flex.plugin import FlexOptions
+from delegraph_flex.surroundings import surroundings
+
+VERSION = 1
+"""The only version that Flex operators have so far."""
+
+
+class FlexDelegate(SimpleDelegateInterface):
+    """Runs every operator whose custom code begins with ``Flex``.
+
+    Args:
+        options: see :class:`~delegraph_flex.plugin.FlexOptions`.
+
+    Raises:
+        DelegateError: the executor that is asked for is not installed.
+    """
+
+    def __init__(self, options: FlexOptions | None = None) -> None:
+        self._options = options or FlexOptions()
+        self._executor = executor_named(self._options.executor)
+
+    def name(self) -> str:
+        return "flex"
+
+    def note(self) -> str:
+        return f"by {self._executor.describe()}"
+
+    def flags(self) -> DelegateFlags:
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        name = registration.custom_name
+        if registration.builtin_code != BuiltinOperator.CUSTOM or not name.startswith(PREFIX):
+            return Rejection("op", actual=registration.name, expected=f"{PREFIX}...")
+        if not registration.is_unresolved:
+            return Rejection("resolved", f"{name} has a kernel of its own, which was registered")
+        if node.version > VERSION:
+            return Rejection("version", actual=node.version, expected=VERSION)
+        try:
+            flex_node = self.flex_node(node, context)
+            rejection = reject_by_allowlist(flex_node.op, self._options.allow, OPERATORS)
+            if rejection is None:
+                self._executor.bind(flex_node)
+        except NodeDefError as error:
+            return Rejection("options", str(error))
+        except Unsupported as error:
+            return Rejection(error.constraint, f"{error}{self._elsewhere(error, flex_node)}")
+        return True if rejection is None else rejection
+
+    def create_delegate_kernel_interface(self) -> FlexKernel:
+        return FlexKernel(self._executor, self.flex_node)
+
+    def flex_node(self, node: Node, context: DelegateContext) -> FlexNode:
+        """Return a node as executors see it.
+
+        Raises:
+            NodeDefError: it is none that the converter would write.
+        """
+        node_def = read_custom_options(node.custom_options)
+        if -1 in node.inputs or -1 in node.outputs:
+            raise NodeDefError("a tensor is left out, which TensorFlow's operators do not know")
+        if node_def.num_inputs != len(node.inputs):
+            raise NodeDefError(
+                f"its NodeDef has {node_def.num_inputs} inputs, the node {len(node.inputs)}"
+            )
+        inputs = tuple(context.tensors[i].type for i in node.inputs)
+        outputs = tuple(context.tensors[i].type for i in node.outputs)
+        for type in (*inputs, *outputs):
+            if type.name not in DataType.__members__:
+                raise NodeDefError(f"a tensor is {type.name}, a type that TensorFlow does not have")
+        return FlexNode(node.index, node_def, inputs, outputs, surroundings(context))
+
+    def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
+        """Return what to say about the other executor, when this one refuses a node."""
+        if self._executor.name == "numpy":
+            if has_tensorflow():
+                return "; executor=tensorflow may run it"
+            return f"; executor=tensorflow may run it: {INSTALL_TENSORFLOW}"
+        is_there = error.constraint == "executor" and node.op in OPERATORS
+        return "; executor=numpy has it" if is_there else ""

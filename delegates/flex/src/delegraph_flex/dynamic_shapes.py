@@ -1,0 +1,81 @@
+"""Which outputs of Flex operators get their shape only while the model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from delegraph import Tensor, TensorType
+
+VALUE_DEPENDENT = frozenset(
+    {
+        "CTCGreedyDecoder",
+        "CombinedNonMaxSuppression",
+        "DecodeBmp",
+        "DecodeGif",
+        "DecodeImage",
+        "DecodeJpeg",
+        "DecodePng",
+        "DecodeRaw",
+        "DecodeWav",
+        "DynamicPartition",
+        "ListDiff",
+        "LookupTableExportV2",
+        "NonMaxSuppression",
+        "NonMaxSuppressionV2",
+        "NonMaxSuppressionV3",
+        "NonMaxSuppressionV4",
+        "NonMaxSuppressionV5",
+        "NonMaxSuppressionWithOverlaps",
+        "RaggedGather",
+        "RaggedRange",
+        "RaggedTensorToSparse",
+        "RaggedTensorToTensor",
+        "SentencepieceTokenizeOp",
+        "SparseFillEmptyRows",
+        "SparseSlice",
+        "StringSplit",
+        "StringSplitV2",
+        "TensorListConcat",
+        "TensorListConcatV2",
+        "TensorListStack",
+        "UnicodeDecode",
+        "UnicodeDecodeWithOffsets",
+        "UnicodeEncode",
+        "Unique",
+        "UniqueV2",
+        "UniqueWithCounts",
+        "UniqueWithCountsV2",
+        "Where",
+        "WhitespaceTokenizeWithOffsets",
+    }
+)
+"""Operators whose output shapes follow from what their inputs hold.
+
+The converter declares such shapes as open; models from before it did have 1 there.
+"""
+
+_HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
+
+
+def is_open(tensor: Tensor) -> bool:
+    """Return whether the model leaves a tensor's shape open."""
+    return -1 in tensor.shape_signature
+
+
+def is_as_declared(inputs: Iterable[Tensor]) -> bool:
+    """Return whether all *inputs* have the shapes that the model declares, as far as it does.
+
+    Where they have, so will the outputs; where a user has given them others, TensorFlow's operators
+    decide what the outputs get.
+    """
+    return all(
+        tensor.type in _HANDLES
+        or (
+            len(tensor.shape) == len(tensor.shape_signature)
+            and all(
+                declared in (-1, found)
+                for declared, found in zip(tensor.shape_signature, tensor.shape, strict=True)
+            )
+        )
+        for tensor in inputs
+    )

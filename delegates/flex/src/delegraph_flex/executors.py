@@ -1,0 +1,38 @@
+"""Choosing the executor."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Literal
+
+from delegraph.errors import DelegateError
+from delegraph_flex.executor import Executor
+
+ExecutorName = Literal["auto", "tensorflow", "numpy"]
+
+INSTALL_TENSORFLOW = 'pip install "delegraph-flex[tensorflow]"'
+"""What brings the other executor."""
+
+
+def has_tensorflow() -> bool:
+    """Return whether TensorFlow is installed; it is not imported for that."""
+    return importlib.util.find_spec("tensorflow") is not None
+
+
+def executor_named(name: ExecutorName) -> Executor:
+    """Return the executor of a name; ``auto`` is TensorFlow where it is installed.
+
+    Raises:
+        DelegateError: TensorFlow is asked for, and it is not installed.
+    """
+    if name == "numpy" or (name == "auto" and not has_tensorflow()):
+        from delegraph_flex.numpy_executor.executor import NumpyExecutor
+
+        return NumpyExecutor()
+    if not has_tensorflow():
+        raise DelegateError(
+            f"executor=tensorflow needs TensorFlow, which is not installed: {INSTALL_TENSORFLOW}"
+        )
+    from delegraph_flex.tensorflow_executor.executor import TensorFlowExecutor
+
+    return TensorFlowExecutor()

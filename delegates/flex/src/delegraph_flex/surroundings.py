@@ -1,0 +1,68 @@
+"""What the nodes of one interpreter share, from the context of its delegate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph import DelegateContext, Tensor
+from delegraph.kernels.subgraph_call import Callee, Value
+from delegraph_flex.flex_node import FunctionSignature, Surroundings
+from delegraph_flex.node_def import Shape
+
+
+def surroundings(context: DelegateContext) -> Surroundings:
+    """Return what the nodes of a subgraph share with those of the whole interpreter."""
+    functions = Functions(context)
+    return Surroundings(
+        context.resources, functions.call, functions.signature, context.recommended_num_threads
+    )
+
+
+class Functions:
+    """The functions of a model: subgraphs that operators call by name."""
+
+    def __init__(self, context: DelegateContext) -> None:
+        self._context = context
+        self._callees: dict[str, Callee] = {}
+
+    def signature(self, name: str) -> FunctionSignature:
+        """Return what a function takes and gives.
+
+        Raises:
+            KeyError: the model has no such function.
+        """
+        subgraph = self._context.subgraph(self._index(name))
+        inputs = [subgraph.tensors[i] for i in subgraph.inputs]
+        outputs = [subgraph.tensors[i] for i in subgraph.outputs]
+        return FunctionSignature(
+            tuple(tensor.type for tensor in inputs),
+            tuple(map(_declared_shape, inputs)),
+            tuple(tensor.type for tensor in outputs),
+            tuple(map(_declared_shape, outputs)),
+        )
+
+    def call(self, name: str, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Run a function on *arrays*, and return what it gives, which the caller may keep.
+
+        Raises:
+            KeyError: the model has no such function.
+        """
+        callee = self._callees.get(name)
+        if callee is None:
+            callee = self._callees[name] = Callee(self._context, self._index(name))
+            callee.take_shapes([array.shape for array in arrays])
+        callee.take([Value(array.shape, array) for array in arrays])
+        return [value.data.copy() for value in callee.invoke()]
+
+    def _index(self, name: str) -> int:
+        names = list(self._context.subgraph_names)
+        if name not in names:
+            raise KeyError(f"the model has no function {name!r}")
+        return names.index(name)
+
+
+def _declared_shape(tensor: Tensor) -> Shape:
+    return tensor.shape_signature
