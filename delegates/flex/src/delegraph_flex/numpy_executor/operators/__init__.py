@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing them registers
     elementwise,
+    stateful_random,
+    stateless_random,
 )
 from delegraph_flex.numpy_executor.registry import OPERATORS, bind
 

@@ -1,0 +1,224 @@
+"""Random numbers as a function of a seed: TensorFlow's own, bit for bit.
+
+Normal numbers need a logarithm, a sine and a cosine. As TensorFlow does, they ask the C library.
+
+Source:
+    core/kernels/stateless_random_ops.cc and stateless_random_ops_v2.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.philox import (
+    Philox,
+    flat_long_words,
+    flat_words,
+    normal,
+    truncated_normal,
+    uniform,
+)
+from delegraph_flex.numpy_executor.random_classes import draw_classes
+from delegraph_flex.numpy_executor.registry import FLOATS, operator
+from delegraph_flex.numpy_executor.requested_shape import requested_shape
+
+Draw = Callable[[Philox, int], NDArray[Any]]
+"""Draws that many numbers from a place in the stream."""
+
+_PHILOX, _AUTOMATIC = 1, 3
+_INTEGERS = {
+    DataType.INT32: DataType.UINT32,
+    DataType.INT64: DataType.UINT64,
+    DataType.UINT32: DataType.UINT32,
+    DataType.UINT64: DataType.UINT64,
+}
+
+
+def result_type(node: FlexNode, name: str, default: DataType, types: Any) -> np.dtype[Any]:
+    """Return the dtype that attribute *name* asks for.
+
+    Raises:
+        Unsupported: none of *types*.
+    """
+    type = node.type(name, default)
+    if type not in types:
+        known = " or ".join(sorted(known.name for known in types))
+        raise Unsupported(f"{node.op} of {type.name}, expected {known}", "dtype")
+    return type.dtype
+
+
+def place(key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]) -> Philox:
+    """Return the place in the stream that a key, counter and algorithm name."""
+    if int(alg) not in (_PHILOX, _AUTOMATIC):
+        raise ValueError(f"algorithm is {int(alg)}, expected {_PHILOX} (Philox) or {_AUTOMATIC}")
+    if key.shape != (1,) or counter.ndim != 1 or len(counter) < 2:
+        shapes = f"{list(key.shape)} and {list(counter.shape)}"
+        raise ValueError(f"key and counter have shapes {shapes}, expected [1] and [2]")
+    return Philox(int(key[0]), int(counter[1]) << 64 | int(counter[0]))
+
+
+def _seeded(draw: Draw) -> Step:
+    def run(shape: NDArray[Any], seed: NDArray[Any]) -> NDArray[Any]:
+        dims = requested_shape(shape)
+        return draw(Philox.of_stateless_seed(seed), int(np.prod(dims))).reshape(dims)
+
+    return run
+
+
+def _placed(draw: Draw) -> Step:
+    def run(
+        shape: NDArray[Any], key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]
+    ) -> NDArray[Any]:
+        dims = requested_shape(shape)
+        return draw(place(key, counter, alg), int(np.prod(dims))).reshape(dims)
+
+    return run
+
+
+def _floats(node: FlexNode, distribution: Callable[..., NDArray[Any]]) -> Draw:
+    return partial(distribution, dtype=result_type(node, "dtype", DataType.FLOAT32, FLOATS))
+
+
+@operator("StatelessRandomUniform")
+def stateless_random_uniform(node: FlexNode) -> Step:
+    """Floats in [0, 1), of a shape and a seed."""
+    return _seeded(_floats(node, uniform))
+
+
+@operator("StatelessRandomUniformV2")
+def stateless_random_uniform_v2(node: FlexNode) -> Step:
+    """Floats in [0, 1), of a shape, key, counter and algorithm."""
+    return _placed(_floats(node, uniform))
+
+
+@operator("StatelessRandomNormal")
+def stateless_random_normal(node: FlexNode) -> Step:
+    """Standard normal floats, of a shape and a seed."""
+    return _seeded(_floats(node, normal))
+
+
+@operator("StatelessRandomNormalV2")
+def stateless_random_normal_v2(node: FlexNode) -> Step:
+    """Standard normal floats, of a shape, key, counter and algorithm."""
+    return _placed(_floats(node, normal))
+
+
+@operator("StatelessTruncatedNormal")
+def stateless_truncated_normal(node: FlexNode) -> Step:
+    """Normal floats within two standard deviations, of a shape and a seed."""
+    return _seeded(_floats(node, truncated_normal))
+
+
+@operator("StatelessTruncatedNormalV2")
+def stateless_truncated_normal_v2(node: FlexNode) -> Step:
+    """Normal floats within two standard deviations, of a shape, key, counter and algorithm."""
+    return _placed(_floats(node, truncated_normal))
+
+
+def integers(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return integers of all bits: ``[count]``."""
+    words = flat_long_words(random, count) if dtype.itemsize == 8 else flat_words(random, count)
+    numbers: NDArray[Any] = words.view(dtype)
+    return numbers
+
+
+def integers_between(
+    random: Philox, count: int, low: NDArray[Any], high: NDArray[Any]
+) -> NDArray[Any]:
+    """Return integers in [low, high): ``[count]``, of the dtype of the limits.
+
+    Raises:
+        ValueError: the limits are no scalars, or leave no room.
+    """
+    dtype = np.asarray(low).dtype
+    if np.ndim(low) or np.ndim(high):
+        shapes = f"{list(np.shape(low))} and {list(np.shape(high))}"
+        raise ValueError(f"limits have shapes {shapes}, expected scalars")
+    if count and not low < high:
+        raise ValueError(f"limits are {low} and {high}, expected the first to be less")
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    room = max(int(high) - int(low), 1)
+    words = integers(random, count, unsigned) % unsigned.type(room)
+    offset = unsigned.type(int(low) & (1 << 8 * dtype.itemsize) - 1)
+    numbers: NDArray[Any] = (words + offset).view(dtype)
+    return numbers
+
+
+@operator("StatelessRandomUniformFullInt")
+def stateless_random_uniform_full_int(node: FlexNode) -> Step:
+    """Integers of all bits, of a shape and a seed."""
+    dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
+    return _seeded(partial(integers, dtype=dtype))
+
+
+@operator("StatelessRandomUniformFullIntV2")
+def stateless_random_uniform_full_int_v2(node: FlexNode) -> Step:
+    """Integers of all bits, of a shape, key, counter and algorithm."""
+    dtype = result_type(node, "dtype", DataType.UINT64, _INTEGERS)
+    return _placed(partial(integers, dtype=dtype))
+
+
+@operator("StatelessRandomUniformInt")
+def stateless_random_uniform_int(node: FlexNode) -> Step:
+    """Integers between two limits, of a shape and a seed."""
+    result_type(node, "dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
+
+    def run(shape: NDArray[Any], seed: NDArray[Any], low: Any, high: Any) -> Any:
+        return _seeded(partial(integers_between, low=low, high=high))(shape, seed)
+
+    return run
+
+
+@operator("StatelessRandomUniformIntV2")
+def stateless_random_uniform_int_v2(node: FlexNode) -> Step:
+    """Integers between two limits, of a shape, key, counter and algorithm."""
+    result_type(node, "dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
+
+    def run(shape: Any, key: Any, counter: Any, alg: Any, low: Any, high: Any) -> Any:
+        return _placed(partial(integers_between, low=low, high=high))(shape, key, counter, alg)
+
+    return run
+
+
+@operator("StatelessRandomGetKeyCounter")
+def stateless_random_get_key_counter(node: FlexNode) -> Step:
+    """Key and counter that a seed is mixed to."""
+
+    def run(seed: NDArray[Any]) -> list[NDArray[Any]]:
+        random = Philox.of_stateless_seed(seed)
+        halves = [random.counter & (1 << 64) - 1, random.counter >> 64]
+        return [np.array([random.key], np.uint64), np.array(halves, np.uint64)]
+
+    return run
+
+
+@operator("StatelessRandomGetAlg")
+def stateless_random_get_alg(node: FlexNode) -> Step:
+    """Number of the algorithm: Philox."""
+    return lambda: np.array(_PHILOX, np.int32)
+
+
+@operator("StatelessRandomGetKeyCounterAlg")
+def stateless_random_get_key_counter_alg(node: FlexNode) -> Step:
+    """Key, counter and algorithm that a seed is mixed to."""
+    key_counter = stateless_random_get_key_counter(node)
+    return lambda seed: [*key_counter(seed), np.array(_PHILOX, np.int32)]
+
+
+@operator("StatelessMultinomial")
+def stateless_multinomial(node: FlexNode) -> Step:
+    """Classes drawn by the logits in each row, of a number and a seed."""
+    dtype = result_type(node, "output_dtype", DataType.INT64, (DataType.INT32, DataType.INT64))
+
+    def run(logits: NDArray[Any], count: NDArray[Any], seed: NDArray[Any]) -> NDArray[Any]:
+        return draw_classes(logits, count, lambda _: Philox.of_stateless_seed(seed), dtype)
+
+    return run

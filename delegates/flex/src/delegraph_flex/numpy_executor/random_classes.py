@@ -1,0 +1,61 @@
+"""Classes drawn with the probabilities that logits stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.numpy_executor.philox import Philox, doubles, flat_words
+from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+
+
+def draw_classes(
+    logits: NDArray[Any],
+    count: NDArray[Any],
+    reserve: Callable[[int], Philox],
+    dtype: np.dtype[Any],
+) -> NDArray[Any]:
+    """Return *count* classes for each row of *logits*: ``[rows, count]``, *dtype*.
+
+    Logits that are not finite have no chance. TensorFlow divides many rows among its threads, and
+    then its numbers depend on how many it has; these are those of one thread.
+
+    Args:
+        logits: ``[rows, classes]``, real.
+        count: a scalar.
+        reserve: gives the place in the stream for that many outputs.
+        dtype: of the result.
+
+    Raises:
+        ValueError: shapes or a count that cannot be.
+
+    Source:
+        MultinomialOp, core/kernels/multinomial_op.cc.
+    """
+    if logits.ndim != 2 or not logits.shape[1]:
+        raise ValueError(f"logits have shape {list(logits.shape)}, expected [rows, classes]")
+    if np.ndim(count):
+        raise ValueError(f"number of samples has shape {list(np.shape(count))}, expected a scalar")
+    rows, draws = len(logits), int(count)
+    require_reasonable((rows, draws))
+    result = np.empty((rows, draws), dtype)
+    if not result.size:
+        return result
+    random = reserve(rows * 2 * (-(-draws // 4) * 4))
+    points = doubles(flat_words(random, 2 * rows * draws)).reshape(rows, draws)
+    odds = _cumulative_odds(logits)
+    for row, point, classes in zip(odds, points, result, strict=True):
+        classes[...] = np.searchsorted(row, point * row[-1], side="right")
+    return result
+
+
+def _cumulative_odds(logits: NDArray[Any]) -> NDArray[np.float64]:
+    values = logits.astype(np.float64)
+    finite = np.isfinite(values)
+    lowest = float(np.iinfo(logits.dtype).min) if logits.dtype.kind in "iu" else -np.inf
+    largest = values.max(axis=1, where=finite, initial=lowest, keepdims=True)
+    odds = np.exp(np.where(finite, values - np.where(finite, largest, 0), -np.inf))
+    return np.cumsum(odds, axis=1)
