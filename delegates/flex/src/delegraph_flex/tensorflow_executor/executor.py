@@ -2,92 +2,273 @@
 
 from __future__ import annotations
 
+import itertools
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
-from tensorflow.python.eager import context as eager_context
-from tensorflow.python.eager import execute as eager_execute
 from tensorflow.python.framework import op_def_registry
 
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor, Step
-from delegraph_flex.flex_node import FlexNode, Unsupported
-from delegraph_flex.node_def import AttrValue, Function
+from delegraph_flex.flex_node import FlexNode, FunctionSignature, Surroundings, Unsupported
+from delegraph_flex.node_def import AttrValue
+from delegraph_flex.tensorflow_executor import attributes
+from delegraph_flex.tensorflow_executor.borrowed_memory import BorrowedMemory
+from delegraph_flex.tensorflow_executor.eager_call import eager_call, message_of, named_call
+from delegraph_flex.tensorflow_executor.interpreter_state import InterpreterState
+from delegraph_flex.tensorflow_executor.own_function import own_function
 
-_HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
+try:  # borrows an aligned array's memory and copies another's; tf.constant always copies, in 7 us
+    from tensorflow.python.framework.ops import EagerTensor
+except ImportError:
+    EagerTensor = None
+
+logger = logging.getLogger(__name__)
+
+DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+"""Where everything runs; the file says nothing of devices, and arrays are in its memory anyway."""
+
+BORROWED_BYTES = 1 << 15
+"""Smaller arrays are copied when they enter, which costs less than looking after them."""
+
+_HANDLES = frozenset({TensorType.RESOURCE, TensorType.VARIANT})
+_CODES = {type: int(DataType.of(type)) for type in TensorType if type.name in DataType.__members__}
 
 
 class TensorFlowExecutor(Executor):
-    """Runs operators eagerly, one by one."""
+    """Runs operators eagerly, one by one, on the CPU.
+
+    Resources, functions and the state of seeded generators are the interpreter's own. TensorFlow's
+    threads are the process's: ``num_threads`` counts only where nothing in it has used TensorFlow
+    before.
+    """
 
     name = "tensorflow"
-    retaining = frozenset(
-        {
-            "AssignVariableOp",
-            "QueueEnqueueV2",
-            "RaggedTensorToVariant",
-            "SparseReshape",
-            "StridedSlice",
-            "TensorArrayWriteV3",
-            "TensorListPushBack",
-            "TensorListSetItem",
-            "TensorMapInsert",
-        }
-    )
 
     def __init__(self) -> None:
-        self._context = eager_context.context()
-        self._context.ensure_initialized()
+        self._borrowed = BorrowedMemory()
 
     def bind(self, node: FlexNode) -> Step:
         op_def = op_def_registry.get(node.op)
         if op_def is None:
             raise Unsupported(f"TensorFlow {tf.__version__} does not have {node.op}", "op")
-        known = {attr.name for attr in op_def.attr}
-        attrs = [
-            part
-            for name, value in node.node_def.attrs.items()
-            if name in known
-            for part in (name, _attribute(value))
-        ]
-        count, context = len(node.output_types), self._context
-        flat, op = tuple(attrs), node.op
-
-        def run(*values: Any) -> Any:
-            return eager_execute.execute(op, count, list(values), flat, context)
-
-        return run
+        attrs = attributes.checked_attributes(node, op_def)
+        attributes.check_types(node, op_def, attrs)
+        _limit_threads(node.around.num_threads)
+        state = InterpreterState.of(node.around)
+        call = self._call(node, op_def, _with_names(node, op_def, attrs, state), state)
+        call = _stored(node, op_def, attrs, call)
+        if op_def.is_stateful or not _HANDLES.isdisjoint(node.input_types + node.output_types):
+            call = self._keeping(call)
+        if TensorType.RESOURCE in node.output_types and "container" in _names(op_def):
+            call = _owned(call, state)
+        return _reporting(call, state)
 
     def enter(self, array: NDArray[Any], type: TensorType) -> Any:
         if type in _HANDLES:
-            return array[()]
-        if type is TensorType.STRING:
-            return tf.constant(array, tf.string)
-        return tf.constant(array, DataType.of(type))
+            return array.item().value
+        if EagerTensor is None:
+            return tf.constant(array, tf.dtypes.as_dtype(_CODES[type]))
+        if array.nbytes < BORROWED_BYTES or type is TensorType.STRING:
+            return EagerTensor(np.array(array), DEVICE, _CODES[type])
+        array = np.ascontiguousarray(array)
+        self._borrowed.add(array)
+        return EagerTensor(array, DEVICE, _CODES[type])
 
     def leave(self, value: Any, type: TensorType) -> NDArray[Any]:
-        if type not in _HANDLES:
-            result = value.numpy()
-            return np.array(result, object) if type is TensorType.STRING else np.asarray(result)
-        array = np.empty((), object)
-        array[()] = value
+        if type in _HANDLES:
+            return Handle(value).array()
+        result = _memory(value)
+        if type is TensorType.STRING:
+            return np.array(result, object)
+        array = np.asarray(result)
+        if array.nbytes >= BORROWED_BYTES and self._borrowed.holds(array):
+            return array.copy()
+        array.flags.writeable = False
         return array
 
     def describe(self) -> str:
         return f"{self.name} {tf.__version__}"
 
+    def _call(
+        self,
+        node: FlexNode,
+        op_def: Any,
+        attrs: Mapping[str, AttrValue],
+        state: InterpreterState,
+    ) -> Step:
+        functions = {
+            name: state.function(name, node.around, self._callback)
+            for name in attributes.function_names(attrs)
+        }
+        count = len(node.output_types)
+        if attributes.has_tensors(attrs) or (op_def.is_stateful and _is_seeded(attrs)):
+            name = state.unique_name().replace(".", "_")
+            state.add_definition(own_function(name, node, op_def, attrs, functions))
+            return named_call(name, count, ("config_proto", b""), DEVICE)
+        flat = itertools.chain.from_iterable(
+            (name, attributes.eager_attribute(value, functions)) for name, value in attrs.items()
+        )
+        return eager_call(op_def, count, tuple(flat), DEVICE)
 
-def _attribute(value: AttrValue) -> Any:
-    """Return an attribute as eager execution takes it."""
-    if isinstance(value, list):
-        return [_attribute(item) for item in value]
-    if isinstance(value, DataType):
-        return int(value)
-    if isinstance(value, Function):
-        return value.name
-    if isinstance(value, tuple):
-        return list(value)
-    return value
+    def _callback(
+        self, name: str, signature: FunctionSignature, around: Surroundings
+    ) -> Callable[..., Any]:
+        """Return the function on eager tensors that runs a function of the model."""
+        run, state = around.call, InterpreterState.of(around)
+        assert run is not None
+
+        def call(*values: Any) -> list[Any]:
+            arrays = [self.leave(v, t) for v, t in zip(values, signature.input_types, strict=True)]
+            try:
+                with state.calls:
+                    results = run(name, arrays)
+            except Exception as error:
+                state.failure = error
+                raise
+            return [
+                self._copied(self.enter(result, type))
+                for result, type in zip(results, signature.output_types, strict=True)
+            ]
+
+        return call
+
+    def _keeping(self, call: Step) -> Step:
+        """Return *call* on values that it may keep: nothing else will write to their memory."""
+        copied = self._copied
+
+        def run(*values: Any) -> Any:
+            return call(*map(copied, values))
+
+        return run
+
+    def _copied(self, value: Any) -> Any:
+        """Return a value that lies in no borrowed memory."""
+        if value.dtype in (tf.resource, tf.variant, tf.string):
+            return value
+        array = np.asarray(_memory(value))
+        if array.nbytes < BORROWED_BYTES or not self._borrowed.holds(array):
+            return value
+        return EagerTensor(array.copy(), DEVICE, value.dtype.as_datatype_enum)
+
+
+class Handle:
+    """A resource or variant on its way between partitions.
+
+    It hides the tensor from NumPy, which would try to make numbers of it.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def array(self) -> NDArray[Any]:
+        """Return an array without dimensions that holds it."""
+        array = np.empty((), object)
+        array[()] = self
+        return array
+
+
+def _memory(value: Any) -> Any:
+    """Return a tensor's values, in its own memory where this TensorFlow shows it."""
+    read = getattr(value, "_numpy", value.numpy)
+    return read()
+
+
+def _limit_threads(num_threads: int) -> None:
+    """Let operators use as many threads, unless this process has set or used TensorFlow's."""
+    if num_threads < 1 or tf.config.threading.get_intra_op_parallelism_threads() != 0:
+        return
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(num_threads)
+    except RuntimeError:
+        logger.debug("TensorFlow runs already, so num_threads=%d is not for it", num_threads)
+
+
+def _names(op_def: Any) -> frozenset[str]:
+    return frozenset(attr.name for attr in op_def.attr)
+
+
+def _with_names(
+    node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], state: InterpreterState
+) -> Mapping[str, AttrValue]:
+    """Return *attrs* with the interpreter's container, and a name where a resource has none.
+
+    A variable without a name is the one without a name; whatever else has none is the node's own.
+    """
+    names = _names(op_def)
+    if "container" not in names:
+        return attrs
+    container = attrs.get("container", b"")
+    assert isinstance(container, bytes)
+    result = {**attrs, "container": b"/".join(filter(None, (state.container.encode(), container)))}
+    if "shared_name" in names and node.op != "VarHandleOp" and not attrs.get("shared_name"):
+        result["shared_name"] = state.unique_name().encode()
+    return result
+
+
+def _is_seeded(attrs: Mapping[str, AttrValue]) -> bool:
+    return bool(attrs.get("seed") or attrs.get("seed2"))
+
+
+def _owned(call: Step, state: InterpreterState) -> Step:
+    """Return *call*, whose resources are removed with the interpreter."""
+    owner = state.unique_name()
+
+    def run(*values: Any) -> Any:
+        results = call(*values)
+        for i, result in enumerate(results if isinstance(results, list) else [results]):
+            if result.dtype == tf.resource:
+                state.keep_handle(f"{owner}:{i}", result)
+        return results
+
+    return run
+
+
+def _stored(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], call: Step) -> Step:
+    """Return *call* on what the file stores: plain integers for quantised types."""
+    sides = [
+        attributes.argument_types(op_def, args, attrs) or []
+        for args in (op_def.input_arg, op_def.output_arg)
+    ]
+    takes, gives = ([t is not None and t.name.startswith("Q") for t in side] for side in sides)
+    if not any(takes + gives):
+        return call
+    inputs = [
+        tf.dtypes.as_dtype(int(t or 0)) if q else None for t, q in zip(sides[0], takes, strict=True)
+    ]
+    outputs = [
+        tf.dtypes.as_dtype(_CODES[type]) if q else None
+        for type, q in zip(node.output_types, gives, strict=True)
+    ]
+
+    def run(*values: Any) -> Any:
+        results = call(*(_as(v, type) for v, type in zip(values, inputs, strict=True)))
+        return [_as(v, type) for v, type in zip(results, outputs, strict=True)]
+
+    return run
+
+
+def _as(value: Any, type: Any) -> Any:
+    return value if type is None else tf.bitcast(value, type)
+
+
+def _reporting(call: Step, state: InterpreterState) -> Step:
+    """Return *call*, whose errors are plain: what a function of the model raised, or TF's words."""
+
+    def run(*values: Any) -> Any:
+        try:
+            return call(*values)
+        except Exception as error:
+            failure, state.failure = state.failure, None
+            if failure is not None:
+                raise failure from None
+            raise ValueError(message_of(error)) from error
+
+    return run

@@ -1,0 +1,100 @@
+"""The fastest way to have TensorFlow compute one operator, decided by what this TensorFlow has."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from delegraph_flex.executor import Step
+
+try:  # the entry below Python's wrappers: 5 us a small operator, where tf.raw_ops needs 7 to 15
+    from tensorflow.python import pywrap_tfe
+    from tensorflow.python.eager import context as eager_context
+except ImportError:
+    pywrap_tfe = None
+
+_NOISE = re.compile(r"\{\{[^}]*\}\}\s*|\[\[[^\]]*\]\]|\s*\[Op:\w+\]( name: \S*)?|\(\d+\) \w+: ")
+
+
+def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> Step:
+    """Return the function that computes an operator on eager tensors.
+
+    Args:
+        op_def: TensorFlow's OpDef.
+        count: of its outputs.
+        attrs: names and values in turn: types as integers, shapes as lists, functions by name.
+        device: that it runs on.
+    """
+    if pywrap_tfe is None:
+        return _public_call(op_def, attrs, device)
+    return named_call(op_def.name, count, attrs, device)
+
+
+def named_call(name: str, count: int, attrs: Sequence[Any], device: str) -> Step:
+    """Return the function that computes what TensorFlow knows by a name: operator or function."""
+    context = eager_context.context()
+    context.ensure_initialized()
+    handle, execute, flat = context._handle, pywrap_tfe.TFE_Py_Execute, tuple(attrs)
+
+    def run(*values: Any) -> Any:
+        return execute(handle, device, name, list(values), flat, count)
+
+    return run
+
+
+def message_of(error: BaseException) -> str:
+    """Return what TensorFlow says of an error, without the names of its inner functions."""
+    text = getattr(error, "message", None) or str(error)
+    return _NOISE.sub("", text).strip().split("\n")[0] or type(error).__name__
+
+
+def _public_call(op_def: Any, attrs: Sequence[Any], device: str) -> Step:
+    """Return the call by ``tf.raw_ops``, whose parameters are the API's and not the OpDef's."""
+    function = getattr(tf.raw_ops, op_def.name)
+    names = [name for name in inspect.signature(function).parameters if name != "name"]
+    inputs = [
+        arg.name if arg.name in names else name
+        for arg, name in zip(op_def.input_arg, names, strict=False)
+    ]
+    given = dict(zip(attrs[::2], attrs[1::2], strict=True))
+    kinds = {attr.name: attr.type for attr in op_def.attr}
+    fixed = {name: _public(kinds[name], given[name]) for name in given if name in names}
+    groups = [_group(arg, given) for arg in op_def.input_arg]
+
+    def run(*values: Any) -> Any:
+        rest = iter(values)
+        arguments = {
+            name: next(rest) if size is None else [next(rest) for _ in range(size)]
+            for name, size in zip(inputs, groups, strict=True)
+        }
+        with tf.device(device):
+            return _flat(function(**arguments, **fixed))
+
+    return run
+
+
+def _group(arg: Any, attrs: dict[str, Any]) -> int | None:
+    """Return how many tensors an input consists of; None for a single one."""
+    if arg.number_attr:
+        return int(attrs[arg.number_attr])
+    return len(attrs[arg.type_list_attr]) if arg.type_list_attr else None
+
+
+def _public(kind: str, value: Any) -> Any:
+    if kind.startswith("list("):
+        return [_public(kind[5:-1], item) for item in value]
+    if kind == "type":
+        return tf.dtypes.as_dtype(value)
+    return tf.TensorShape(value) if kind == "shape" else value
+
+
+def _flat(result: Any) -> list[Any]:
+    if result is None or isinstance(result, tf.Operation):
+        return []
+    if not isinstance(result, list | tuple):
+        return [result]
+    return [tensor for item in result for tensor in _flat(item)]

@@ -1,0 +1,134 @@
+"""What an interpreter has in TensorFlow's process-wide stores, and how it is removed again."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.flex_node import FunctionSignature, Surroundings, Unsupported
+from delegraph_flex.node_def import Shape
+
+KEY = "flex.tensorflow"
+"""Under which the state lies among the resources of an interpreter."""
+
+Callback = Callable[[str, FunctionSignature, Surroundings], Callable[..., Any]]
+"""Makes the function on eager tensors that runs a function of the model."""
+
+_numbers = itertools.count(1)
+
+
+class InterpreterState:
+    """Names that no other interpreter has: of its container of resources, and of its functions.
+
+    TensorFlow keeps resources and functions for the process. What was made here is removed when
+    the interpreter, and with it this object, is gone.
+
+    Attributes:
+        container: of its variables, tables and so on.
+        calls: taken while a function of the model runs, which can do one thing at a time.
+        failure: what a function of the model raised; TensorFlow passes on its text only.
+    """
+
+    def __init__(self) -> None:
+        self.container = f"delegraph.{next(_numbers)}"
+        self.calls = threading.RLock()
+        self.failure: Exception | None = None
+        self._handles: dict[str, Any] = {}
+        self._names: list[str] = []
+        self._functions: dict[str, tuple[str, Any]] = {}
+        self._nodes = itertools.count(1)
+        weakref.finalize(self, _remove, self._handles, self._names).atexit = False
+
+    @classmethod
+    def of(cls, around: Surroundings) -> InterpreterState:
+        """Return the state of an interpreter, made when it is first asked for."""
+        state = around.resources.get(KEY)
+        if state is None:
+            state = around.resources[KEY] = cls()
+        assert isinstance(state, cls)
+        return state
+
+    def unique_name(self) -> str:
+        """Return a name that nothing else in the process has."""
+        return f"{self.container}.node{next(self._nodes)}"
+
+    def keep_handle(self, owner: str, handle: Any) -> None:
+        """Remember the handle of a resource that a node made, to remove the resource in the end."""
+        self._handles[owner] = handle
+
+    def add_definition(self, definition: Any) -> None:
+        """Register a FunctionDef until the end of the interpreter."""
+        _context().add_function_def(definition)
+        self._names.append(definition.signature.name)
+
+    def function(self, name: str, around: Surroundings, callback: Callback) -> str:
+        """Return TensorFlow's name of a function of the model, which is registered if need be.
+
+        Raises:
+            Unsupported: the model has no such function.
+        """
+        if name not in self._functions:
+            if around.functions is None or around.call is None:
+                raise Unsupported(f"function {name!r}: this host runs no functions", "function")
+            try:
+                signature = around.functions(name)
+            except KeyError as error:
+                raise Unsupported(
+                    f"function {name!r}: the model has no subgraph of that name", "function"
+                ) from error
+            concrete = _concrete(signature, callback(name, signature, around))
+            definition = type(concrete.function_def)()
+            definition.CopyFrom(concrete.function_def)
+            definition.signature.name = f"{self.container}.{name}".replace(".", "_")
+            self.add_definition(definition)
+            self._functions[name] = (definition.signature.name, concrete)
+        return self._functions[name][0]
+
+
+def _concrete(signature: FunctionSignature, callback: Callable[..., Any]) -> Any:
+    """Return the TensorFlow function that calls back into Python."""
+    types = [_tensorflow_type(type) for type in signature.output_types]
+
+    def body(*values: Any) -> list[Any]:
+        results = tf.py_function(callback, values, types) if types else []
+        return [
+            tf.ensure_shape(result, _tensorflow_shape(shape))
+            for result, shape in zip(results, signature.output_shapes, strict=True)
+        ]
+
+    specs = [
+        tf.TensorSpec(_tensorflow_shape(shape), _tensorflow_type(type))
+        for shape, type in zip(signature.input_shapes, signature.input_types, strict=True)
+    ]
+    return tf.function(body, input_signature=specs, autograph=False).get_concrete_function()
+
+
+def _tensorflow_type(type: Any) -> Any:
+    return tf.dtypes.as_dtype(int(DataType.of(type)))
+
+
+def _tensorflow_shape(shape: Shape) -> Any:
+    return tf.TensorShape(shape and [None if size < 0 else size for size in shape])
+
+
+def _context() -> Any:
+    from tensorflow.python.eager import context
+
+    current = context.context()
+    current.ensure_initialized()
+    return current
+
+
+def _remove(handles: dict[str, Any], names: Sequence[str]) -> None:
+    """Destroy resources and forget functions, whatever has become of them meanwhile."""
+    for handle in handles.values():
+        tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
+    handles.clear()
+    for name in names:
+        _context().remove_function(name)
