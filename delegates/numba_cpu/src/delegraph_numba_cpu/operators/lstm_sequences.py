@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from delegraph import Rejection
+from delegraph.kernels.checks import option
 from delegraph.kernels.lstm_tensors import LstmInput, LstmTensors, lstm_tensors
 from delegraph.kernels.registration import OpContext
 from delegraph_numba_cpu.operators.registry import Call, check_types
@@ -49,7 +50,7 @@ class Sequences:
         steps: their length.
         inputs: length of the input's last axis.
         outputs: length of the output's last axis.
-        is_time_major: whether the first axis is time.
+        is_time_major: whether the first axis is time; so it is for one step without such an axis.
     """
 
     source: int
@@ -64,9 +65,11 @@ class Sequences:
     def of(cls, call: Call) -> Sequences:
         """Return those of a node."""
         x, y = call.input(LstmInput.INPUT), call.output()
-        is_time_major = call.options is not None and bool(call.options.time_major)
-        steps, batch = x.shape[:2] if is_time_major else x.shape[1::-1]
-        return cls(x.index, y.index, batch, steps, x.shape[2], y.shape[2], is_time_major)
+        is_step = len(x.shape) == 2
+        is_time_major = is_step or bool(option(call.node, "time_major", False))
+        leading = (1, x.shape[0]) if is_step else x.shape[:2]
+        steps, batch = leading if is_time_major else leading[::-1]
+        return cls(x.index, y.index, batch, steps, x.shape[-1], y.shape[-1], is_time_major)
 
     @property
     def rows(self) -> int:

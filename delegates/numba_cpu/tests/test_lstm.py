@@ -1,0 +1,228 @@
+"""LSTM layers: floats, floats with 8-bit weights, and integers, beside the core's kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from delegraph import Interpreter
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.options import UnidirectionalSequenceLSTMOptions
+from delegraph.testing.one_op import constant, tensor
+from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
+from delegraph.testing.operator_cases import cases
+from delegraph.testing.recurrent_layers import (
+    IntegerLstm,
+    Maybe,
+    Weights,
+    gates,
+    lstm_weights,
+    state,
+)
+from delegraph_numba_cpu.cpu import supported_levels
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+
+LEVELS = [level.name for level in supported_levels()]
+KINDS = ["float", "hybrid", "int8"]
+LAYER = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+
+def layer(
+    kind: str,
+    batch: int = 1,
+    steps: int = 3,
+    inputs: int = 5,
+    cells: int = 6,
+    outputs: int | None = None,
+    *,
+    replaced: dict[int, Maybe] | None = None,
+    has_intermediates: bool = True,
+    has_norm: bool = False,
+    **options: Any,
+) -> OperatorCase:
+    """Return a layer with random weights; *replaced* has other tensors by the inputs' numbers."""
+    given: dict[str, Any] = {"projection": outputs is not None, "peephole": has_norm}
+    results = cells if outputs is None else outputs
+    is_time_major = options.get("time_major", False)
+    leading = (steps, batch) if is_time_major else (batch, steps)
+    shape, integers = (*leading, inputs), IntegerLstm(0, batch, inputs, cells, results)
+    table = UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH, **options)
+    if kind == "int8":
+        x = Fed(integers.steps(shape)[0][0], integers.input(shape))
+        rest, y = (
+            integers.inputs(layer_norm=has_norm, **given),
+            integers.output((*leading, results)),
+        )
+    else:
+        weights = Weights(0, hybrid=kind == "hybrid")
+        x = Fed(weights.inputs(shape)[0][0], tensor(shape))
+        states = [state(batch, results), state(batch, cells)]
+        rest = [*lstm_weights(weights, inputs, cells, results, **given), *states]
+        rest += gates(lambda: weights.vector(cells), cifg=False) if has_norm else []
+        y = tensor((*leading, results))
+    every: list[Any] = [x, *rest]
+    for i, other in (replaced or {}).items():
+        every[i] = other
+    between = integers.intermediates() if kind == "int8" and has_intermediates else []
+    return operator_case(LAYER, every, [y], table, version=4, intermediates=between)
+
+
+def delegated(case: OperatorCase, level: str = "auto", **options: Any) -> Interpreter:
+    given = NumbaCpuOptions(cpu=level, num_threads=2, **options)  # type: ignore[arg-type]
+    delegate = NumbaCpuDelegate(given)
+    return Interpreter(model_content=case.model(), experimental_delegates=[delegate])
+
+
+def run(interpreter: Interpreter, x: NDArray[Any]) -> NDArray[Any]:
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    index = interpreter.get_output_details()[0]["index"]
+    result: NDArray[Any] = interpreter.get_tensor(index).copy()
+    return result
+
+
+def assert_same(found: NDArray[Any], expected: NDArray[Any]) -> None:
+    if found.dtype.kind == "f":
+        largest = np.abs(expected).max(initial=1e-2)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * largest)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def assert_agrees(case: OperatorCase, level: str = "auto") -> None:
+    """Check two invokes, of which the second goes on from the states of the first."""
+    ours, theirs = delegated(case, level), Interpreter(model_content=case.model())
+    assert ours.placement.nodes[0].delegate == "numba_cpu"
+    for interpreter in (ours, theirs):
+        interpreter.allocate_tensors()
+    for _ in range(2):
+        assert_same(run(ours, case.steps[0][0]), run(theirs, case.steps[0][0]))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cells", [1, 16, 17, 80])
+@pytest.mark.parametrize("inputs", [1, 63])
+def test_layers_have_any_size(kind: str, level: str, cells: int, inputs: int) -> None:
+    assert_agrees(layer(kind, inputs=inputs, cells=cells), level)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("outputs", [None, 7, 70])
+@pytest.mark.parametrize("is_time_major", [False, True])
+def test_batches_of_sequences_have_states_of_their_own(
+    kind: str, outputs: int | None, is_time_major: bool
+) -> None:
+    case = layer(kind, 3, 5, 9, 72, outputs, has_norm=True, time_major=is_time_major)
+    assert_agrees(case)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clips_bound_states(kind: str) -> None:
+    assert_agrees(layer(kind, 2, 4, 6, 20, 10, cell_clip=0.25, proj_clip=0.1))
+
+
+def test_a_clip_of_the_whole_range_leaves_out_the_lowest_value() -> None:
+    bias = constant(np.full(6, -30_000_000, np.int32), scale=2e-4)
+    case = layer("int8", replaced={14: bias}, steps=40, cell_clip=16.0)
+    assert_agrees(case)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("op", ["LSTM", LAYER])
+def test_every_layer_of_the_cases_is_taken_or_has_another_kernel(op: str, level: str) -> None:
+    refused = set()
+    for case in cases(op, count=8):
+        rejection = delegated(case, level).placement.nodes[0].rejections.get("numba_cpu")
+        if rejection is None:
+            assert_agrees(case, level)
+        else:
+            refused.add(rejection.constraint)
+    assert refused == ({"operands", "dtype"} if op == "LSTM" else set())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_removed_delegate_leaves_its_states_to_the_core(kind: str) -> None:
+    case = layer(kind, 2, 3, 8, 20)
+    ours, theirs = delegated(case), Interpreter(model_content=case.model())
+    x = case.steps[0][0]
+    for interpreter in (ours, theirs):
+        interpreter.allocate_tensors()
+        run(interpreter, x)
+    ours.remove_all_delegates()
+    assert ours.placement.nodes[0].delegate is None
+    assert_same(run(ours, x), run(theirs, x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_start_over_when_they_are_reset(kind: str) -> None:
+    case = layer(kind, 2, 3, 8, 20)
+    ours = delegated(case)
+    ours.allocate_tensors()
+    first = run(ours, case.steps[0][0])
+    assert (run(ours, case.steps[0][0]) != first).any()
+    ours.reset_all_variables()
+    np.testing.assert_array_equal(run(ours, case.steps[0][0]), first)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sequences_may_become_longer(kind: str) -> None:
+    case = layer(kind, 1, 3, 8, 20)
+    ours, theirs = delegated(case), Interpreter(model_content=case.model())
+    x = np.tile(case.steps[0][0], (1, 5, 1))
+    for interpreter in (ours, theirs):
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
+        interpreter.allocate_tensors()
+    assert_same(run(ours, x), run(theirs, x))
+
+
+def matrix(*shape: int) -> Any:
+    return constant(np.zeros(shape, np.int8), scale=0.01)
+
+
+@pytest.mark.parametrize(
+    ("kind", "replaced", "code"),
+    [
+        ("float", {2: tensor((6, 5))}, "computed-weights"),
+        ("float", {19: tensor((1, 6))}, "state"),
+        ("float", {2: matrix(6, 5)}, "dtype"),
+        ("hybrid", {6: constant(np.zeros((6, 6), np.float32))}, "weights"),
+        ("int8", {2: tensor((6, 5), "INT8", scale=0.01)}, "computed-weights"),
+        ("int8", {18: tensor((1, 6), "INT8", scale=0.01)}, "state"),
+    ],
+)
+def test_what_is_unusual_is_refused(kind: str, replaced: dict[int, Maybe], code: str) -> None:
+    assert refusal(layer(kind, replaced=replaced)) == code
+
+
+def test_integers_without_scales_in_between_are_refused() -> None:
+    assert refusal(layer("int8", has_intermediates=False)) == "operands"
+
+
+def refusal(case: OperatorCase) -> str:
+    rejection = delegated(case).placement.nodes[0].rejections["numba_cpu"]
+    return str(rejection.constraint)
+
+
+def test_reference_numerics_are_left_to_the_core() -> None:
+    case = layer("int8")
+    interpreter = Interpreter(
+        model_content=case.model(),
+        numerics="reference",
+        experimental_delegates=[NumbaCpuDelegate(NumbaCpuOptions())],
+    )
+    assert interpreter.placement.nodes[0].rejections["numba_cpu"].constraint == "numerics"
+
+
+@pytest.mark.parametrize("is_asymmetric", [False, True])
+def test_rows_of_zeros_have_a_scale_of_their_own(is_asymmetric: bool) -> None:
+    case = layer("hybrid", inputs=2, asymmetric_quantize_inputs=is_asymmetric)
+    ours, theirs = delegated(case), Interpreter(model_content=case.model())
+    for interpreter in (ours, theirs):
+        interpreter.allocate_tensors()
+    x = np.array([[[0, 0], [1e-3, -5e-4], [70, 0]]], np.float32)
+    assert_same(run(ours, x), run(theirs, x))
