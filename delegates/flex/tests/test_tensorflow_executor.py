@@ -46,8 +46,9 @@ def step(
 
 
 def leave(result: Any, *types: TensorType) -> Any:
-    values = [EXECUTOR.leave(v, t) for v, t in zip(result, types, strict=True)]
-    return values[0] if len(values) == 1 else values
+    if len(types) == 1:
+        return EXECUTOR.leave(result, types[0])
+    return [EXECUTOR.leave(value, type) for value, type in zip(result, types, strict=True)]
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.float32) -> NDArray[Any]:
@@ -108,7 +109,7 @@ def test_small_arrays_are_copied_and_large_ones_borrowed() -> None:
 
 def test_what_leaves_is_never_borrowed_memory() -> None:
     large = aligned((BORROWED_BYTES,))
-    (result,) = step("Identity", [F32], [F32], T=DataType.FLOAT32)(EXECUTOR.enter(large, F32))
+    result = step("Identity", [F32], [F32], T=DataType.FLOAT32)(EXECUTOR.enter(large, F32))
     left = EXECUTOR.leave(result, F32)
     large[0] = 7
     assert left[0] == 0
@@ -121,9 +122,9 @@ def test_a_part_of_borrowed_memory_is_copied_before_a_variable_keeps_it() -> Non
     assign = step("AssignVariableOp", [RESOURCE, F32], [], around, dtype=DataType.FLOAT32)
     read = step("ReadVariableOp", [RESOURCE], [F32], around, dtype=DataType.FLOAT32)
     parts = split(EXECUTOR.enter(large, F32))
-    assign(make()[0], parts[1])
+    assign(make(), parts[1])
     large[:] = 7
-    assert leave(read(make()[0]), F32).max() == 0
+    assert leave(read(make()), F32).max() == 0
 
 
 def test_a_list_keeps_its_elements_when_the_interpreter_reuses_their_memory() -> None:
@@ -132,7 +133,7 @@ def test_a_list_keeps_its_elements_when_the_interpreter_reuses_their_memory() ->
     shape = EXECUTOR.enter(np.array([BORROWED_BYTES], np.int32), I32)
     make = step("TensorListFromTensor", [F32, I32], [VARIANT], **types)
     get = step("TensorListGetItem", [VARIANT, I32, I32], [F32], element_dtype=DataType.FLOAT32)
-    (made,) = make(EXECUTOR.enter(large, F32), shape)
+    made = make(EXECUTOR.enter(large, F32), shape)
     crossing = EXECUTOR.leave(made, VARIANT)
     assert crossing.shape == ()
     large[:] = 7
@@ -271,11 +272,11 @@ def found(around: Surroundings, handle: Any, key: bytes) -> float:
 
 def test_tables_of_one_name_are_one_table_in_an_interpreter_and_two_in_two() -> None:
     first, second = Surroundings({}), Surroundings({})
-    (handle,) = table(first, shared_name=b"t")()
+    handle = table(first, shared_name=b"t")()
     insert(first, "LookupTableImportV2", handle, b"a", 5)
-    (same,) = table(first, shared_name=b"t")()
+    same = table(first, shared_name=b"t")()
     assert found(first, same, b"a") == 5
-    (other,) = table(second, shared_name=b"t")()
+    other = table(second, shared_name=b"t")()
     with pytest.raises(ValueError, match=r"^Table not initialized\.$"):
         found(second, other, b"a")
 
@@ -283,14 +284,14 @@ def test_tables_of_one_name_are_one_table_in_an_interpreter_and_two_in_two() -> 
 def test_a_table_without_a_name_is_the_nodes_own_and_keeps_its_contents() -> None:
     around = Surroundings({})
     make, other = (table(around, "MutableHashTableV2") for _ in range(2))
-    insert(around, "LookupTableInsertV2", make()[0], b"a", 5)
-    assert found(around, make()[0], b"a") == 5
-    assert found(around, other()[0], b"a") == -1
+    insert(around, "LookupTableInsertV2", make(), b"a", 5)
+    assert found(around, make(), b"a") == 5
+    assert found(around, other(), b"a") == -1
 
 
 def test_resources_go_with_their_interpreter() -> None:
     around = Surroundings({})
-    (handle,) = table(around, "MutableHashTableV2", shared_name=b"t")()
+    handle = table(around, "MutableHashTableV2", shared_name=b"t")()
     insert(around, "LookupTableInsertV2", handle, b"a", 5)
     around.resources.clear()
     gc.collect()
@@ -300,7 +301,7 @@ def test_resources_go_with_their_interpreter() -> None:
 
 def test_a_handle_crosses_partitions_as_an_object() -> None:
     around = Surroundings({})
-    (handle,) = table(around, "MutableHashTableV2", shared_name=b"t")()
+    handle = table(around, "MutableHashTableV2", shared_name=b"t")()
     array = EXECUTOR.leave(handle, RESOURCE)
     assert (array.dtype, array.shape) == (object, ())
     insert(around, "LookupTableInsertV2", EXECUTOR.enter(array, RESOURCE), b"a", 5)
@@ -371,12 +372,12 @@ def test_a_dataset_maps_a_function_with_captured_values() -> None:
     around = doubling()
     shapes: dict[str, AttrValue] = {"output_types": [DataType.INT64], "output_shapes": [()]}
     numbers = step("RangeDataset", [I64] * 3, [VARIANT], **shapes)
-    (dataset,) = numbers(*(EXECUTOR.enter(np.int64(x), I64) for x in (0, 4, 1)))
+    dataset = numbers(*(EXECUTOR.enter(np.int64(x), I64) for x in (0, 4, 1)))
     mapped = step(
         "MapDataset", [VARIANT, I64], [VARIANT], around, f=Function("f"),
         Targuments=[DataType.INT64], use_inter_op_parallelism=True, **shapes,
     )  # fmt: skip
-    (dataset,) = mapped(dataset, EXECUTOR.enter(np.int64(1), I64))
+    dataset = mapped(dataset, EXECUTOR.enter(np.int64(1), I64))
     add = step(
         "ReduceDataset", [VARIANT, I64], [I64], around, f=Function("f"), Targuments=[],
         Tstate=[DataType.INT64], use_inter_op_parallelism=False, **shapes,

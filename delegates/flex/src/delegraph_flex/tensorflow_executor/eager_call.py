@@ -21,7 +21,7 @@ _NOISE = re.compile(r"\{\{[^}]*\}\}\s*|\[\[[^\]]*\]\]|\s*\[Op:\w+\]( name: \S*)?
 
 
 def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the function that computes an operator on eager tensors.
+    """Return the function that computes an operator on eager tensors, as executors bind it.
 
     Args:
         op_def: TensorFlow's OpDef.
@@ -30,7 +30,7 @@ def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> St
         device: that it runs on.
     """
     if pywrap_tfe is None:
-        return _public_call(op_def, attrs, device)
+        return _public_call(op_def, count, attrs, device)
     return named_call(op_def.name, count, attrs, device)
 
 
@@ -40,10 +40,13 @@ def named_call(name: str, count: int, attrs: Sequence[Any], device: str) -> Step
     context.ensure_initialized()
     handle, execute, flat = context._handle, pywrap_tfe.TFE_Py_Execute, tuple(attrs)
 
-    def run(*values: Any) -> Any:
+    def single(*values: Any) -> Any:
+        return execute(handle, device, name, list(values), flat, 1)[0]
+
+    def several(*values: Any) -> Any:
         return execute(handle, device, name, list(values), flat, count)
 
-    return run
+    return single if count == 1 else several
 
 
 def message_of(error: BaseException) -> str:
@@ -52,7 +55,7 @@ def message_of(error: BaseException) -> str:
     return _NOISE.sub("", text).strip().split("\n")[0] or type(error).__name__
 
 
-def _public_call(op_def: Any, attrs: Sequence[Any], device: str) -> Step:
+def _public_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> Step:
     """Return the call by ``tf.raw_ops``, whose parameters are the API's and not the OpDef's."""
     function = getattr(tf.raw_ops, op_def.name)
     names = [name for name in inspect.signature(function).parameters if name != "name"]
@@ -72,7 +75,8 @@ def _public_call(op_def: Any, attrs: Sequence[Any], device: str) -> Step:
             for name, size in zip(inputs, groups, strict=True)
         }
         with tf.device(device):
-            return _flat(function(**arguments, **fixed))
+            results = _flat(function(**arguments, **fixed))
+        return results[0] if count == 1 else results
 
     return run
 

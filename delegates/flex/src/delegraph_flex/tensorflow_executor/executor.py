@@ -250,6 +250,8 @@ def _stored(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], call: S
 
     def run(*values: Any) -> Any:
         results = call(*(_as(v, type) for v, type in zip(values, inputs, strict=True)))
+        if len(outputs) == 1:
+            return _as(results, outputs[0])
         return [_as(v, type) for v, type in zip(results, outputs, strict=True)]
 
     return run
