@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from chosen_plugins import disable_plugins
 from command import Command, Ran
 from one_op import one_op_model, tensor
 
@@ -54,8 +55,9 @@ def sines() -> Path:
 
 
 @pytest.fixture
-def custom(tmp_path: Path) -> Path:
-    """A model of one custom operator that a known package would run."""
+def custom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model of one custom operator that a known package would run, and is not installed."""
+    disable_plugins(monkeypatch, "flex")
     path = tmp_path / "custom.tflite"
     path.write_bytes(one_op_model("FlexErf", [tensor((2,))], [tensor((2,))]))
     return path

@@ -32,6 +32,14 @@ def test_refused_nodes_come_with_reason_and_where_they_run(delegraph: Command, s
     ]
 
 
+def test_a_model_that_calls_for_no_delegate_needs_one_named(
+    delegraph: Command, sines: Path
+) -> None:
+    ran = delegraph("explain", sines)
+    assert (ran.code, ran.out) == (2, "")
+    assert "error: give at least one --delegate: the model calls for none by itself" in ran.err
+
+
 def test_json_holds_partitions_nodes_and_stages(delegraph: Command, sines: Path) -> None:
     shown = delegraph("explain", sines, "-d", "sin", "--json").json
     assert shown["delegates"] == ["sin"]

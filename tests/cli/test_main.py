@@ -60,7 +60,6 @@ def test_no_command_is_a_usage_error_that_shows_the_help(delegraph: Command) -> 
         (["run"], "error: Missing argument 'MODEL'"),
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
         (["inspect", __file__, "--jsno"], "error: No such option"),
-        (["explain", __file__], "error: give at least one --delegate"),
         (["run", __file__, "--top", "0"], "error: Invalid value for '--top'"),
     ],
 )

@@ -198,20 +198,6 @@ def test_registered_custom_operator_is_known_to_later_interpreters() -> None:
         register_custom_op("", Registration("", double))
 
 
-def test_unresolved_operators_are_listed_with_counts_and_packages() -> None:
-    model = graph_model(
-        [("FlexErf", "x", "a"), ("Mystery", "a", "b"), ("Mystery", "b", "y")],
-        inputs="x",
-        outputs="y",
-    )
-    with pytest.raises(UnresolvedOpError) as caught:
-        Interpreter(model_content=model).allocate_tensors()
-    text = str(caught.value)
-    assert "FlexErf (1 node): pip install delegraph-flex" in text
-    assert "Mystery (2 nodes): register_custom_op()" in text
-    assert caught.value.node_index == 0
-
-
 def test_failing_custom_operator_is_named_with_its_cause() -> None:
     def broken(context: OpContext, node: Node) -> Any:
         def compute() -> None:

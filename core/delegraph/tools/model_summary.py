@@ -154,6 +154,9 @@ def _provider(custom_name: str) -> tuple[str | None, bool]:
     providers = plugins.custom_op_providers().get(custom_name)
     if providers:
         return providers[0].distribution, True
+    offers = plugins.for_custom_ops([custom_name])
+    if offers:
+        return offers[0].plugin.distribution, True
     package = package_for(custom_name)
     usable = {p.distribution for p in plugins.plugins if p.state is PluginState.OK}
     return package, package in usable

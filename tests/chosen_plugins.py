@@ -1,0 +1,21 @@
+"""Deciding in a test which plugins this process has, whatever is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delegraph.plugins import plugin_set
+from delegraph.plugins.plugin_set import PluginSet
+
+
+def disable_plugins(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Run the test as if these plugins were not there."""
+    monkeypatch.setattr(plugin_set, "_installed", PluginSet(["*"], names))
+
+
+def use_plugins_of(monkeypatch: pytest.MonkeyPatch, site: Path) -> None:
+    """Run the test with what is installed and with the distributions in the folder *site*."""
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(plugin_set, "_installed", PluginSet(["*"], []))
