@@ -3,9 +3,31 @@
 from __future__ import annotations
 
 from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing them registers
+    activations,
+    arithmetic,
+    blocks,
+    checks,
+    comparison,
+    conversions,
+    convolutions,
+    diagonal,
+    einsum,
     elementwise,
+    fourier,
+    gather,
+    joining,
+    matmul,
+    pooling,
+    reductions,
+    scatter,
+    segment,
+    sequences,
+    shapes,
+    slicing,
+    special_functions,
     stateful_random,
     stateless_random,
+    transposed_convolutions,
 )
 from delegraph_flex.numpy_executor.registry import OPERATORS, bind
 

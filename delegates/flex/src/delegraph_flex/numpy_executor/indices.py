@@ -1,0 +1,62 @@
+"""Checks on the indices that a node gets as data: they are not trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.flex_node import FlexNode
+
+
+def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None:
+    """Refuse indices outside [0, size).
+
+    Raises:
+        ValueError: there is one.
+    """
+    if not indices.size:
+        return
+    low, high = int(indices.min()), int(indices.max())
+    if low < 0 or high >= size:
+        raise ValueError(f"{name}: {low if low < 0 else high} is not in [0, {size})")
+
+
+def axis_of(value: Any, rank: int, name: str = "axis") -> int:
+    """Return an axis that came as data, counted from the front.
+
+    Raises:
+        ValueError: it is no scalar, or an array of that rank does not have it.
+    """
+    if getattr(value, "size", 1) != 1:
+        raise ValueError(f"{name} has {value.size} elements, expected one")
+    axis = int(value) if np.ndim(value) == 0 else int(value.reshape(()))
+    if not -rank <= axis < rank:
+        raise ValueError(f"{name} is {axis}, expected it in [{-rank}, {rank})")
+    return axis + rank if axis < 0 else axis
+
+
+def ignores_bad_indices(node: FlexNode) -> bool:
+    """Return whether the attribute ``bad_indices_policy`` says so; the default is an error."""
+    policies = ("", "DEFAULT", "ERROR", "IGNORE")
+    return node.choice("bad_indices_policy", policies, "") == "IGNORE"
+
+
+def inside(indices: NDArray[Any], shape: Sequence[int]) -> NDArray[np.bool_]:
+    """Return which rows of *indices* [..., n] address an element or slice of *shape*."""
+    limits = np.array(shape[: indices.shape[-1]], np.int64)
+    return np.asarray(((indices >= 0) & (indices < limits)).all(axis=-1))
+
+
+def check_depth(indices: NDArray[Any], rank: int) -> None:
+    """Refuse indices [..., n] that are longer than the shape they index into.
+
+    Raises:
+        ValueError: they are, or they have no last dimension.
+    """
+    if indices.ndim < 1 or indices.shape[-1] > rank:
+        raise ValueError(
+            f"indices of shape {list(indices.shape)} cannot index into {rank} dimensions"
+        )

@@ -1,0 +1,103 @@
+"""Operators that fetch elements or slices by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import (
+    axis_of,
+    check_depth,
+    check_range,
+    ignores_bad_indices,
+    inside,
+)
+from delegraph_flex.numpy_executor.registry import operator
+
+
+@operator("Gather")
+def gather(node: FlexNode) -> Step:
+    """Slices of *params* along its first axis."""
+
+    def run(params: NDArray[Any], indices: NDArray[Any]) -> Any:
+        return _take(params, indices, 0)
+
+    return run
+
+
+@operator("GatherV2")
+def gather_v2(node: FlexNode) -> Step:
+    """Slices of *params* along an axis, for each element of the leading batch dimensions."""
+    batch_dims = node.int("batch_dims", 0)
+
+    def run(params: NDArray[Any], indices: NDArray[Any], axis: NDArray[Any]) -> Any:
+        return _take(params, indices, axis_of(axis, max(params.ndim, 1)))
+
+    def run_in_batches(params: NDArray[Any], indices: NDArray[Any], axis: NDArray[Any]) -> Any:
+        batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+        return _take_in_batches(params, indices, axis_of(axis, max(params.ndim, 1)), batch)
+
+    return run_in_batches if batch_dims else run
+
+
+def _take(params: NDArray[Any], indices: NDArray[Any], axis: int) -> NDArray[Any]:
+    if not params.ndim:
+        raise ValueError("params is a scalar, expected at least one dimension")
+    check_range(indices, params.shape[axis])
+    return params.take(indices, axis)
+
+
+def _take_in_batches(
+    params: NDArray[Any], indices: NDArray[Any], axis: int, batch: int
+) -> NDArray[Any]:
+    shape = params.shape
+    if not (0 <= batch <= indices.ndim and batch <= axis):
+        raise ValueError(
+            f"batch_dims is {batch}, expected at most axis {axis} and {indices.ndim} dimensions"
+        )
+    if shape[:batch] != indices.shape[:batch]:
+        raise ValueError(
+            f"params {list(shape)} and indices {list(indices.shape)} differ in their first {batch}"
+            " dimensions"
+        )
+    check_range(indices, shape[axis])
+    count, last = int(np.prod(shape[:batch])), int(np.prod(shape[axis + 1 :]))
+    middle = int(np.prod(shape[batch:axis]))
+    blocks = params.reshape(count, middle, shape[axis], last).transpose(0, 2, 1, 3)
+    rows = indices.reshape(count, int(np.prod(indices.shape[batch:])))
+    found = blocks[np.arange(count)[:, None], rows]  # [count, indices, middle, last]
+    result: NDArray[Any] = found.transpose(0, 2, 1, 3)
+    return result.reshape(shape[:axis] + indices.shape[batch:] + shape[axis + 1 :])
+
+
+@operator("GatherNd")
+def gather_nd(node: FlexNode) -> Step:
+    """Elements or slices of *params*, each by the index in the last dimension of *indices*."""
+    ignores = ignores_bad_indices(node)
+
+    def run(params: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
+        check_depth(indices, params.ndim)
+        good = inside(indices, params.shape)
+        if good.all():
+            return _slices(params, indices)
+        if not ignores:
+            bad = indices[~good][0]
+            raise ValueError(f"index {bad.tolist()} is not inside shape {list(params.shape)}")
+        shape = indices.shape[:-1] + params.shape[indices.shape[-1] :]
+        result = np.full(shape, b"" if params.dtype.hasobject else 0, params.dtype)
+        result[good] = _slices(params, indices[good])
+        return result
+
+    return run
+
+
+def _slices(params: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
+    depth = indices.shape[-1]
+    if depth == 0:
+        return np.broadcast_to(params, indices.shape[:-1] + params.shape).copy()
+    found: NDArray[Any] = params[tuple(indices[..., i] for i in range(depth))]
+    return found

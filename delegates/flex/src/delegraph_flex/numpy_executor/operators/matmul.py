@@ -1,0 +1,84 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import NUMBERS, operator
+
+HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
+
+Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+
+
+@operator("MatMul", types=NUMBERS)
+def matmul(node: FlexNode) -> Step:
+    """Product of two matrices, each of which may be given transposed."""
+    flip_a, flip_b = node.bool("transpose_a", False), node.bool("transpose_b", False)
+    multiply = product(node.type("T"))
+
+    def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        if a.ndim != 2 or b.ndim != 2:
+            raise ValueError(f"{list(a.shape)} times {list(b.shape)}, expected two matrices")
+        return multiply(a.T if flip_a else a, b.T if flip_b else b)
+
+    return run
+
+
+def product(type: DataType) -> Product:
+    """Return the function that multiplies matrices of a type, in batches that are broadcast.
+
+    Halves are multiplied in float32 and rounded once.
+    """
+    if type not in HALVES:
+        return np.matmul
+    dtype = type.dtype
+
+    def multiply(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        wide: NDArray[Any] = np.matmul(a.astype(np.float32), b.astype(np.float32))
+        return wide.astype(dtype)
+
+    return multiply
+
+
+@operator("BatchMatMul", "BatchMatMulV2", types=NUMBERS)
+def batch_matmul(node: FlexNode) -> Step:
+    """Products in batches, which the first version takes as they are; the second broadcasts."""
+    return _batch_matmul(node, product(node.type("T")), node.op != "BatchMatMul")
+
+
+@operator("BatchMatMulV3")
+def batch_matmul_v3(node: FlexNode) -> Step:
+    """Products in batches, of matrices converted to the type of the result first."""
+    type = node.type("Tout")
+    dtype, multiply = type.dtype, product(type)
+
+    def run(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        return multiply(x.astype(dtype, copy=False), y.astype(dtype, copy=False))
+
+    same = node.type("Ta") == node.type("Tb") == type
+    return _batch_matmul(node, multiply if same else run, broadcasts=True)
+
+
+def _batch_matmul(node: FlexNode, multiply: Product, broadcasts: bool) -> Step:
+    adjoint_x, adjoint_y = node.bool("adj_x", False), node.bool("adj_y", False)
+
+    def run(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        if x.ndim < 2 or y.ndim < 2 or not (broadcasts or x.shape[:-2] == y.shape[:-2]):
+            raise ValueError(f"{list(x.shape)} times {list(y.shape)}, expected batches of matrices")
+        return multiply(adjoint(x) if adjoint_x else x, adjoint(y) if adjoint_y else y)
+
+    return run
+
+
+def adjoint(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the conjugate transpose of matrices."""
+    flipped = x.swapaxes(-1, -2)
+    return flipped.conj() if x.dtype.kind == "c" else flipped

@@ -1,0 +1,149 @@
+"""Operators that write, add or compare elements or slices at indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import (
+    check_depth,
+    check_range,
+    ignores_bad_indices,
+    inside,
+)
+from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.requested_shape import requested_shape
+
+_UPDATES = {
+    "TensorScatterAdd": np.add,
+    "ScatterNdNonAliasingAdd": np.add,
+    "TensorScatterSub": np.subtract,
+    "TensorScatterMax": np.maximum,
+    "TensorScatterMin": np.minimum,
+}
+
+
+@operator("ScatterNd")
+def scatter_nd(node: FlexNode) -> Step:
+    """Zeros of a shape, with updates added at indices."""
+    ignores = ignores_bad_indices(node)
+
+    def run(indices: NDArray[Any], updates: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
+        result = np.full(
+            requested_shape(shape), b"" if updates.dtype.hasobject else 0, updates.dtype
+        )
+        _scatter(np.add, result, indices, updates, ignores)
+        return result
+
+    return run
+
+
+@operator(*_UPDATES)
+def tensor_scatter(node: FlexNode) -> Step:
+    """A copy of a tensor, with updates combined into it at indices."""
+    ignores, combine = ignores_bad_indices(node), _UPDATES[node.op]
+
+    def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
+        result = tensor.copy()
+        _scatter(combine, result, indices, _comparable(updates, combine), ignores)
+        return result
+
+    return run
+
+
+@operator("TensorScatterUpdate")
+def tensor_scatter_update(node: FlexNode) -> Step:
+    """A copy of a tensor, with updates in place of what is at indices; the last one counts."""
+    ignores = ignores_bad_indices(node)
+
+    def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
+        result = tensor.copy()
+        _scatter(None, result, indices, updates, ignores)
+        return result
+
+    return run
+
+
+def _comparable(updates: NDArray[Any], combine: np.ufunc) -> NDArray[Any]:
+    """Return the updates without NaN, which never is larger nor smaller than what is there."""
+    if combine not in (np.maximum, np.minimum) or updates.dtype.kind in "iub":
+        return updates
+    worst = -np.inf if combine is np.maximum else np.inf
+    return np.where(np.isnan(updates), updates.dtype.type(worst), updates)
+
+
+def _scatter(
+    combine: np.ufunc | None,
+    result: NDArray[Any],
+    indices: NDArray[Any],
+    updates: NDArray[Any],
+    ignores: bool,
+) -> None:
+    """Combine *updates* [..., slice] into *result* at *indices* [..., n], one by one."""
+    check_depth(indices, result.ndim)
+    depth = indices.shape[-1]
+    expected = indices.shape[:-1] + result.shape[depth:]
+    if updates.shape != expected:
+        raise ValueError(
+            f"updates have shape {list(updates.shape)}, expected {list(expected)} for indices of"
+            f" shape {list(indices.shape)} into {list(result.shape)}"
+        )
+    good = inside(indices, result.shape)
+    if not good.all():
+        if not ignores:
+            bad = indices[~good][0].tolist()
+            raise ValueError(f"index {bad} is not inside shape {list(result.shape)}")
+        indices, updates = indices[good], updates[good]
+    if not updates.size:
+        return
+    if depth == 0:
+        raise ValueError("indices have an empty last dimension, expected at least one index")
+    where = tuple(indices[..., i] for i in range(depth))
+    if combine is None:
+        result[where] = updates
+    else:
+        combine.at(result, where, updates)
+
+
+@operator("InplaceUpdate", "InplaceAdd", "InplaceSub")
+def inplace(node: FlexNode) -> Step:
+    """A copy of a tensor, with rows set, increased or decreased; indices wrap around."""
+    combine = {"InplaceAdd": np.add, "InplaceSub": np.subtract}.get(node.op)
+
+    def run(x: NDArray[Any], i: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
+        if v.shape[1:] != x.shape[1:] or len(v) != len(i):
+            raise ValueError(
+                f"{len(i)} rows of shape {list(v.shape)} do not fit into {list(x.shape)}"
+            )
+        result = x.copy()
+        if not len(i):
+            return result
+        if not len(x):
+            raise ValueError("rows are written to a tensor without rows")
+        rows = i % len(x)
+        if combine is None:
+            result[rows] = v
+        else:
+            combine.at(result, rows, v)
+        return result
+
+    return run
+
+
+@operator("InvertPermutation")
+def invert_permutation(node: FlexNode) -> Step:
+    """The inverse of a permutation."""
+
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        check_range(x, x.size, "the permutation")
+        result = np.full_like(x, -1)
+        result[x] = np.arange(x.size, dtype=x.dtype)
+        if x.size and result.min() < 0:
+            raise ValueError(f"{x.tolist()} is no permutation: a number occurs twice")
+        return result
+
+    return run

@@ -1,0 +1,178 @@
+"""Operators that reduce the rows of each segment to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from ml_dtypes import finfo
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import check_range
+from delegraph_flex.numpy_executor.registry import NUMBERS, REAL, operator
+from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+
+Scale = Callable[[NDArray[Any]], NDArray[Any]]
+"""What a sum is divided by, from the number of its rows."""
+
+_SCALES: dict[str, Scale | None] = {"Sum": None, "Mean": np.asarray, "SqrtN": np.sqrt}
+
+
+@operator("SegmentSum", "SegmentProd", "SegmentMean", types=NUMBERS)
+@operator("SegmentMax", "SegmentMin", types=REAL)
+def segment(node: FlexNode) -> Step:
+    """The rows of each segment reduced; segments are runs of equal, increasing numbers."""
+    kind = node.op.removeprefix("Segment")
+    reduce = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(kind, np.add)
+    is_mean, empty = kind == "Mean", 1 if kind == "Prod" else 0
+
+    def run(data: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+        _check_rows(data, ids)
+        result = _filled(data, int(ids[-1]) + 1 if ids.size else 0, empty)
+        if ids.size:
+            starts = _starts(ids)
+            reduced = reduce.reduceat(data, starts, axis=0, dtype=data.dtype)
+            if is_mean:
+                reduced = _divided(reduced, np.diff(starts, append=ids.size))
+            result[ids[starts]] = reduced
+        return result
+
+    return run
+
+
+def _check_rows(data: NDArray[Any], ids: NDArray[Any]) -> None:
+    if ids.ndim != 1 or data.ndim < 1 or len(data) != len(ids):
+        raise ValueError(
+            f"segment ids of shape {list(ids.shape)}, expected one for each row of"
+            f" {list(data.shape)}"
+        )
+
+
+def _starts(ids: NDArray[Any]) -> NDArray[np.intp]:
+    """Return where the segments begin.
+
+    Raises:
+        ValueError: the numbers decrease, or are negative.
+    """
+    steps = np.diff(ids)
+    if ids[0] < 0 or (steps < 0).any():
+        raise ValueError("segment ids are not increasing from zero or more")
+    return np.concatenate(([0], np.flatnonzero(steps) + 1))
+
+
+def _filled(data: NDArray[Any], rows: int, value: Any) -> NDArray[Any]:
+    shape = (rows, *data.shape[1:])
+    require_reasonable(shape)
+    return np.full(shape, value, data.dtype)
+
+
+def _divided(sums: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
+    """Return sums / by, in the type of the sums; integers are cut towards zero."""
+    divisor = by.reshape(-1, *[1] * (sums.ndim - 1))
+    if sums.dtype.kind in "iu":
+        signs = np.sign(sums)
+        return np.asarray((sums * signs // divisor.astype(sums.dtype)) * signs)
+    return np.asarray(sums / divisor.astype(sums.dtype), sums.dtype)
+
+
+@operator("UnsortedSegmentSum", "UnsortedSegmentProd", types=NUMBERS)
+@operator("UnsortedSegmentMax", "UnsortedSegmentMin", types=REAL)
+def unsorted_segment(node: FlexNode) -> Step:
+    """The rows of each segment reduced, for a given number; negative segments are dropped."""
+    kind, dtype = node.op.removeprefix("UnsortedSegment"), node.type("T").dtype
+    combine, start = {
+        "Sum": (np.add, 0),
+        "Prod": (np.multiply, 1),
+        "Max": (np.maximum, _extreme(dtype, "min")),
+        "Min": (np.minimum, _extreme(dtype, "max")),
+    }[kind]
+
+    def run(data: NDArray[Any], ids: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:
+        if data.shape[: ids.ndim] != ids.shape:
+            raise ValueError(
+                f"segment ids have shape {list(ids.shape)}, expected the beginning of"
+                f" {list(data.shape)}"
+            )
+        inner = data.shape[ids.ndim :]
+        shape = (int(count), *inner)
+        require_reasonable(shape)
+        result = np.full(shape, start, data.dtype)
+        rows, where = data.reshape(ids.size, *inner), ids.reshape(-1)
+        if where.size and where.min() < 0:
+            rows, where = rows[where >= 0], where[where >= 0]
+        check_range(where, shape[0], "segment ids")
+        combine.at(result, where, rows)
+        return result
+
+    return run
+
+
+def _extreme(dtype: np.dtype[Any], which: str) -> Any:
+    """Return the smallest or largest finite number of a real type."""
+    if dtype.kind in "iu":
+        return getattr(np.iinfo(dtype), which)
+    if dtype.kind == "c":
+        return 0
+    return getattr(finfo(dtype), which)  # type: ignore[no-untyped-call] # it has no annotations
+
+
+@operator(
+    *(f"SparseSegment{kind}{ending}" for kind in _SCALES for ending in ("", "WithNumSegments"))
+)
+def sparse_segment(node: FlexNode) -> Step:
+    """Rows chosen by index, and each segment of them summed, averaged, or divided by sqrt(n)."""
+    kind = node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
+    scale = _SCALES[kind]
+
+    def run(
+        data: NDArray[Any], indices: NDArray[Any], ids: NDArray[Any], *count: NDArray[Any]
+    ) -> NDArray[Any]:
+        if data.ndim < 1 or ids.ndim != 1 or indices.shape != ids.shape:
+            raise ValueError(
+                f"indices {list(indices.shape)} and segment ids {list(ids.shape)} of rows of"
+                f" {list(data.shape)}, expected two equally long vectors"
+            )
+        needed = int(ids[-1]) + 1 if ids.size else 0
+        rows = int(count[0]) if count else needed
+        if rows < needed:
+            raise ValueError(f"segment ids reach {needed - 1}, expected less than {rows}")
+        result = _filled(data, rows, 0)
+        if ids.size:
+            check_range(indices, len(data))
+            starts = _starts(ids)
+            sums = np.add.reduceat(_precise(data[indices]), starts, axis=0)
+            if scale is not None:
+                sums = _divided(sums, scale(np.diff(starts, append=ids.size)))
+            result[ids[starts]] = sums.astype(data.dtype)
+        return result
+
+    return run
+
+
+def _precise(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return small floats as float32, in which they are summed up."""
+    return rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
+
+
+@operator(*(f"SparseSegment{kind}Grad" for kind in _SCALES))
+def sparse_segment_gradient(node: FlexNode) -> Step:
+    """The gradient of a sparse segment reduction with respect to its data."""
+    scale = _SCALES[node.op.removeprefix("SparseSegment").removesuffix("Grad")]
+
+    def run(
+        grad: NDArray[Any], indices: NDArray[Any], ids: NDArray[Any], rows: NDArray[Any]
+    ) -> NDArray[Any]:
+        result = _precise(_filled(grad, int(rows), 0))
+        check_range(indices, len(result))
+        check_range(ids, len(grad), "segment ids")
+        terms = _precise(grad)
+        if scale is not None:
+            counts = np.maximum(np.bincount(ids, minlength=len(grad)), 1)
+            terms = _divided(terms, scale(counts))
+        np.add.at(result, indices, terms[ids])
+        return result.astype(grad.dtype)
+
+    return run

@@ -1,0 +1,83 @@
+"""Special functions, each the ufunc of SciPy that computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.operators.matmul import HALVES
+from delegraph_flex.numpy_executor.registry import FLOATS, operator
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "BesselI0": special.i0,
+    "BesselI0e": special.i0e,
+    "BesselI1": special.i1,
+    "BesselI1e": special.i1e,
+    "BesselJ0": special.j0,
+    "BesselJ1": special.j1,
+    "BesselK0": special.k0,
+    "BesselK0e": special.k0e,
+    "BesselK1": special.k1,
+    "BesselK1e": special.k1e,
+    "BesselY0": special.y0,
+    "BesselY1": special.y1,
+    "Dawsn": special.dawsn,
+    "Digamma": special.psi,
+    "Erf": special.erf,
+    "Erfc": special.erfc,
+    "Erfinv": special.erfinv,
+    "Expint": special.expi,
+    "FresnelCos": lambda x: special.fresnel(x)[1],
+    "FresnelSin": lambda x: special.fresnel(x)[0],
+    "Igamma": special.gammainc,
+    "Igammac": special.gammaincc,
+    "Lgamma": special.gammaln,
+    "Ndtri": special.ndtri,
+    "Spence": special.spence,
+}
+
+
+@operator(*_FUNCTIONS, types=FLOATS)
+def special_function(node: FlexNode) -> Step:
+    """A special function of each element; halves are computed in float32."""
+    return _of_type(_FUNCTIONS[node.op], node.type("T"))
+
+
+@operator("Zeta", "Betainc", "Polygamma", types={DataType.FLOAT32, DataType.FLOAT64})
+def special_function_of_several(node: FlexNode) -> Step:
+    """A special function of elements of several tensors."""
+    functions: dict[str, Step] = {
+        "Zeta": special.zeta,
+        "Betainc": special.betainc,
+        "Polygamma": _polygamma,
+    }
+    return functions[node.op]
+
+
+def _of_type(function: Callable[..., Any], type: DataType) -> Step:
+    if type not in HALVES:
+        return function
+    dtype = type.dtype
+
+    def run(*arrays: NDArray[Any]) -> Any:
+        return function(*(array.astype(np.float32) for array in arrays)).astype(dtype)
+
+    return run
+
+
+def _polygamma(order: NDArray[Any], x: NDArray[Any]) -> Any:
+    """Return the derivative of some order of digamma; NaN where the order is no whole number."""
+    n = np.asarray(order, np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sign = np.where(n % 2 == 0, -1.0, 1.0)
+        derived = sign * special.gamma(n + 1) * special.zeta(n + 1, x)
+        result = np.where(n == 0, special.psi(np.asarray(x, np.float64)), derived)
+        whole = (n >= 0) & (n == np.floor(n))
+        return np.where(whole, result, np.nan).astype(x.dtype)
