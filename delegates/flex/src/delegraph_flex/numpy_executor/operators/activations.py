@@ -1,0 +1,164 @@
+"""Activation functions, and the gradients that training in the model needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.operators.elementwise import through_float32
+from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, operator
+
+Array = NDArray[Any]
+
+SELU_SCALE = 1.0507009873554804934193349852946
+SELU_ALPHA = 1.6732632423543772848170429916717
+
+
+@operator("Relu", types=REAL)
+def relu(node: FlexNode) -> Step:
+    """max(x, 0); NaN of NaN."""
+    zero = node.type("T").dtype.type(0)
+    return lambda x: np.maximum(x, zero)
+
+
+@operator("Relu6", types=REAL)
+def relu6(node: FlexNode) -> Step:
+    """min(max(x, 0), 6); NaN of NaN."""
+    zero, six = map(node.type("T").dtype.type, (0, 6))
+    return lambda x: np.minimum(np.maximum(x, zero), six)
+
+
+@operator("LeakyRelu")
+def leaky_relu(node: FlexNode) -> Step:
+    """The input where it is positive, alpha x elsewhere."""
+    alpha = _alpha(node)
+    return lambda x: np.where(x > 0, x, x * alpha)
+
+
+@operator("Elu", types=FLOATS)
+def elu(node: FlexNode) -> Step:
+    """The input where it is not negative, exp(x) - 1 elsewhere."""
+    return lambda x: np.where(x < 0, np.expm1(x), x)
+
+
+@operator("Selu", types=FLOATS)
+def selu(node: FlexNode) -> Step:
+    """The scaled ELU of self-normalising networks."""
+    number = node.type("T").dtype.type
+    scale, negative = number(SELU_SCALE), number(SELU_SCALE * SELU_ALPHA)
+    return lambda x: np.where(x < 0, negative * np.expm1(x), scale * x)
+
+
+@operator("Softplus", types=FLOATS)
+def softplus(node: FlexNode) -> Step:
+    """log(1 + exp(x))."""
+    type = node.type("T")
+    return through_float32(lambda x: np.logaddexp(x, x.dtype.type(0)), type)
+
+
+@operator("Softsign", types=FLOATS)
+def softsign(node: FlexNode) -> Step:
+    """The quotient x / (1 + |x|)."""
+    one = node.type("T").dtype.type(1)
+    return lambda x: np.divide(x, one + np.abs(x))
+
+
+@operator("ReluGrad", types=REAL)
+def relu_gradient(node: FlexNode) -> Step:
+    """The gradient where x (or the ReLU of it) is positive, 0 elsewhere."""
+    zero = node.type("T").dtype.type(0)
+    return lambda dy, x: np.where(x > zero, dy, zero)
+
+
+@operator("Relu6Grad", types=REAL)
+def relu6_gradient(node: FlexNode) -> Step:
+    """The gradient where x (or the ReLU6 of it) is between 0 and 6, 0 elsewhere."""
+    zero, six = map(node.type("T").dtype.type, (0, 6))
+    return lambda dy, x: np.where((x > zero) & (x < six), dy, zero)
+
+
+@operator("LeakyReluGrad")
+def leaky_relu_gradient(node: FlexNode) -> Step:
+    """The gradient where x is positive, alpha times it elsewhere."""
+    alpha = _alpha(node)
+    return lambda dy, x: np.where(x > 0, dy, dy * alpha)
+
+
+@operator("EluGrad", types=FLOATS)
+def elu_gradient(node: FlexNode) -> Step:
+    """The gradient where the ELU is not negative, (ELU + 1) times it elsewhere."""
+    one = node.type("T").dtype.type(1)
+    return lambda dy, y: np.where(y < 0, (y + one) * dy, dy)
+
+
+@operator("SeluGrad", types=FLOATS)
+def selu_gradient(node: FlexNode) -> Step:
+    """The gradient through a SELU whose result is given."""
+    number = node.type("T").dtype.type
+    scale, negative = number(SELU_SCALE), number(SELU_SCALE * SELU_ALPHA)
+    return lambda dy, y: np.where(y < 0, dy * (y + negative), dy * scale)
+
+
+@operator("SoftplusGrad", types=FLOATS)
+def softplus_gradient(node: FlexNode) -> Step:
+    """The gradient dy / (1 + exp(-x))."""
+    one = node.type("T").dtype.type(1)
+    return lambda dy, x: np.divide(dy, one + np.exp(-x))
+
+
+@operator("SoftsignGrad", types=FLOATS)
+def softsign_gradient(node: FlexNode) -> Step:
+    """The gradient dy / (1 + |x|) squared."""
+    one = node.type("T").dtype.type(1)
+    return lambda dy, x: np.divide(dy, np.square(one + np.abs(x)))
+
+
+@operator("SigmoidGrad", types=FLOATS | COMPLEX)
+def sigmoid_gradient(node: FlexNode) -> Step:
+    """The gradient dy y (1 - y), with y the sigmoid; complex y conjugated."""
+    one = node.type("T").dtype.type(1)
+    return _of_conjugate(lambda y, dy: dy * y * (one - y), node)
+
+
+@operator("TanhGrad", types=FLOATS | COMPLEX)
+def tanh_gradient(node: FlexNode) -> Step:
+    """The gradient dy (1 - y y), with y the hyperbolic tangent; complex y conjugated."""
+    one = node.type("T").dtype.type(1)
+    return _of_conjugate(lambda y, dy: dy * (one - y * y), node)
+
+
+@operator("SqrtGrad", types=FLOATS | COMPLEX)
+def square_root_gradient(node: FlexNode) -> Step:
+    """The gradient dy / (2 y), with y the square root; complex y conjugated."""
+    half = node.type("T").dtype.type(0.5)
+    return _of_conjugate(lambda y, dy: half * dy / y, node)
+
+
+@operator("RsqrtGrad", types=FLOATS | COMPLEX)
+def reciprocal_square_root_gradient(node: FlexNode) -> Step:
+    """-dy y y y / 2, with y the reciprocal square root; complex y conjugated."""
+    half = node.type("T").dtype.type(-0.5)
+    return _of_conjugate(lambda y, dy: half * dy * (y * y * y), node)
+
+
+@operator("ReciprocalGrad", "InvGrad", types=FLOATS | COMPLEX)
+def reciprocal_gradient(node: FlexNode) -> Step:
+    """-dy y y, with y the reciprocal; complex y conjugated."""
+    return _of_conjugate(lambda y, dy: -dy * (y * y), node)
+
+
+def _of_conjugate(gradient: Step, node: FlexNode) -> Step:
+    """Return *gradient* for real y, or of the conjugate of a complex one."""
+    if node.type("T") not in COMPLEX:
+        return gradient
+    return lambda y, dy: gradient(np.conj(y), dy)
+
+
+def _alpha(node: FlexNode) -> Any:
+    """Return the slope as a number of the operator's type; the attribute is a float32."""
+    return node.type("T", DataType.FLOAT32).dtype.type(np.float32(node.float("alpha", 0.2)))

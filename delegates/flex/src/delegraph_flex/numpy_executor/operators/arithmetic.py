@@ -1,0 +1,247 @@
+"""Operators of two numbers: sums, products, quotients, remainders, powers, bits.
+
+Integers wrap around, as in TensorFlow; dividing them by zero is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import (
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    REAL,
+    operator,
+)
+
+Array = NDArray[Any]
+
+
+@operator("Add", types=NUMBERS | {DataType.STRING})
+def add(node: FlexNode) -> Step:
+    """The sum x + y, broadcast; strings are joined."""
+    if node.type("T") is not DataType.STRING:
+        return np.add
+    return lambda x, y: np.asarray(np.add(x, y), object)
+
+
+@operator("AddV2", types=NUMBERS)
+def add_numbers(node: FlexNode) -> Step:
+    """The sum x + y, broadcast."""
+    return np.add
+
+
+@operator("AddN", "AccumulateNV2", types=NUMBERS)
+def add_all(node: FlexNode) -> Step:
+    """The sum of several arrays of one shape, from left to right."""
+
+    def run(*values: Array) -> Array:
+        shapes = {value.shape for value in values}
+        if len(shapes) > 1:
+            raise ValueError(f"inputs have shapes {sorted(shapes)}, expected equal ones")
+        return reduce(np.add, values)
+
+    return run
+
+
+@operator("Sub", types=NUMBERS)
+def subtract(node: FlexNode) -> Step:
+    """The difference x - y, broadcast."""
+    return np.subtract
+
+
+@operator("Mul", types=NUMBERS)
+def multiply(node: FlexNode) -> Step:
+    """The product x y, broadcast."""
+    return np.multiply
+
+
+@operator("Div", "TruncateDiv", types=NUMBERS)
+def divide(node: FlexNode) -> Step:
+    """The quotient x / y, broadcast; integers, and TruncateDiv of floats, drop the fraction."""
+    if node.type("T") in INTEGERS:
+        return _checked(_truncating_quotient)
+    if node.op == "Div" or node.type("T") in COMPLEX:
+        return np.divide
+    return lambda x, y: np.trunc(np.divide(x, y))
+
+
+@operator("RealDiv", types=FLOATS | COMPLEX)
+def divide_reals(node: FlexNode) -> Step:
+    """The quotient x / y, broadcast."""
+    return np.divide
+
+
+@operator("FloorDiv", types=REAL)
+def divide_and_floor(node: FlexNode) -> Step:
+    """The largest whole number up to x / y, broadcast."""
+    if node.type("T") in INTEGERS:
+        return _checked(np.floor_divide)
+    return lambda x, y: np.floor(np.divide(x, y))
+
+
+@operator("FloorMod", types=REAL)
+def floor_remainder(node: FlexNode) -> Step:
+    """The remainder x - floor(x / y) y, broadcast: has the sign of y."""
+    return _checked(np.remainder) if node.type("T") in INTEGERS else np.remainder
+
+
+@operator("Mod", "TruncateMod", types=REAL)
+def truncating_remainder(node: FlexNode) -> Step:
+    """The remainder x - trunc(x / y) y, broadcast: has the sign of x."""
+    return _checked(np.fmod) if node.type("T") in INTEGERS else np.fmod
+
+
+@operator("Pow", types=NUMBERS)
+def power(node: FlexNode) -> Step:
+    """The power x ** y, broadcast; integers have no negative powers."""
+    return np.power
+
+
+@operator("Maximum", types=REAL)
+def maximum(node: FlexNode) -> Step:
+    """The larger of x and y, broadcast; NaN where either is."""
+    return np.maximum
+
+
+@operator("Minimum", types=REAL)
+def minimum(node: FlexNode) -> Step:
+    """The smaller of x and y, broadcast; NaN where either is."""
+    return np.minimum
+
+
+@operator("SquaredDifference", types=NUMBERS)
+def squared_difference(node: FlexNode) -> Step:
+    """(x - y) times its conjugate, broadcast."""
+    if node.type("T") in COMPLEX:
+
+        def run(x: Array, y: Array) -> Array:
+            difference = np.subtract(x, y)
+            return difference * np.conj(difference)
+
+        return run
+    return lambda x, y: np.square(np.subtract(x, y))
+
+
+@operator("Atan2", types=FLOATS)
+def arctangent2(node: FlexNode) -> Step:
+    """The angle of the point (x, y), given y first; broadcast."""
+    return np.arctan2
+
+
+@operator("NextAfter", types=FLOATS)
+def next_after(node: FlexNode) -> Step:
+    """The next float after x towards y, broadcast."""
+    return np.nextafter
+
+
+@operator("Xlogy", types=FLOATS | COMPLEX)
+def x_log_y(node: FlexNode) -> Step:
+    """The product x log(y), broadcast; 0 where x is 0, whatever y is."""
+    return _zero_where_x_is_zero(lambda x, y: x * np.log(y))
+
+
+@operator("Xlog1py", types=FLOATS | COMPLEX)
+def x_log_1_plus_y(node: FlexNode) -> Step:
+    """The product x log(1 + y), broadcast; 0 where x is 0, whatever y is."""
+    return _zero_where_x_is_zero(lambda x, y: x * np.log1p(y))
+
+
+@operator("Xdivy", types=FLOATS | COMPLEX)
+def x_over_y(node: FlexNode) -> Step:
+    """The quotient x / y, broadcast; 0 where x is 0, whatever y is."""
+    return _zero_where_x_is_zero(np.divide)
+
+
+@operator("DivNoNan", types=FLOATS | COMPLEX)
+def divide_no_nan(node: FlexNode) -> Step:
+    """The quotient x / y, broadcast; 0 where y is 0, whatever x is."""
+    return _zero_where_y_is_zero(np.divide)
+
+
+@operator("MulNoNan", types=FLOATS | COMPLEX)
+def multiply_no_nan(node: FlexNode) -> Step:
+    """The product x y, broadcast; 0 where y is 0, whatever x is."""
+    return _zero_where_y_is_zero(np.multiply)
+
+
+@operator("BitwiseAnd", types=INTEGERS)
+def bitwise_and(node: FlexNode) -> Step:
+    """The bits of x & y, broadcast."""
+    return np.bitwise_and
+
+
+@operator("BitwiseOr", types=INTEGERS)
+def bitwise_or(node: FlexNode) -> Step:
+    """The bits of x | y, broadcast."""
+    return np.bitwise_or
+
+
+@operator("BitwiseXor", types=INTEGERS)
+def bitwise_xor(node: FlexNode) -> Step:
+    """The bits of x ^ y, broadcast."""
+    return np.bitwise_xor
+
+
+@operator("LeftShift", types=INTEGERS)
+def left_shift(node: FlexNode) -> Step:
+    """The bits of x << y, broadcast; y is taken to be between 0 and the highest bit."""
+    return _shift(np.left_shift, node)
+
+
+@operator("RightShift", types=INTEGERS)
+def right_shift(node: FlexNode) -> Step:
+    """The bits of x >> y, broadcast, keeping the sign; y is taken as LeftShift takes it."""
+    return _shift(np.right_shift, node)
+
+
+def _checked(divide: Callable[[Array, Array], Array]) -> Step:
+    """Return an integer division that refuses zero."""
+
+    def run(x: Array, y: Array) -> Array:
+        if not np.all(y):
+            raise ValueError("integer division by zero")
+        return divide(x, y)
+
+    return run
+
+
+def _truncating_quotient(x: Array, y: Array) -> Any:
+    quotient = np.floor_divide(x, y)
+    if quotient.dtype.kind == "u":
+        return quotient
+    # Floor and truncation differ where the remainder is not 0 and the signs are not the same.
+    inexact = np.remainder(x, y) != 0
+    return quotient + (inexact & ((x < 0) != (y < 0))).astype(quotient.dtype)
+
+
+def _zero_where_x_is_zero(compute: Callable[[Array, Array], Array]) -> Step:
+    def run(x: Array, y: Array) -> Array:
+        result = compute(x, y)
+        return np.where(x == 0, result.dtype.type(0), result)
+
+    return run
+
+
+def _zero_where_y_is_zero(compute: Callable[[Array, Array], Array]) -> Step:
+    def run(x: Array, y: Array) -> Array:
+        result = compute(x, y)
+        return np.where(y == 0, result.dtype.type(0), result)
+
+    return run
+
+
+def _shift(shift: Callable[[Array, Array], Array], node: FlexNode) -> Step:
+    dtype = node.type("T").dtype
+    low, high = dtype.type(0), dtype.type(8 * dtype.itemsize - 1)
+    return lambda x, y: shift(x, np.minimum(np.maximum(y, low), high))

@@ -1,0 +1,139 @@
+"""Operators that compare numbers, combine truth values, and choose by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import ALL, FLOATS, REAL, operator
+
+Array = NDArray[Any]
+
+
+@operator("Equal", types=ALL)
+def equal(node: FlexNode) -> Step:
+    """Whether x == y, broadcast."""
+    return _equality(np.equal, node)
+
+
+@operator("NotEqual", types=ALL)
+def not_equal(node: FlexNode) -> Step:
+    """Whether x != y, broadcast."""
+    return _equality(np.not_equal, node)
+
+
+@operator("Less", types=REAL)
+def less(node: FlexNode) -> Step:
+    """Whether x < y, broadcast."""
+    return np.less
+
+
+@operator("LessEqual", types=REAL)
+def less_or_equal(node: FlexNode) -> Step:
+    """Whether x <= y, broadcast."""
+    return np.less_equal
+
+
+@operator("Greater", types=REAL)
+def greater(node: FlexNode) -> Step:
+    """Whether x > y, broadcast."""
+    return np.greater
+
+
+@operator("GreaterEqual", types=REAL)
+def greater_or_equal(node: FlexNode) -> Step:
+    """Whether x >= y, broadcast."""
+    return np.greater_equal
+
+
+@operator("ApproximateEqual", types=FLOATS)
+def approximately_equal(node: FlexNode) -> Step:
+    """Whether x and y, of one shape, are less than the tolerance apart."""
+    tolerance = node.type("T").dtype.type(np.float32(node.float("tolerance", 1e-5)))
+
+    def run(x: Array, y: Array) -> Any:
+        if x.shape != y.shape:
+            raise ValueError(f"y has shape {list(y.shape)}, expected that of x, {list(x.shape)}")
+        return np.abs(x - y) < tolerance
+
+    return run
+
+
+@operator("LogicalAnd")
+def logical_and(node: FlexNode) -> Step:
+    """Whether x and y, broadcast."""
+    return np.logical_and
+
+
+@operator("LogicalOr")
+def logical_or(node: FlexNode) -> Step:
+    """Whether x or y, broadcast."""
+    return np.logical_or
+
+
+@operator("LogicalNot")
+def logical_not(node: FlexNode) -> Step:
+    """Whether not x."""
+    return np.logical_not
+
+
+@operator("SelectV2", types=ALL)
+def select_broadcast(node: FlexNode) -> Step:
+    """What x is where the condition is true, y elsewhere; broadcast."""
+    return np.where
+
+
+@operator("Select", types=ALL)
+def select(node: FlexNode) -> Step:
+    """What x is where the condition is true, y elsewhere, of one shape.
+
+    A condition with one dimension chooses whole rows.
+    """
+
+    def run(condition: Array, x: Array, y: Array) -> Array:
+        if x.shape != y.shape:
+            raise ValueError(f"y has shape {list(y.shape)}, expected that of x, {list(x.shape)}")
+        if condition.shape == x.shape or condition.ndim == 0:
+            return np.where(condition, x, y)
+        if condition.shape != x.shape[:1]:
+            raise ValueError(
+                f"condition has shape {list(condition.shape)}, "
+                f"expected {list(x.shape)}, {list(x.shape[:1])} or []"
+            )
+        return np.where(condition.reshape(-1, *[1] * (x.ndim - 1)), x, y)
+
+    return run
+
+
+@operator("Where")
+def where(node: FlexNode) -> Step:
+    """The positions of what is not 0, as ``[count, rank], int64``."""
+    return np.argwhere
+
+
+def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:
+    """Return a comparison that may take shapes that do not broadcast, as unequal altogether."""
+    if node.type("T") is DataType.STRING:
+        return _tolerant(lambda x, y: np.asarray(compare(x, y), np.bool_), compare, node)
+    return _tolerant(compare, compare, node)
+
+
+def _tolerant(run: Step, compare: Callable[[Any, Any], Any], node: FlexNode) -> Step:
+    if node.bool("incompatible_shape_error", True):
+        return run
+    if_incompatible = np.bool_(compare(0, 1))
+
+    def run_tolerantly(x: Array, y: Array) -> Any:
+        try:
+            np.broadcast(x, y)
+        except ValueError:
+            return if_incompatible
+        return run(x, y)
+
+    return run_tolerantly

@@ -1,0 +1,231 @@
+"""Operators that join arrays, or make larger ones of one: pad, tile, broadcast, fill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import axis_of
+from delegraph_flex.numpy_executor.registry import ALL, COMPLEX, REAL, operator
+from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
+
+Array = NDArray[Any]
+
+
+@operator("ConcatV2")
+def concatenate(node: FlexNode) -> Step:
+    """Arrays one after the other along an axis that comes last."""
+    return lambda *values: np.concatenate(values[:-1], values[-1].item())
+
+
+@operator("Concat")
+def concatenate_along_first(node: FlexNode) -> Step:
+    """Arrays one after the other along an axis that comes first."""
+    return lambda axis, *values: np.concatenate(values, axis.item())
+
+
+@operator("ConcatOffset")
+def concatenation_offsets(node: FlexNode) -> Step:
+    """Where each of several arrays begins in their concatenation."""
+
+    def run(axis: Array, *shapes: Array) -> list[Array]:
+        at = axis_of(axis, shapes[0].size)
+        results, start = [], 0
+        for shape in shapes:
+            other = np.arange(shape.size) != at
+            if shape.shape != shapes[0].shape or (shape != shapes[0])[other].any():
+                raise ValueError(
+                    f"shapes {shapes[0].tolist()} and {shape.tolist()} differ beside axis {at}"
+                )
+            offset = np.zeros_like(shape)
+            offset[at] = start
+            start += int(shape[at])
+            results.append(offset)
+        return results
+
+    return run
+
+
+@operator("Pack")
+def pack(node: FlexNode) -> Step:
+    """Arrays of one shape, one after the other along a new axis."""
+    axis = node.int("axis", 0)
+    if axis < 0:
+        index: tuple[Any, ...] = (..., None, *[slice(None)] * (-axis - 1))
+    else:
+        index = (*[slice(None)] * axis, None, ...)
+
+    def run(*values: Array) -> Array:
+        shape = values[0].shape
+        for value in values:
+            if value.shape != shape:
+                raise ValueError(f"inputs have shapes {list(shape)} and {list(value.shape)}")
+        axis_of(axis, len(shape) + 1)
+        return np.concatenate([value[index] for value in values], axis)
+
+    return run
+
+
+@operator("ParallelConcat")
+def concatenate_rows(node: FlexNode) -> Step:
+    """Arrays whose first dimension is 1, one after the other."""
+    return lambda *values: np.concatenate(values)
+
+
+@operator("Pad")
+def pad(node: FlexNode) -> Step:
+    """The input with zeros (empty strings) around."""
+    zero = zero_of(node.type("T"))
+    return lambda x, paddings: _padded(x, paddings, zero)
+
+
+@operator("PadV2")
+def pad_with_value(node: FlexNode) -> Step:
+    """The input with a value around."""
+    return lambda x, paddings, value: _padded(x, paddings, value[()])
+
+
+@operator("MirrorPad")
+def mirror_pad(node: FlexNode) -> Step:
+    """The input with its mirror image around, with the edge (SYMMETRIC) or without (REFLECT)."""
+    edge = 0 if node.choice("mode", ("REFLECT", "SYMMETRIC")) == "SYMMETRIC" else 1
+
+    def run(x: Array, paddings: Array) -> Array:
+        for axis, (before, after) in enumerate(_checked_paddings(x, paddings, x.shape, edge)):
+            if before or after:
+                x = x.take(_mirrored(x.shape[axis], before, after, edge), axis)
+        return x
+
+    return run
+
+
+@operator("MirrorPadGrad")
+def mirror_pad_gradient(node: FlexNode) -> Step:
+    """The gradient of a mirror padding: what lies around is added to what it mirrors."""
+    edge = 0 if node.choice("mode", ("REFLECT", "SYMMETRIC")) == "SYMMETRIC" else 1
+
+    def run(dy: Array, paddings: Array) -> Array:
+        pairs = paddings.reshape(-1, 2).sum(axis=1).tolist()
+        inner = tuple(dim - both for dim, both in zip(dy.shape, pairs, strict=True))
+        for axis, (before, after) in enumerate(_checked_paddings(dy, paddings, inner, edge)):
+            if before or after:
+                source = _mirrored(inner[axis], before, after, edge)
+                rows = np.moveaxis(dy, axis, 0)
+                sums = np.zeros((inner[axis], *rows.shape[1:]), dy.dtype)
+                np.add.at(sums, source, rows)
+                dy = np.moveaxis(sums, 0, axis)
+        return dy
+
+    return run
+
+
+@operator("Tile")
+def tile(node: FlexNode) -> Step:
+    """The input repeated along each axis."""
+
+    def run(x: Array, multiples: Array) -> Array:
+        counts = multiples.tolist()
+        if len(counts) != x.ndim:
+            raise ValueError(f"multiples are {counts}, expected one for each of {x.ndim} axes")
+        shape = [count * dim for count, dim in zip(counts, x.shape, strict=True)]
+        pairs = tuple(n for pair in zip(counts, x.shape, strict=True) for n in pair)
+        require_reasonable(pairs)
+        result = np.empty(pairs, x.dtype)
+        result[...] = x.reshape([n for dim in x.shape for n in (1, dim)])
+        return result.reshape(shape)
+
+    return run
+
+
+@operator("BroadcastTo")
+def broadcast_to(node: FlexNode) -> Step:
+    """The input repeated along new axes and axes of 1, up to a shape."""
+
+    def run(x: Array, dims: Array) -> Array:
+        shape = requested_shape(dims)
+        if x.ndim > len(shape):
+            raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(shape)}")
+        result = np.empty(shape, x.dtype)
+        result[...] = x
+        return result
+
+    return run
+
+
+@operator("Fill")
+def fill(node: FlexNode) -> Step:
+    """A value repeated to a shape."""
+
+    def run(dims: Array, value: Array) -> Array:
+        result = np.empty(requested_shape(dims), value.dtype)
+        result[...] = value
+        return result
+
+    return run
+
+
+@operator("Empty")
+def empty(node: FlexNode) -> Step:
+    """Zeros (empty strings) in a shape; TensorFlow may leave there what it likes."""
+    dtype, zero = node.type("dtype").dtype, zero_of(node.type("dtype"))
+    return lambda dims: np.full(requested_shape(dims), zero, dtype)
+
+
+@operator("ZerosLike", types=ALL)
+def zeros_like(node: FlexNode) -> Step:
+    """Zeros (empty strings) in the shape of the input."""
+    if node.type("T") is DataType.STRING:
+        return lambda x: np.full(x.shape, b"", object)
+    return lambda x: np.zeros(x.shape, x.dtype)
+
+
+@operator("OnesLike", types=REAL | COMPLEX | {DataType.BOOL})
+def ones_like(node: FlexNode) -> Step:
+    """Ones in the shape of the input."""
+    return lambda x: np.ones(x.shape, x.dtype)
+
+
+def zero_of(type: DataType) -> Any:
+    """Return the value that TensorFlow fills arrays of a type with."""
+    return b"" if type is DataType.STRING else type.dtype.type(0)
+
+
+def _padded(x: Array, paddings: Array, value: Any) -> Array:
+    if paddings.shape != (x.ndim, 2):
+        raise ValueError(f"paddings have shape {list(paddings.shape)}, expected [{x.ndim}, 2]")
+    shape, inside = [], []
+    for dim, (before, after) in zip(x.shape, paddings.tolist(), strict=True):
+        if before < 0 or after < 0:
+            raise ValueError(f"paddings {paddings.tolist()} are negative")
+        shape.append(before + dim + after)
+        inside.append(slice(before, before + dim))
+    require_reasonable(tuple(shape))
+    result = np.empty(shape, x.dtype)
+    result[...] = value
+    result[tuple(inside)] = x
+    return result
+
+
+def _checked_paddings(
+    x: Array, paddings: Array, inner: tuple[int, ...], edge: int
+) -> list[list[int]]:
+    """Return the paddings, none of which is larger than what it mirrors."""
+    if paddings.shape != (x.ndim, 2):
+        raise ValueError(f"paddings have shape {list(paddings.shape)}, expected [{x.ndim}, 2]")
+    pairs: list[list[int]] = paddings.tolist()
+    for dim, pair in zip(inner, pairs, strict=True):
+        if min(pair) < 0 or max(pair) > max(dim - edge, 0):
+            raise ValueError(f"paddings {pair} of {dim} elements, expected 0 ... {dim - edge}")
+    return pairs
+
+
+def _mirrored(dim: int, before: int, after: int, edge: int) -> Array:
+    """Return which elements a mirror padding consists of."""
+    first = np.arange(before - 1, -1, -1) + edge
+    last = np.arange(dim - 1, dim - 1 - after, -1) - edge
+    return np.concatenate([first, np.arange(dim), last])

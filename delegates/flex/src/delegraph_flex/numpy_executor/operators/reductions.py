@@ -1,0 +1,188 @@
+"""Operators that reduce axes: sums, means, extremes, and where these are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.operators.elementwise import HALVES
+from delegraph_flex.numpy_executor.registry import (
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    REAL,
+    operator,
+)
+
+Array = NDArray[Any]
+Axes = tuple[int, ...]
+Reduce = Callable[[Array, Axes, bool], Any]
+
+
+@operator("Sum", types=NUMBERS)
+def total(node: FlexNode) -> Step:
+    """The sum over axes; integers wrap around, 16-bit floats are summed as float32."""
+    type = node.type("T")
+    dtype = type.dtype
+    add: Any = np.add.reduce
+    if type in HALVES:
+        return _reduction(lambda x, axes, keep: add(x, axes, np.float32, None, keep), node, dtype)
+    return _reduction(lambda x, axes, keep: add(x, axes, dtype, None, keep), node)
+
+
+@operator("Prod", types=NUMBERS)
+def product(node: FlexNode) -> Step:
+    """The product over axes; integers wrap around."""
+    dtype = node.type("T").dtype
+    multiply: Any = np.multiply.reduce
+    return _reduction(lambda x, axes, keep: multiply(x, axes, dtype, None, keep), node)
+
+
+@operator("Mean", types=NUMBERS)
+def mean(node: FlexNode) -> Step:
+    """The mean over axes.
+
+    Integers are summed with 64 bits and divided towards 0; 16-bit floats are summed as float32.
+    """
+    type = node.type("T")
+    if type in INTEGERS:
+        return _reduction(_integer_mean, node, type.dtype)
+    wide = np.dtype(np.float32) if type in HALVES else type.dtype
+    add: Any = np.add.reduce
+
+    def run(x: Array, axes: Axes, keep: bool) -> Any:
+        sums = add(x, axes, wide, None, keep)
+        return sums / wide.type(_count(x, axes))
+
+    return _reduction(run, node, type.dtype)
+
+
+@operator("Max", types=REAL)
+def largest(node: FlexNode) -> Step:
+    """The largest value over axes; NaN where there is one; the lowest one of no values."""
+    return _extreme(np.maximum, _lowest(node.type("T")), node)
+
+
+@operator("Min", types=REAL)
+def smallest(node: FlexNode) -> Step:
+    """The smallest value over axes; NaN where there is one; the highest one of no values."""
+    return _extreme(np.minimum, _highest(node.type("T")), node)
+
+
+@operator("All")
+def all_true(node: FlexNode) -> Step:
+    """Whether all values over axes are true."""
+    every: Any = np.logical_and.reduce
+    return _reduction(lambda x, axes, keep: every(x, axes, np.bool_, None, keep), node)
+
+
+@operator("Any")
+def any_true(node: FlexNode) -> Step:
+    """Whether any value over axes is true."""
+    some: Any = np.logical_or.reduce
+    return _reduction(lambda x, axes, keep: some(x, axes, np.bool_, None, keep), node)
+
+
+@operator("EuclideanNorm", types=NUMBERS)
+def euclidean_norm(node: FlexNode) -> Step:
+    """The square root of the sum of squares over axes."""
+    type = node.type("T")
+    add: Any = np.add.reduce
+    if type in COMPLEX:
+
+        def run_complex(x: Array, axes: Axes, keep: bool) -> Any:
+            return np.sqrt(add(np.square(x.real) + np.square(x.imag), axes, keepdims=keep))
+
+        return _reduction(run_complex, node, type.dtype)
+    wide = np.dtype(np.float32) if type in HALVES else type.dtype
+
+    def run(x: Array, axes: Axes, keep: bool) -> Any:
+        return np.sqrt(add(np.square(x, dtype=wide), axes, wide, None, keep))
+
+    return _reduction(run, node, type.dtype)
+
+
+@operator("ArgMax", types=REAL | {DataType.BOOL})
+def index_of_largest(node: FlexNode) -> Step:
+    """Where along an axis the first of the largest values is; NaN never is."""
+    return _index(np.argmax, -np.inf, node)
+
+
+@operator("ArgMin", types=REAL | {DataType.BOOL})
+def index_of_smallest(node: FlexNode) -> Step:
+    """Where along an axis the first of the smallest values is; NaN never is."""
+    return _index(np.argmin, np.inf, node)
+
+
+def _reduction(reduce: Reduce, node: FlexNode, dtype: np.dtype[Any] | None = None) -> Step:
+    """Return the function of values and axes; *dtype* is the result's, where it has to be cast."""
+    keep = node.bool("keep_dims", False)
+
+    def run(x: Array, axes: Array) -> Any:
+        return reduce(x, tuple(axes.ravel().tolist()), keep)
+
+    def run_and_cast(x: Array, axes: Array) -> Any:
+        return reduce(x, tuple(axes.ravel().tolist()), keep).astype(dtype)
+
+    return run if dtype is None else run_and_cast
+
+
+def _count(x: Array, axes: Axes) -> int:
+    """Return how many values each result is made of."""
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    return count
+
+
+def _integer_mean(x: Array, axes: Axes, keep: bool) -> Any:
+    add: Any = np.add.reduce
+    wide = np.dtype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    count = _count(x, axes)
+    sums = add(x, axes, wide, None, keep)
+    if count == 0 and sums.size:
+        raise ValueError(f"no values over axes {list(axes)} of {list(x.shape)}, expected some")
+    magnitudes = np.abs(sums).view(np.uint64) if wide.kind == "i" else sums
+    quotients = (magnitudes // np.uint64(max(count, 1))).astype(wide)
+    return np.where(sums < 0, -quotients, quotients) if wide.kind == "i" else quotients
+
+
+def _extreme(compare: Any, initial: Any, node: FlexNode) -> Step:
+    reduce = compare.reduce
+
+    def run(x: Array, axes: Axes, keep: bool) -> Any:
+        return reduce(x, axes, None, None, keep, initial)
+
+    return _reduction(run, node)
+
+
+def _lowest(type: DataType) -> Any:
+    number = type.dtype.type
+    return number(-np.inf) if type in FLOATS else number(np.iinfo(type.dtype).min)
+
+
+def _highest(type: DataType) -> Any:
+    number = type.dtype.type
+    return number(np.inf) if type in FLOATS else number(np.iinfo(type.dtype).max)
+
+
+def _index(find: Callable[..., Any], in_place_of_nan: float, node: FlexNode) -> Step:
+    type, dtype = node.type("T"), node.type("output_type", DataType.INT64).dtype
+    of_floats = type in FLOATS
+    substitute: Any = type.dtype.type(in_place_of_nan) if of_floats else None
+
+    def run(x: Array, axis: Array) -> Any:
+        if of_floats:
+            unordered = np.isnan(x)
+            if unordered.any():
+                x = np.where(unordered, substitute, x)
+        return find(x, axis.item()).astype(dtype)
+
+    return run

@@ -1,0 +1,212 @@
+"""Operators that look at shapes or change them, and those that change nothing.
+
+What only changes a shape returns a view of what it is given.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import axis_of
+from delegraph_flex.numpy_executor.registry import COMPLEX, operator
+
+Array = NDArray[Any]
+
+
+@operator(
+    "DebugGradientIdentity",
+    "DeepCopy",
+    "GuaranteeConst",
+    "Identity",
+    "PlaceholderWithDefault",
+    "PreventGradient",
+    "Snapshot",
+    "StopGradient",
+)
+def identity(node: FlexNode) -> Step:
+    """The input itself."""
+    return _itself
+
+
+@operator("IdentityN")
+def identities(node: FlexNode) -> Step:
+    """The inputs themselves."""
+    return lambda *values: values
+
+
+@operator("EnsureShape")
+def ensure_shape(node: FlexNode) -> Step:
+    """The input itself, provided that it has the shape of the attribute."""
+    expected = node.shape("shape")
+    if expected is None:
+        return _itself
+
+    def run(x: Array) -> Array:
+        fits = len(x.shape) == len(expected) and all(
+            want in (-1, dim) for dim, want in zip(x.shape, expected, strict=True)
+        )
+        if not fits:
+            raise ValueError(f"input has shape {list(x.shape)}, expected {list(expected)}")
+        return x
+
+    return run
+
+
+@operator("Shape")
+def shape(node: FlexNode) -> Step:
+    """The dimensions, as a vector."""
+    dtype, array = node.type("out_type", DataType.INT32).dtype, np.array
+    return lambda x: array(x.shape, dtype)
+
+
+@operator("ShapeN")
+def shapes(node: FlexNode) -> Step:
+    """The dimensions of each input, as vectors."""
+    dtype = node.type("out_type", DataType.INT32).dtype
+    return lambda *values: [np.array(x.shape, dtype) for x in values]
+
+
+@operator("Size")
+def size(node: FlexNode) -> Step:
+    """How many elements there are."""
+    number = node.type("out_type", DataType.INT32).dtype.type
+    return lambda x: number(x.size)
+
+
+@operator("Rank")
+def rank(node: FlexNode) -> Step:
+    """How many dimensions there are."""
+    return lambda x: np.int32(x.ndim)
+
+
+@operator("Reshape")
+def reshape(node: FlexNode) -> Step:
+    """The same elements in another shape; one dimension may be -1, whatever is left."""
+
+    def run(x: Array, dims: Array) -> Array:
+        shape = dims.ravel().tolist()
+        if shape and min(shape) < 0:
+            shape = _filled_in(shape, x.shape)
+        return x.reshape(shape)
+
+    return run
+
+
+@operator("Squeeze")
+def squeeze(node: FlexNode) -> Step:
+    """The input without dimensions of 1: those of the attribute, or all."""
+    axes = node.ints("squeeze_dims", ())
+    if not axes:
+        return lambda x: x.reshape([dim for dim in x.shape if dim != 1])
+
+    def run(x: Array) -> Array:
+        rank = x.ndim
+        return x.squeeze(tuple({axis_of(axis, rank) for axis in axes}))
+
+    return run
+
+
+@operator("ExpandDims")
+def expand_dims(node: FlexNode) -> Step:
+    """The input with a dimension of 1 more."""
+
+    def run(x: Array, axis: Array) -> Array:
+        shape = x.shape
+        at = axis_of(axis, len(shape) + 1)
+        return x.reshape(*shape[:at], 1, *shape[at:])
+
+    return run
+
+
+@operator("Transpose")
+def transpose(node: FlexNode) -> Step:
+    """The input with its axes in another order."""
+    return _transposed
+
+
+@operator("ConjugateTranspose")
+def conjugate_transpose(node: FlexNode) -> Step:
+    """The complex conjugate of the input, with its axes in another order."""
+    if node.type("T") not in COMPLEX:
+        return _transposed
+    return lambda x, order: np.conjugate(_transposed(x, order))
+
+
+@operator("BroadcastArgs")
+def broadcast_shapes(node: FlexNode) -> Step:
+    """The shape that two shapes broadcast to."""
+
+    def run(x: Array, y: Array) -> Array:
+        return np.array(np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist())), x.dtype)
+
+    return run
+
+
+@operator("BroadcastGradientArgs")
+def broadcast_axes(node: FlexNode) -> Step:
+    """The axes over which the gradient of a broadcast operator is summed, for each input."""
+
+    def run(x: Array, y: Array) -> list[Array]:
+        shape = np.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist()))
+        return [_broadcast_axes(dims.tolist(), shape, x.dtype) for dims in (x, y)]
+
+    def _broadcast_axes(dims: list[int], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        padded = [1] * (len(shape) - len(dims)) + dims
+        return np.array([axis for axis, dim in enumerate(padded) if dim == 1], dtype)
+
+    return run
+
+
+@operator("Bitcast")
+def bitcast(node: FlexNode) -> Step:
+    """The same bytes as elements of another type.
+
+    Smaller elements make a last dimension; for larger ones the last dimension has to be the ratio.
+    """
+    source, target = node.type("T").dtype, node.type("type").dtype
+    ratio = source.itemsize / target.itemsize
+
+    def run(x: Array) -> Array:
+        x = np.ascontiguousarray(x).reshape(x.shape)
+        if ratio == 1:
+            return x.view(target)
+        if ratio > 1:
+            return x.reshape(*x.shape, 1).view(target)
+        if x.shape[-1:] != (round(1 / ratio),):
+            raise ValueError(
+                f"input has shape {list(x.shape)}, expected a last dimension of {round(1 / ratio)}"
+            )
+        return x.view(target).reshape(x.shape[:-1])
+
+    return run
+
+
+def _itself(x: Array) -> Array:
+    return x
+
+
+def _filled_in(shape: list[int], of: tuple[int, ...]) -> list[int]:
+    """Return a shape whose -1 is replaced by what is left of the elements of another.
+
+    Where the new shape has a 0, zeros count in neither.
+    """
+    if min(shape) < -1 or shape.count(-1) > 1:
+        raise ValueError(f"shape {shape} has negative dimensions other than a single -1")
+    if 0 in shape:
+        known = math.prod(dim for dim in shape if dim > 0)
+        rest = math.prod(dim for dim in of if dim) // known
+    else:
+        known = -math.prod(shape)
+        rest = math.prod(of) // known
+    return [rest if dim == -1 else dim for dim in shape]
+
+
+def _transposed(x: Array, order: Array) -> Array:
+    return x.transpose(order.tolist())
