@@ -6,6 +6,7 @@ import builtins
 import io
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,13 @@ import pytest
 
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu import cpu
-from delegraph_numba_cpu.cpu import LEVELS, level_named, physical_cores, supported_levels
+from delegraph_numba_cpu.cpu import (
+    LEVELS,
+    level_named,
+    may_use_tiles,
+    physical_cores,
+    supported_levels,
+)
 
 SERVER = frozenset(f for level in LEVELS.values() for f in level.needs)
 
@@ -29,6 +36,7 @@ def processor(monkeypatch: pytest.MonkeyPatch, machine: str, features: frozenset
     """The names of the levels of a processor."""
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr(cpu.llvm, "get_host_cpu_features", lambda: dict.fromkeys(features, True))
+    monkeypatch.setattr(cpu, "may_use_tiles", lambda: True)
     supported_levels.cache_clear()
     return [level.name for level in supported_levels()]
 
@@ -37,7 +45,20 @@ def processor(monkeypatch: pytest.MonkeyPatch, machine: str, features: frozenset
 def test_a_server_has_every_level_the_best_first(
     machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert processor(monkeypatch, machine, SERVER) == ["avx512_vnni", "avx2", "generic"]
+    expected = ["amx_int8", "avx512_vnni", "avx2", "generic"]
+    assert processor(monkeypatch, machine, SERVER) == expected
+
+
+def test_matrix_registers_must_be_granted(monkeypatch: pytest.MonkeyPatch) -> None:
+    processor(monkeypatch, "x86_64", SERVER)
+    monkeypatch.setattr(cpu, "may_use_tiles", lambda: False)
+    supported_levels.cache_clear()
+    assert supported_levels()[0].name == "avx512_vnni"
+
+
+def test_only_linux_is_asked_for_matrix_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not may_use_tiles()
 
 
 @pytest.mark.parametrize("missing", sorted(SERVER))

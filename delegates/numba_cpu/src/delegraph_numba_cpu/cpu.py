@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
+import sys
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,6 +25,7 @@ class CpuLevel:
         vector_bytes: width of the vectors that kernels use.
         machine: processor family, as ``platform.machine`` calls it; empty for any.
         may_use: features that kernels use where the host has them.
+        has_tiles: whether kernels use matrix registers, for which a process must ask.
     """
 
     name: str
@@ -31,6 +34,7 @@ class CpuLevel:
     vector_bytes: int
     machine: str = ""
     may_use: tuple[str, ...] = ()
+    has_tiles: bool = False
 
     def features(self) -> tuple[str, ...]:
         """Return the features that code for this level may use on this host."""
@@ -38,17 +42,21 @@ class CpuLevel:
         return (*self.needs, *(feature for feature in self.may_use if host.get(feature)))
 
 
+_AVX512_VNNI = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fma")
+
 LEVELS = {
     level.name: level
     for level in (
         CpuLevel(
-            "avx512_vnni",
+            "amx_int8",
             "cascadelake",
-            ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fma"),
+            (*_AVX512_VNNI, "amx-tile", "amx-int8"),
             64,
             "x86_64",
             ("avx512vbmi",),
+            has_tiles=True,
         ),
+        CpuLevel("avx512_vnni", "cascadelake", _AVX512_VNNI, 64, "x86_64", ("avx512vbmi",)),
         CpuLevel("avx2", "haswell", ("avx2", "fma", "f16c", "bmi2"), 32, "x86_64"),
         CpuLevel("generic", "", (), 16),
     )
@@ -68,8 +76,24 @@ def supported_levels() -> tuple[CpuLevel, ...]:
     return tuple(
         level
         for level in LEVELS.values()
-        if level.machine in ("", machine) and features.issuperset(level.needs)
+        if level.machine in ("", machine)
+        and features.issuperset(level.needs)
+        and not (level.has_tiles and not may_use_tiles())
     )
+
+
+def may_use_tiles() -> bool:
+    """Return whether the system lets this process use matrix registers; Linux wants to be asked.
+
+    Source:
+        Using XSTATE features in user space applications, Documentation/arch/x86/xstate.rst of
+        Linux.
+    """
+    if sys.platform != "linux":
+        return False
+    arch_prctl, request_permission, tile_data = 158, 0x1023, 18
+    refused: int = ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data)
+    return not refused
 
 
 def level_named(name: str) -> CpuLevel:

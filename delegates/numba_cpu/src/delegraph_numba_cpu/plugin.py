@@ -27,7 +27,7 @@ class NumbaCpuOptions:
         default=0,
         metadata={"help": "threads; 0 means the interpreter's, or all cores when it says nothing"},
     )
-    cpu: Literal["auto", "avx512_vnni", "avx2", "generic"] = field(
+    cpu: Literal["auto", "amx_int8", "avx512_vnni", "avx2", "generic"] = field(
         default="auto", metadata={"help": "instructions to use; auto takes the best there are"}
     )
 

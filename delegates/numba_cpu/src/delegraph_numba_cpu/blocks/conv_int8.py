@@ -104,5 +104,5 @@ They are a product of at most 514, off by 2**-23 of that because an accumulator 
 rounded, and an offset, and both are rounded to 2**-16: altogether less than 0.0001.
 """
 
-ACC_BYTES = 2048
-"""At the start of scratch memory, for accumulators."""
+ACC_BYTES = 4096 + 64
+"""At the start of scratch memory, for accumulators, and how matrix registers are laid out."""

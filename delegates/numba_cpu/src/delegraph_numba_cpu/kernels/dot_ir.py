@@ -19,7 +19,7 @@ LANES = 16
 V16I32, V16F32, V16F64 = vector(I32, LANES), vector(F32, LANES), vector(F64, LANES)
 V16I8 = vector(I8, LANES)
 
-_HAS_VNNI = level().name == "avx512_vnni"
+_HAS_VNNI = "avx512vnni" in level().needs
 _HAS_MADD = level().name == "avx2"
 _ROUND_DOWN = 9  # towards negative infinity, and no floating-point exceptions
 

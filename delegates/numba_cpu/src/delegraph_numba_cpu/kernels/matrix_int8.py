@@ -24,7 +24,16 @@ from delegraph_numba_cpu.kernels.finish_int8 import (
     finish_nearest,
     finish_nearest_64,
 )
-from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
+from delegraph_numba_cpu.kernels.machine import jit, load_i32, store_i32, word
+from delegraph_numba_cpu.kernels.registry import level
+from delegraph_numba_cpu.kernels.tiles_int8 import (
+    TILE_ROWS,
+    lay_out_tiles,
+    multiply_tile,
+    release_tiles,
+)
+
+HAS_TILES = level().has_tiles
 
 HEADER_BYTES = blocks.HEADER_BYTES
 EXACT, EXACT_AWAY, EXACT_CLOSE = blocks.EXACT, blocks.EXACT_AWAY, blocks.EXACT_CLOSE
@@ -67,14 +76,48 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         acc: memory for accumulators.
     """
     outputs = word(matrix, OUTPUTS)
+    whole = outputs // 64 * 4
     n = first
+    if HAS_TILES and rows > 1 and n < min(last, whole):
+        lay_out_tiles(acc + 4096, word(matrix, STEPS))
+        while n < min(last, whole):
+            multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+            n += 4
+        release_tiles()
     while n < last:
-        if 16 * n + 64 <= outputs:
+        if n < whole:
             multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
             n += 4
         else:
             multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
             n += 1
+
+
+@jit
+def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the 64 columns from block *n* on; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    has_sums, place = word(matrix, SUM_FACTOR) != 0, target + 16 * n
+    for start in range(0, rows, TILE_ROWS):
+        m = max(min(start, rows - TILE_ROWS), 0)
+        multiply_tile(a + m * a_bytes, a_bytes, weights, size, steps, header, acc)
+        if has_sums:
+            add_sums(acc, sums + 4 * m)
+        done, count = start - m, min(rows - start, TILE_ROWS)
+        finish_rows_64(
+            acc + 256 * done, count, header, place + start * row_bytes, row_bytes, record
+        )
+
+
+@jit
+def add_sums(acc, sums):
+    """Add to rows of 64 accumulators what each adds."""
+    for m in range(TILE_ROWS):
+        value = load_i32(sums + 4 * m)
+        for i in range(64):
+            place = acc + 256 * m + 4 * i
+            store_i32(place, load_i32(place) + value)
 
 
 @jit

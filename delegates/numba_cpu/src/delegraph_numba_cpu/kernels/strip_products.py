@@ -22,7 +22,7 @@ STRIP = 64
 DEPTH = 8
 """Bytes of a row are a multiple of these."""
 
-_HAS_VNNI = level().name == "avx512_vnni"
+_HAS_VNNI = "avx512vnni" in level().needs
 _BLOCKS = 4 if _HAS_VNNI else 2
 MANY = 4 if _HAS_VNNI else 2
 """Rows that :func:`dot_rows` multiplies at once."""
