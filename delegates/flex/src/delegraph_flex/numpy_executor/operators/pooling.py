@@ -1,0 +1,237 @@
+"""Pools, patches and dilation: what is made of windows without products.
+
+Source:
+    core/kernels/maxpooling_op.cc, avgpooling_op.cc, pooling_ops_3d.cc, dilation_ops.cc,
+    extract_image_patches_op.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.kernels.padding import Window
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, SIGNED, operator
+from delegraph_flex.numpy_executor.windows import Sliding, patches, spatial
+
+_POOLED = FLOATS | SIGNED | {DataType.UINT8, DataType.UINT16}
+_3D = frozenset({DataType.FLOAT32, DataType.BFLOAT16})
+
+
+@operator("MaxPool", types=_POOLED)
+def max_pool(node: FlexNode) -> Step:
+    """Maxima of windows, over height and width or over channels."""
+    kernel, strides = node.ints("ksize"), node.ints("strides")
+    if len(kernel) == 4 and kernel[3] != 1:
+        return _max_of_channels(kernel, strides)
+    return _max_pool(node, 4, "NHWC")
+
+
+@operator("MaxPoolV2", types=_POOLED)
+def max_pool_v2(node: FlexNode) -> Step:
+    """Maxima of windows whose sizes and strides are inputs."""
+    node.choice("data_format", ("NHWC",), "NHWC")
+    padding = node.choice("padding", ("SAME", "VALID"))
+
+    def run(x: NDArray[Any], kernel: NDArray[Any], strides: NDArray[Any]) -> NDArray[Any]:
+        taps, steps = (_spatial_values(values) for values in (kernel, strides))
+        sliding = Sliding(padding, steps, (1, 1), ((0, 0), (0, 0)))
+        return _reduced(x, sliding.windows(_image_sizes(x, 4), taps), np.fmax, _lowest(x.dtype))
+
+    return run
+
+
+@operator("MaxPool3D", types=_3D)
+def max_pool_3d(node: FlexNode) -> Step:
+    """Maxima of boxes."""
+    return _max_pool(node, 5, "NDHWC")
+
+
+@operator("AvgPool", types=FLOATS)
+def average_pool(node: FlexNode) -> Step:
+    """Means of windows; what is outside the image does not count."""
+    return _average_pool(node, 4, "NHWC")
+
+
+@operator("AvgPool3D", types=_3D)
+def average_pool_3d(node: FlexNode) -> Step:
+    """Means of boxes; what is outside the volume does not count."""
+    return _average_pool(node, 5, "NDHWC")
+
+
+def _max_pool(node: FlexNode, rank: int, data_format: str) -> Step:
+    sliding = Sliding.of(node, rank, data_format=data_format)
+    kernel = spatial(node, "ksize", node.ints("ksize"), rank)
+    lowest = _lowest(node.type("T", DataType.FLOAT32).dtype)
+
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        return _reduced(x, sliding.windows(_image_sizes(x, rank), kernel), np.fmax, lowest)
+
+    return run
+
+
+def _average_pool(node: FlexNode, rank: int, data_format: str) -> Step:
+    sliding = Sliding.of(node, rank, data_format=data_format)
+    kernel = spatial(node, "ksize", node.ints("ksize"), rank)
+    dtype = node.type("T").dtype
+    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        windows = sliding.windows(_image_sizes(x, rank), kernel)
+        sums = _reduced(x.astype(compute, copy=False), windows, np.add, 0)
+        for axis, window in enumerate(windows, 1):
+            shape = (-1,) + (1,) * (rank - 1 - axis)
+            sums /= _inputs_of_windows(window).reshape(shape).astype(compute)
+        return sums.astype(dtype, copy=False)
+
+    return run
+
+
+def _max_of_channels(kernel: Sequence[int], strides: Sequence[int]) -> Step:
+    if tuple(kernel[:3]) != (1, 1, 1) or tuple(kernel) != tuple(strides):
+        raise Unsupported(
+            f"windows of {list(kernel)} step by {list(strides)}, "
+            "expected equal numbers, 1 except for channels"
+        )
+    size = kernel[3]
+
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        _image_sizes(x, 4)
+        if x.shape[3] % size:
+            raise ValueError(f"{x.shape[3]} channels, expected a multiple of {size}")
+        maxima: NDArray[Any] = x.reshape(*x.shape[:3], -1, size).max(axis=-1)
+        return maxima
+
+    return run
+
+
+def _image_sizes(x: NDArray[Any], rank: int) -> tuple[int, ...]:
+    if x.ndim != rank:
+        raise ValueError(f"input has shape {list(x.shape)}, expected {rank} dimensions")
+    return x.shape[1:-1]
+
+
+def _spatial_values(values: NDArray[Any]) -> tuple[int, ...]:
+    numbers = tuple(values.tolist())
+    if values.shape != (4,) or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
+        raise ValueError(f"sizes or strides are {numbers}, expected four, 1 at both ends")
+    return numbers[1:-1]
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return dtype.type(-np.inf) if dtype.itemsize == 2 else np.finfo(dtype).min
+
+
+def _reduced(
+    x: NDArray[Any], windows: Sequence[Window], function: Callable[..., Any], identity: Any
+) -> NDArray[Any]:
+    """Return the windows of *x* reduced, one axis after the other: ``[N, *outputs, C]``."""
+    for axis, window in enumerate(windows, 1):
+        shape = (*x.shape[:axis], window.output, *x.shape[axis + 1 :])
+        y = np.full(shape, identity, x.dtype)
+        source, target = np.moveaxis(x, axis, 0), np.moveaxis(y, axis, 0)
+        for tap in window.taps:
+            first, end = window.valid_outputs(tap)
+            if first < end:
+                part = target[first:end]
+                function(part, source[_positions(window, tap, first, end)], out=part)
+        x = y
+    return x
+
+
+def _positions(window: Window, tap: int, first: int, end: int) -> slice:
+    """Return the inputs that a tap of the windows from *first* to before *end* reads."""
+    start = first * window.stride + tap * window.dilation - window.before
+    return slice(start, start + (end - first - 1) * window.stride + 1, window.stride)
+
+
+def _inputs_of_windows(window: Window) -> NDArray[np.int64]:
+    """Return how many taps of each window fall inside the input: ``[output]``."""
+    counts = np.zeros(window.output, np.int64)
+    for tap in window.taps:
+        counts[slice(*window.valid_outputs(tap))] += 1
+    return counts
+
+
+@operator("MaxPoolWithArgmax", types=REAL)
+def max_pool_with_argmax(node: FlexNode) -> Step:
+    """Maxima of windows, and the flat index of the first of each."""
+    sliding = Sliding.of(node, 4)
+    kernel = spatial(node, "ksize", node.ints("ksize"), 4)
+    index_dtype = node.type("Targmax", DataType.INT64).dtype
+    counts_images = node.bool("include_batch_in_index", False)
+
+    def run(x: NDArray[Any]) -> list[NDArray[Any]]:
+        windows = sliding.windows(_image_sizes(x, 4), kernel)
+        places = np.arange(x.size, dtype=np.int64).reshape(x.shape)
+        if not counts_images and len(x):
+            places %= x[0].size
+        shape = (len(x), *(window.output for window in windows), x.shape[3])
+        y, indices = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
+        for outputs, inputs in _taps(windows):
+            values = x[inputs]
+            is_better = (values > y[outputs]) | (indices[outputs] < 0)
+            np.copyto(y[outputs], values, where=is_better)
+            np.copyto(indices[outputs], places[inputs], where=is_better)
+        return [y, indices.astype(index_dtype, copy=False)]
+
+    return run
+
+
+def _taps(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """Return for each tap, in order, the outputs it reads inside the image for, and the inputs."""
+    pairs = []
+    for tap in product(*(window.taps for window in windows)):
+        outputs, inputs = [slice(None)], [slice(None)]
+        for at, window in zip(tap, windows, strict=True):
+            first, end = window.valid_outputs(at)
+            outputs.append(slice(first, end))
+            inputs.append(_positions(window, at, first, end) if first < end else slice(0))
+        pairs.append((tuple(outputs), tuple(inputs)))
+    return pairs
+
+
+@operator("Dilation2D", types=REAL)
+def dilation2d(node: FlexNode) -> Step:
+    """Maxima of windows to which a filter, ``[KH, KW, C]``, is added."""
+    sliding = Sliding.of(node, 4, dilations="rates")
+    lowest = _lowest(node.type("T").dtype)
+
+    def run(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+        sizes = _image_sizes(x, 4)
+        if weight.ndim != 3 or weight.shape[2] != x.shape[3]:
+            shapes = f"{list(x.shape)} and {list(weight.shape)}"
+            raise ValueError(f"input and filter have shapes {shapes}, expected equal channels")
+        windows = sliding.windows(sizes, weight.shape[:2])
+        shape = (len(x), *(window.output for window in windows), x.shape[3])
+        y = np.full(shape, lowest, x.dtype)
+        taps = product(*(window.taps for window in windows))
+        for tap, (outputs, inputs) in zip(taps, _taps(windows), strict=True):
+            part = y[outputs]
+            np.fmax(part, x[inputs] + weight[tap], out=part)
+        return y
+
+    return run
+
+
+@operator("ExtractImagePatches", types=REAL | COMPLEX)
+def extract_image_patches(node: FlexNode) -> Step:
+    """The values of each window side by side: ``[N, OH, OW, KH * KW * C]``."""
+    sliding = Sliding.of(node, 4, dilations="rates")
+    kernel = spatial(node, "ksizes", node.ints("ksizes"), 4)
+
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        windows = patches(x, sliding.windows(_image_sizes(x, 4), kernel))
+        depth = kernel[0] * kernel[1] * x.shape[3]
+        return windows.reshape(*windows.shape[:3], depth)
+
+    return run

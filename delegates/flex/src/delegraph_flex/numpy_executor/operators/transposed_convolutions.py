@@ -1,0 +1,105 @@
+"""Gradients of convolutions by their input, which models use as transposed convolutions.
+
+Source:
+    core/kernels/conv_grad_input_ops.cc, conv_grad_ops_3d.cc, depthwise_conv_grad_op.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.operators.convolutions import (
+    depthwise_sliding,
+    require_depthwise,
+    require_no_dilations,
+)
+from delegraph_flex.numpy_executor.registry import FLOATS, operator
+from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+from delegraph_flex.numpy_executor.windows import Sliding, inside, tap_index
+
+Spread = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+"""Returns what one tap adds, of the gradient and the tap's weights."""
+
+
+@operator("Conv2DBackpropInput", types=FLOATS | {DataType.INT32})
+def conv2d_backprop_input(node: FlexNode) -> Step:
+    """Transposed convolution, to the sizes in input 0; filters are ``[KH, KW, C, O]``."""
+    sliding = Sliding.of(node, 4, data_format="NHWC")
+    require_no_dilations(sliding)
+    return _sized(node, sliding)
+
+
+@operator("Conv3DBackpropInputV2", types=FLOATS)
+def conv3d_backprop_input(node: FlexNode) -> Step:
+    """Transposed convolution of volumes; filters are ``[KD, KH, KW, C, O]``."""
+    sliding = Sliding.of(node, 5, data_format="NDHWC")
+    require_no_dilations(sliding)
+    return _sized(node, sliding)
+
+
+@operator("DepthwiseConv2dNativeBackpropInput", types=FLOATS)
+def depthwise_conv2d_backprop_input(node: FlexNode) -> Step:
+    """Transposed convolution of each channel by itself; filters are ``[KH, KW, C, multiplier]``."""
+    sliding = depthwise_sliding(node)
+    spread = _gradient(node, sliding, lambda dy, tap: (dy * tap).sum(axis=-1))
+
+    def run(sizes: NDArray[Any], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
+        shape = tuple(sizes.tolist())
+        require_depthwise(shape, weight)
+        channels, multiplier = weight.shape[2:]
+        if dy.ndim != 4 or dy.shape[3] != channels * multiplier:
+            raise ValueError(f"gradient has shape {list(dy.shape)}, expected {weight.shape[2:]}")
+        return spread(shape, weight, dy.reshape(*dy.shape[:3], channels, multiplier))
+
+    return run
+
+
+def _sized(node: FlexNode, sliding: Sliding) -> Step:
+    spread = _gradient(node, sliding, lambda dy, tap: dy @ tap.T)
+    rank = len(sliding.strides) + 2
+
+    def run(sizes: NDArray[Any], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
+        if weight.ndim != rank or dy.ndim != rank or weight.shape[-1] != dy.shape[-1]:
+            shapes = f"{list(weight.shape)} and {list(dy.shape)}"
+            raise ValueError(f"filter and gradient have shapes {shapes}, expected equal outputs")
+        shape = tuple(sizes.tolist())
+        if len(shape) == rank - 2:
+            shape = (len(dy), *shape, weight.shape[-2])
+        if len(shape) != rank or shape[-1] != weight.shape[-2]:
+            raise ValueError(f"input sizes are {shape}, expected {weight.shape[-2]} channels")
+        return spread(shape, weight, dy)
+
+    return run
+
+
+def _gradient(
+    node: FlexNode, sliding: Sliding, spread: Spread
+) -> Callable[[Sequence[int], NDArray[Any], NDArray[Any]], NDArray[Any]]:
+    """Return the gradient, of the input's shape, filters and the output's gradient."""
+    dtype = node.type("T").dtype
+    compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    spatial = len(sliding.strides)
+
+    def run(shape: Sequence[int], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
+        require_reasonable(tuple(shape))
+        windows = sliding.windows(shape[1:-1], weight.shape[:spatial])
+        expected = (shape[0], *(window.output for window in windows))
+        if dy.shape[: spatial + 1] != expected:
+            shapes = f"{list(dy.shape[: spatial + 1])}, expected {list(expected)}"
+            raise ValueError(f"gradient has shape {shapes}")
+        weight, dy = weight.astype(compute, copy=False), dy.astype(compute, copy=False)
+        padded = (shape[0], *(window.padded for window in windows), shape[-1])
+        dx = np.zeros(padded, compute)
+        for tap in product(*map(range, weight.shape[:spatial])):
+            dx[tap_index(windows, tap)] += spread(dy, weight[tap])
+        return dx[inside(windows)].astype(dtype, copy=False)
+
+    return run

@@ -1,0 +1,171 @@
+"""How windows slide over an image, by TensorFlow's rules.
+
+Source:
+    GetWindowedOutputSizeVerbose, core/framework/kernel_shape_util.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.kernels.padding import Window
+from delegraph_flex.flex_node import FlexNode, Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """What the attributes of a node say of windows, for each spatial axis.
+
+    Attributes:
+        padding: SAME, VALID or EXPLICIT.
+        strides: steps between windows.
+        dilations: steps between taps.
+        explicit: zeros before and after, for EXPLICIT.
+    """
+
+    padding: str
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    explicit: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(
+        cls,
+        node: FlexNode,
+        rank: int = 4,
+        dilations: str = "dilations",
+        data_format: str | None = None,
+    ) -> Sliding:
+        """Return what *node* has; channels are last, for no other order runs on a CPU.
+
+        Args:
+            node: the operator.
+            rank: of its input.
+            dilations: name of that attribute.
+            data_format: the one that runs; None where there is no such attribute.
+
+        Raises:
+            Unsupported: another order of axes, or windows that step over images or channels.
+        """
+        if data_format is not None:
+            node.choice("data_format", (data_format,), data_format)
+        choices = ("SAME", "VALID", "EXPLICIT")
+        padding = node.choice("padding", choices)
+        strides = spatial(node, "strides", node.ints("strides"), rank)
+        steps = spatial(node, dilations, node.ints(dilations, (1,) * rank), rank)
+        edges = node.ints("explicit_paddings", ())
+        if padding == "EXPLICIT":
+            if len(edges) != 2 * rank or any(edges[:2]) or any(edges[-2:]) or min(edges) < 0:
+                raise Unsupported(f"attribute 'explicit_paddings' is {list(edges)}")
+            return cls(
+                padding, strides, steps, tuple(zip(edges[2:-2:2], edges[3:-2:2], strict=True))
+            )
+        return cls(padding, strides, steps, ((0, 0),) * (rank - 2))
+
+    def windows(self, sizes: Sequence[int], kernel: Sequence[int]) -> tuple[Window, ...]:
+        """Return the windows over an image of these sizes, one for each spatial axis.
+
+        Raises:
+            ValueError: a kernel that does not fit.
+        """
+        axes = zip(sizes, kernel, self.strides, self.dilations, self.explicit, strict=True)
+        return tuple(window(self.padding, *axis) for axis in axes)
+
+
+def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Return the spatial part of an attribute that has a value for each axis.
+
+    Raises:
+        Unsupported: another number of values, one below 1, or one for images or channels.
+    """
+    if len(values) != rank or values[0] != 1 or values[-1] != 1 or min(values) < 1:
+        raise Unsupported(f"attribute {name!r} is {list(values)}, expected 1 at both ends")
+    return tuple(values[1:-1])
+
+
+def window(
+    padding: str, size: int, kernel: int, stride: int, dilation: int, edges: tuple[int, int]
+) -> Window:
+    """Return how windows cover one axis.
+
+    >>> window("SAME", 4, 3, 2, 1, (0, 0))
+    Window(input=4, kernel=3, stride=2, dilation=1, output=2, before=0)
+
+    Raises:
+        ValueError: an empty kernel, or one that is too large by two strides or more.
+    """
+    if kernel < 1:
+        raise ValueError(f"a window has {kernel} taps, expected at least one")
+    span = (kernel - 1) * dilation + 1
+    if padding == "SAME":
+        output = -(-size // stride)
+        missing = max((output - 1) * stride + span - size, 0)
+        return Window(size, kernel, stride, dilation, output, missing // 2)
+    room = size + sum(edges) - span + stride
+    if room <= -stride:
+        raise ValueError(f"windows span {span} positions, expected at most {size + sum(edges)}")
+    return Window(size, kernel, stride, dilation, max(room, 0) // stride, edges[0])
+
+
+def patches(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) -> NDArray[Any]:
+    """Return every window, as a view: ``[N, *outputs, *kernels, C]``.
+
+    Args:
+        x: ``[N, *spatial, C]``.
+        windows: for each spatial axis.
+        fill: what surrounds the image.
+    """
+    x = surrounded(x, windows, fill)
+    steps = x.strides[1:-1]
+    shape = (
+        len(x),
+        *(window.output for window in windows),
+        *(window.kernel for window in windows),
+        x.shape[-1],
+    )
+    strides = (
+        x.strides[0],
+        *(step * window.stride for step, window in zip(steps, windows, strict=True)),
+        *(step * window.dilation for step, window in zip(steps, windows, strict=True)),
+        x.strides[-1],
+    )
+    if 0 in shape:
+        return np.empty(shape, x.dtype)
+    return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
+
+
+def surrounded(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) -> NDArray[Any]:
+    """Return *x*, ``[N, *spatial, C]``, with what windows reach around it."""
+    if not any(window.before or window.after for window in windows):
+        return x
+    shape = (len(x), *(window.padded for window in windows), x.shape[-1])
+    padded = np.full(shape, fill, x.dtype)
+    padded[inside(windows)] = x
+    return padded
+
+
+def inside(windows: Sequence[Window]) -> tuple[slice, ...]:
+    """Return the index of the image itself in what :func:`surrounded` returns."""
+    return (
+        slice(None),
+        *(slice(window.before, window.before + window.input) for window in windows),
+    )
+
+
+def tap_index(windows: Sequence[Window], tap: Sequence[int]) -> tuple[slice, ...]:
+    """Return the index of what one tap of all windows reads, in :func:`surrounded`'s result."""
+    starts = [at * window.dilation for at, window in zip(tap, windows, strict=True)]
+    return (
+        slice(None),
+        *(
+            slice(start, start + (window.output - 1) * window.stride + 1, window.stride)
+            if window.output
+            else slice(0)
+            for start, window in zip(starts, windows, strict=True)
+        ),
+    )
