@@ -21,12 +21,13 @@ from delegraph_numba_cpu.operators import pairs as pairs
 from delegraph_numba_cpu.operators import picking as picking
 from delegraph_numba_cpu.operators import pooling as pooling
 from delegraph_numba_cpu.operators import quantizing as quantizing
-from delegraph_numba_cpu.operators import recurrent as recurrent
 from delegraph_numba_cpu.operators import reductions as reductions
 from delegraph_numba_cpu.operators import resizing as resizing
 from delegraph_numba_cpu.operators import rows as rows
 from delegraph_numba_cpu.operators import slicing as slicing
 from delegraph_numba_cpu.operators import strips_int8 as strips_int8
+from delegraph_numba_cpu.operators import svdf_f32 as svdf_f32
+from delegraph_numba_cpu.operators import svdf_int8 as svdf_int8
 from delegraph_numba_cpu.operators import transpose_conv_f32 as transpose_conv_f32
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from delegraph import Rejection
+from delegraph import Rejection, Tensor
 from delegraph.kernels.activation import float_activation_range
 from delegraph.kernels.padding import Window, convolution_windows
 from delegraph.schema.enums import ActivationFunctionType as Act
@@ -165,20 +165,36 @@ def check_fully_connected(call: Call) -> Rejection | None:
 
 def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
     """Emit a matrix product: a convolution whose pixels are the input's rows."""
-    x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
+    target = builder.tensor(call.node.outputs[0])
+    emit_dense(call, builder, target, call.optional_input(2), clamp_range(call))
+
+
+def emit_dense(
+    call: Call, builder: ProgramBuilder, target: Memory, bias: Tensor | None, limits: Range
+) -> None:
+    """Emit the product of a node's first input and its second, ``[O, K]``.
+
+    Args:
+        call: the node.
+        builder: gets the call.
+        target: where the result goes.
+        bias: added to the result, or None.
+        limits: clamping range.
+    """
+    x, weight = call.input(0), call.input(1)
     outputs, depth = weight.shape
     rows = math.prod(x.shape) // depth
     if rows == 0:
         return
     one = Window(1, 1, 1, 1, 1, 0)
     over = Windows(Window(rows, 1, 1, 1, rows, 0), one, 1, 4 * depth, outputs)
-    low, high = clamp_range(call)
+    low, high = limits
     emit_products(
         builder,
         over,
         (1, 1),
         x=builder.tensor(x.index),
-        y=builder.tensor(call.node.outputs[0]),
+        y=target,
         weight=packed_matrix(builder, weight, bias, outputs),
         residual=0,
         low=low,

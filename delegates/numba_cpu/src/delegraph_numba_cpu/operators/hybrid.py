@@ -73,7 +73,7 @@ def check_product(call: Call) -> Rejection | None:
         return Rejection("quantization", expected="one scale, or one an output")
     if quantization.block_size:
         return Rejection("quantization", expected="no scales of blocks", tensor=weight.index)
-    return _check_sums(weight)
+    return check_sums(weight)
 
 
 def check_depthwise(call: Call) -> Rejection | None:
@@ -122,7 +122,7 @@ def _check_types(call: Call) -> Rejection | None:
     return None
 
 
-def _check_sums(weight: Tensor) -> Rejection | None:
+def check_sums(weight: Tensor) -> Rejection | None:
     """Let pass weights whose products with any activations have sums of 32 bits."""
     if math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM:
         return None
@@ -150,46 +150,39 @@ def lower_conv(call: Call, builder: ProgramBuilder) -> None:
     scales = weight_scales(weight)
     is_asymmetric = bool((scales != scales[0]).any())
     size = math.prod(x.shape[1:])
-    _emit(call, builder, windows, layout, (x.shape[0], size, size), is_asymmetric)
+    outputs, depth = weight.shape[0], math.prod(weight.shape[1:])
+    emit_product(
+        call, builder, windows, layout, (x.shape[0], size, size), is_asymmetric,
+        (math.prod(y.shape) // outputs, depth, outputs), **_words(call, builder),
+    )  # fmt: skip
 
 
 def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
     """Emit a matrix product; each row has a scale of its own."""
     x, y = call.input(0), call.output()
-    outputs, depth = call.input(1).shape
     if not math.prod(x.shape) or not math.prod(y.shape):
         return
+    emit_dense(call, builder, math.prod(y.shape) // call.input(1).shape[0], **_words(call, builder))
+
+
+def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> None:
+    """Emit the product of the rows of a node's first input and its second, ``[O, K]``.
+
+    Args:
+        call: the node; its options say whether rows have zero points.
+        builder: gets the calls.
+        rows: how many.
+        words: as of :func:`emit_product`.
+    """
+    outputs, depth = call.input(1).shape
     one = Window(1, 1, 1, 1, 1, 0)
     windows = pack_windows_record(builder, depth, (one, one), zero=128, flip=0)
-    rows = math.prod(y.shape) // outputs
-    is_asymmetric = call.options.asymmetric_quantize_inputs
-    _emit(call, builder, windows, hybrid.DIRECT, (rows, depth, -(-depth // 4) * 4), is_asymmetric)
-
-
-def _emit(
-    call: Call,
-    builder: ProgramBuilder,
-    windows: Memory,
-    layout: int,
-    source: tuple[int, int, int],
-    is_asymmetric: bool,
-) -> None:
-    """Emit the product of a node; see :func:`emit_product`."""
-    weight, y = call.input(1), call.output()
-    low, high = conv_f32.clamp_range(call)
+    source = (rows, depth, -(-depth // 4) * 4)
+    is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
     emit_product(
-        call,
-        builder,
-        windows,
-        layout,
-        source,
-        is_asymmetric,
-        (math.prod(y.shape) // weight.shape[0], math.prod(weight.shape[1:]), weight.shape[0]),
-        y=builder.tensor(y.index),
-        **_packed(call, builder),
-        low=low,
-        high=high,
-    )
+        call, builder, windows, hybrid.DIRECT, source, is_asymmetric, (rows, depth, outputs),
+        **words,
+    )  # fmt: skip
 
 
 def emit_product(
@@ -302,13 +295,13 @@ def weight_scales(weight: Tensor) -> NDArray[np.float32]:
     return np.broadcast_to(scales, (weight.shape[0],))
 
 
-def _packed(call: Call, builder: ProgramBuilder) -> dict[str, Memory]:
-    """Return the words of ``MULTIPLY`` that say what the weights are."""
-    weight, bias = call.input(1), call.optional_input(2)
-    offsets = bias_or_zeros(bias, weight.shape[0], np.float32)
-    return packed_weights(
-        builder, call.node.outputs[0], weight_matrix(weight), weight_scales(weight), offsets
-    )
+def _words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
+    """Return the words of ``MULTIPLY`` that say what the weights are, the clamp and the result."""
+    weight, y = call.input(1), call.node.outputs[0]
+    offsets = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
+    packed = packed_weights(builder, y, weight_matrix(weight), weight_scales(weight), offsets)
+    low, high = conv_f32.clamp_range(call)
+    return {"y": builder.tensor(y), "low": low, "high": high, **packed}
 
 
 def packed_weights(

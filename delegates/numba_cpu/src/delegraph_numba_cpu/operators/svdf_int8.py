@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph import Rejection
 from delegraph.kernels.fixed_point import quantize_multiplier
 from delegraph.kernels.svdf import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType
-from delegraph_numba_cpu.blocks.recurrent import SVDF
+from delegraph_numba_cpu.blocks.svdf import INTEGER
 from delegraph_numba_cpu.operators.registry import (
     Call,
     Operator,
     check_types,
-    register,
+    register_variants,
 )
 from delegraph_numba_cpu.program import ProgramBuilder
-
-Floats = NDArray[np.float32]
 
 SVDF_TYPES = ("INT8", "INT16", "INT32")
 
@@ -28,10 +25,18 @@ WORK_A_TILE = 1 << 16
 
 def check_svdf(call: Call) -> Rejection | None:
     """Let pass integer layers with constant weights and RELU, as the official kernel has it."""
-    if len(call.node.inputs) != len(SvdfInput) or call.options is None:
-        return Rejection("operands", expected=f"{len(SvdfInput)} inputs, and options")
+    found = check_layer(call)
+    if found is not None:
+        return found
     if call.options.fused_activation_function != ActivationFunctionType.RELU:
         return Rejection("activation", expected="RELU")
+    return check_types(call, *SVDF_TYPES)
+
+
+def check_layer(call: Call) -> Rejection | None:
+    """Let pass constant weights and a state that is a variable."""
+    if len(call.node.inputs) != len(SvdfInput) or call.options is None:
+        return Rejection("operands", expected=f"{len(SvdfInput)} inputs, and options")
     for i in (SvdfInput.WEIGHTS_FEATURE, SvdfInput.WEIGHTS_TIME, SvdfInput.BIAS):
         tensor = call.optional_input(i)
         if tensor is not None and not tensor.is_constant:
@@ -40,10 +45,7 @@ def check_svdf(call: Call) -> Rejection | None:
             return Rejection("sparse", expected="dense constants", tensor=tensor.index)
     if not call.input(SvdfInput.STATE).is_variable:
         return Rejection("state", expected="a variable", tensor=call.input(SvdfInput.STATE).index)
-    if call.input(SvdfInput.INPUT).type.name != "INT8":
-        actual = call.input(SvdfInput.INPUT).type.name
-        return Rejection("dtype", actual=actual, expected="INT8")
-    return check_types(call, *SVDF_TYPES)
+    return None
 
 
 def lower_svdf(call: Call, builder: ProgramBuilder) -> None:
@@ -57,7 +59,7 @@ def lower_svdf(call: Call, builder: ProgramBuilder) -> None:
     into = quantize_multiplier(x.scale * features.scale / state.scale)
     out = quantize_multiplier(state.scale * times.scale / y.scale)
     builder.emit(
-        SVDF,
+        INTEGER,
         max(1, min(y.bytes, x.shape[0] * weights.size // WORK_A_TILE, 4 * builder.workers)),
         source=builder.tensor(x.index),
         target=builder.tensor(y.index),
@@ -81,4 +83,4 @@ def lower_svdf(call: Call, builder: ProgramBuilder) -> None:
 
 FEATURES = ("activation", "empty")
 
-register({"SVDF": Operator(check_svdf, lower_svdf, SVDF_TYPES, FEATURES)})
+register_variants("INT8", {"SVDF": Operator(check_svdf, lower_svdf, SVDF_TYPES, FEATURES)})

@@ -1,0 +1,138 @@
+"""SVDF; see ``blocks/svdf.py``."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.blocks import svdf as blocks
+from delegraph_numba_cpu.kernels import functions
+from delegraph_numba_cpu.kernels import registers as r
+from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
+from delegraph_numba_cpu.kernels.machine import (
+    jit,
+    load_f32,
+    load_i16,
+    load_i32,
+    real,
+    store_f32,
+    store_i16,
+    store_u8,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel
+
+(
+    SOURCE, TARGET, STATE, FEATURES, TIMES, BIAS, SUMS, BATCH, INPUTS, UNITS, RANK, WINDOW,
+    MULTIPLIER_IN, SHIFT_IN, MULTIPLIER_OUT, SHIFT_OUT, ZERO_OUT, TILES,
+) = blocks.INTEGER.slots(*blocks.INTEGER.names)  # fmt: skip
+
+(
+    F_PRODUCTS, F_TARGET, F_STATE, F_TIMES, F_BIAS, F_BATCH, F_UNITS, F_RANK, F_WINDOW, F_LOW,
+    F_HIGH, F_CURVE, F_TILES,
+) = blocks.FLOAT.slots(*blocks.FLOAT.names)  # fmt: skip
+
+
+def sign_bit(x):
+    """Return 1 where a sign is set, else 0."""
+    return (x.bits() < 0).choose(x.filled(1.0), 0.0)
+
+
+sum_of, sum_floats = r.folder(r.INTS, r.plus), r.folder(r.FLOATS, r.plus)
+tanh, sign = r.unary(r.FLOATS, functions.tanh), r.unary(r.FLOATS, sign_bit)
+
+
+@kernel(blocks.INTEGER)
+def svdf(block, tile, worker):
+    """Compute the tile's share of the units of all sequences."""
+    units, rank, inputs = word(block, UNITS), word(block, RANK), word(block, INPUTS)
+    tasks, tiles = word(block, BATCH) * units, word(block, TILES)
+    for task in range(tasks * tile // tiles, tasks * (tile + 1) // tiles):
+        sequence, unit = task // units, task % units
+        total = load_i32(word(block, BIAS) + 4 * unit) + 0
+        for k in range(rank):
+            filter = unit * rank + k
+            x = word(block, SOURCE) + sequence * inputs
+            product = dot_bytes(x, word(block, FEATURES) + filter * inputs, inputs)
+            product += load_i32(word(block, SUMS) + 4 * filter)
+            latest = scaled(product, word(block, MULTIPLIER_IN), word(block, SHIFT_IN), False)
+            latest = min(max(latest, -32768), 32767)
+            row = (sequence * units * rank + filter) * word(block, WINDOW) * 2
+            total += filtered(block, word(block, STATE) + row, filter, latest)
+        total = scaled(wrapped(total), word(block, MULTIPLIER_OUT), word(block, SHIFT_OUT), False)
+        total = min(max(total + word(block, ZERO_OUT), -128), 127)
+        store_u8(word(block, TARGET) + task, total)
+
+
+@jit
+def dot_bytes(a, b, count):
+    """Return the sum of the products of int8."""
+    zero = r.ints(0)
+    total = zero
+    for i in range(0, count, r.LANES):
+        x = r.widen_signed(a + i, count - i, zero)
+        total = r.add_ints(total, r.multiply_ints(x, r.widen_signed(b + i, count - i, zero)))
+    return sum_of(total)
+
+
+@jit
+def filtered(block, state, filter, latest):
+    """Move a filter's window on, and return its sum weighted by time."""
+    window = word(block, WINDOW)
+    times = word(block, TIMES) + filter * window * 2
+    total = 0
+    for k in range(window - 1):
+        value = load_i16(state + 2 * k + 2)
+        store_i16(state + 2 * k, value)
+        total += value * load_i16(times + 2 * k)
+    store_i16(state + 2 * window - 2, latest)
+    return total + latest * load_i16(times + 2 * window - 2)
+
+
+@kernel(blocks.FLOAT)
+def svdf_f32(block, tile, worker):
+    """Compute the tile's share of the units of all sequences."""
+    units, rank, row = word(block, F_UNITS), word(block, F_RANK), 4 * word(block, F_WINDOW)
+    tasks, tiles = word(block, F_BATCH) * units, word(block, F_TILES)
+    first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
+    for task in range(first, last):
+        unit = task % units
+        total = load_f32(word(block, F_BIAS) + 4 * unit)
+        for k in range(rank):
+            filter = task * rank + k
+            total += filtered_floats(
+                word(block, F_STATE) + filter * row,
+                word(block, F_TIMES) + (unit * rank + k) * row,
+                word(block, F_WINDOW),
+                load_f32(word(block, F_PRODUCTS) + 4 * filter),
+            )
+        store_f32(word(block, F_TARGET) + 4 * task, total)
+    activate(block, word(block, F_TARGET) + 4 * first, last - first)
+
+
+@jit
+def filtered_floats(state, times, window, latest):
+    """Move a filter's window on, and return its sum weighted by time."""
+    zero = r.floats(0.0)
+    total = zero
+    for k in range(0, window - 1, r.LANES):
+        left = window - 1 - k
+        value = r.load_floats(state + 4 * k + 4, left, zero)
+        r.store_floats(state + 4 * k, value, left)
+        total = r.add_product(value, r.load_floats(times + 4 * k, left, zero), total)
+    store_f32(state + 4 * window - 4, latest)
+    return sum_floats(total) + latest * load_f32(times + 4 * window - 4)
+
+
+@jit
+def activate(block, values, count):
+    """Apply the activation to a vector."""
+    zero, curve = r.floats(0.0), word(block, F_CURVE)
+    low, high = r.floats(real(block, F_LOW)), r.floats(real(block, F_HIGH))
+    for i in range(0, count, r.LANES):
+        value = r.load_floats(values + 4 * i, count - i, zero)
+        if curve == blocks.TANH:
+            value = tanh(value)
+        elif curve == blocks.SIGN_BIT:
+            value = sign(value)
+        else:
+            value = r.larger_floats(r.smaller_floats(value, high), low)
+        r.store_floats(values + 4 * i, value, count - i)
