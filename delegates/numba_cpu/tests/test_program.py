@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from delegraph_numba_cpu.blocks.moves import COPY
 from delegraph_numba_cpu.library import Library
 from delegraph_numba_cpu.program import SLACK, Memory, Program, ProgramBuilder, Row
+from delegraph_numba_cpu.working_memory import WorkingMemory
 
 SIZE = 256
 
@@ -82,12 +83,12 @@ def test_memory_is_shared_by_those_that_do_not_live_at_once(lib: Library) -> Non
     made = builder(lib, HostTensor(bytes_of(7)), HostTensor(bytes_of(0)))
     made.border(0)
     made.border(1)
-    places = chain(made, 20)
+    chain(made, 20)
     program = made.finish()
-    inner = places[1:-1]
-    for source, target in pairwise(inner):
-        assert abs(source.address - target.address) >= SIZE + SLACK
-        assert source.address % 64 == 0
+    for row in range(1, 20):
+        source, target = addresses(program, row)
+        assert abs(source - target) >= SIZE + SLACK
+        assert source % 64 == 0
     assert program.scratch_bytes <= 2 * (SIZE + 2 * SLACK)
 
 
@@ -148,14 +149,98 @@ def test_weights_are_packed_once_for_all_programs_of_a_partition(lib: Library) -
     assert calls == ["pack"]
 
 
-def test_an_alias_is_the_same_memory_unless_the_host_has_it(lib: Library) -> None:
-    tensors = [HostTensor(bytes_of(0)) for _ in range(3)]
-    made = builder(lib, *tensors)
+def test_an_alias_is_the_same_memory(lib: Library) -> None:
+    made = builder(lib, *(HostTensor(bytes_of(0)) for _ in range(3)))
     made.border(0)
     assert made.alias(1, 0)
     assert made.tensor(1) is made.tensor(0)
-    assert not made.alias(0, 2)  # at the border
     assert not made.alias(1, 2)  # in use
+
+
+def test_a_tensor_inside_moves_to_the_border_with_its_alias(lib: Library) -> None:
+    source, inside, target = (HostTensor(bytes_of(value)) for value in (7, 1, 0))
+    made = builder(lib, source, inside, target)
+    made.border(0)
+    made.border(2)
+    copy(made, made.tensor(0), made.tensor(1))
+    assert made.alias(2, 1)
+    program = made.finish()
+    run(lib, program)
+    assert (target.data == 7).all()
+    assert program.scratch_bytes == 0
+    target.data = bytes_of(0)
+    run(lib, program)
+    assert (target.data == 7).all()
+
+
+def test_two_tensors_at_the_border_keep_their_memory(lib: Library) -> None:
+    made = builder(lib, *(HostTensor(bytes_of(0)) for _ in range(3)))
+    for index in range(3):
+        made.border(index)
+    assert not made.alias(1, 0)
+    assert made.tensor(1) is not made.tensor(0)
+
+
+def test_a_tensor_inside_moves_to_the_border_once(lib: Library) -> None:
+    made = builder(lib, *(HostTensor(bytes_of(0)) for _ in range(3)))
+    made.border(1)
+    made.border(2)
+    assert made.alias(1, 0)
+    assert not made.alias(2, 0)
+
+
+def test_a_kernel_writes_over_what_it_reads_for_the_last_time(lib: Library) -> None:
+    target = HostTensor(bytes_of(0))
+    made = builder(lib, HostTensor(bytes_of(7)), target)
+    made.border(0)
+    made.border(1)
+    first, second = made.scratch(SIZE), made.scratch(SIZE)
+    copy(made, made.tensor(0), first)
+    made.emit(COPY, 1, ("source",), source=first, target=second, bytes=SIZE)
+    copy(made, second, made.tensor(1))
+    program = made.finish()
+    source_address, target_address = addresses(program, 1)
+    assert source_address == target_address
+    assert program.scratch_bytes == SIZE + SLACK
+    run(lib, program)
+    assert (target.data == 7).all()
+
+
+@pytest.mark.parametrize("reason", ["read later", "another size", "in the middle", "not told"])
+def test_a_kernel_does_not_write_over_what_is_wanted(lib: Library, reason: str) -> None:
+    made = builder(lib, HostTensor(bytes_of(7)), HostTensor(bytes_of(0)))
+    made.border(0)
+    made.border(1)
+    first = made.scratch(SIZE)
+    second = made.scratch(2 * SIZE if reason == "another size" else SIZE)
+    copy(made, made.tensor(0), first)
+    source = first + 64 if reason == "in the middle" else first
+    replaceable = () if reason == "not told" else ("source",)
+    made.emit(COPY, 1, replaceable, source=source, target=second, bytes=64)
+    if reason == "read later":
+        copy(made, first, made.tensor(1))
+    copy(made, second, made.tensor(1))
+    source_address, target_address = addresses(made.finish(), 1)
+    assert abs(source_address - target_address) >= SIZE
+
+
+def test_programs_share_working_memory_and_follow_when_it_grows(lib: Library) -> None:
+    shared = WorkingMemory()
+    programs, targets = [], []
+    for count in (1, 2, 1):  # pieces of memory: the second program needs twice as much
+        target = HostTensor(bytes_of(0))
+        context: Any = SimpleNamespace(tensors=[HostTensor(bytes_of(len(programs) + 1)), target])
+        made = ProgramBuilder(context, lib, 2, True, {}, shared)
+        made.border(0)
+        made.border(1)
+        chain(made, count)
+        programs.append(made.finish())
+        targets.append(target)
+    assert shared.size == max(program.scratch_bytes for program in programs)
+    assert len({addresses(program, 0)[1] for program in programs}) == 1
+    for i, (program, target) in enumerate(zip(programs, targets, strict=True)):
+        run(lib, program)
+        assert (target.data == i + 1).all()
 
 
 def test_addresses_inside_of_memory_follow_it(lib: Library) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from delegraph import (
     Capabilities,
     DelegateContext,
@@ -22,6 +24,7 @@ from delegraph_numba_cpu.plugin import NumbaCpuOptions
 from delegraph_numba_cpu.pool import POOL
 from delegraph_numba_cpu.program import Program, ProgramBuilder
 from delegraph_numba_cpu.schedule import Partition, lower_all
+from delegraph_numba_cpu.working_memory import WorkingMemory
 
 ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
 """Types of which the official kernel sets round differently here and there."""
@@ -33,6 +36,13 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
     def __init__(self, options: NumbaCpuOptions) -> None:
         self.options = options
         self.level = level_named(options.cpu)
+        self._working_memory: WeakKeyDictionary[DelegateContext, WorkingMemory] = (
+            WeakKeyDictionary()
+        )
+
+    def working_memory(self, context: DelegateContext) -> WorkingMemory:
+        """Return the memory that the programs of a subgraph share: they run one by one."""
+        return self._working_memory.setdefault(context, WorkingMemory())
 
     def name(self) -> str:
         return "numba_cpu"
@@ -110,7 +120,12 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
             or physical_cores()
         )
         builder = ProgramBuilder(
-            context, self.library, self._workers, self._delegate.options.exact, self._packed
+            context,
+            self.library,
+            self._workers,
+            self._delegate.options.exact,
+            self._packed,
+            self._delegate.working_memory(context),
         )
         for index in self._border:
             builder.border(index)

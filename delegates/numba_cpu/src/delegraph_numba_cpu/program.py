@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
-from delegraph.memory.arena import SimpleMemoryArena, aligned_buffer
+from delegraph.memory.arena import Allocation, SimpleMemoryArena, aligned_buffer
 from delegraph_numba_cpu.blocks import Block, float_word
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
 from delegraph_numba_cpu.library import Library
 from delegraph_numba_cpu.pace import Pace
+from delegraph_numba_cpu.working_memory import WorkingMemory
 
 SLACK = 64
 """Bytes behind every piece of memory of a program that kernels may read, and not write."""
@@ -69,12 +70,15 @@ class Row:
         tiles: into how many parts it is split.
         words: the value of each word.
         nodes: indices of the nodes that it computes, or a part of.
+        replaceable: words whose memory may become that of the word ``target``: the kernel has
+            read each element when it writes the one in its place.
     """
 
     block: Block
     tiles: int
     words: dict[str, Any]
     nodes: tuple[int, ...] = ()
+    replaceable: tuple[str, ...] = ()
 
 
 class ProgramBuilder:
@@ -95,6 +99,7 @@ class ProgramBuilder:
         workers: int,
         exact: bool,
         packed: dict[object, object],
+        working_memory: WorkingMemory | None = None,
     ) -> None:
         self.context = context
         self.library = library
@@ -105,6 +110,7 @@ class ProgramBuilder:
         self._rows: list[Row] = []
         self._tensors: dict[int, Memory] = {}
         self._packed = packed
+        self._working_memory = working_memory or WorkingMemory()
 
     def tensor(self, index: int) -> Memory:
         """Return the memory of a tensor, inside the partition or at its border."""
@@ -122,11 +128,18 @@ class ProgramBuilder:
             self._tensors[index] = Memory(tensor.bytes, tensor=tensor)
 
     def alias(self, index: int, of: int) -> bool:
-        """Let a tensor inside the program have the memory of another; False when it cannot."""
-        known = self._tensors.get(index)
+        """Let a tensor have the memory of another one, or that one its memory at the border.
+
+        Returns:
+            False when that cannot be, or when *index* is in use already.
+        """
+        known, other = self._tensors.get(index), self.tensor(of)
         if known is not None:
-            return False  # at the border, or in use already
-        self._tensors[index] = self.tensor(of)
+            is_free = known.tensor is self.context.tensors[index] and known.last < 0
+            if not is_free or other.tensor is not None or other.address:
+                return False
+            other.tensor = known.tensor
+        self._tensors[index] = other
         return True
 
     def scratch(self, size: int) -> Memory:
@@ -156,13 +169,16 @@ class ProgramBuilder:
         found.last = -1  # of an earlier program
         return found
 
-    def emit(self, block: Block, tiles: int = 1, **words: Any) -> None:
+    def emit(
+        self, block: Block, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any
+    ) -> None:
         """Add a kernel call.
 
         Args:
             block: the kernel and its words.
             tiles: into how many parts it is split; the kernel gets their numbers, in any order,
                 and if it has a word ``tiles``, how many there are.
+            replaceable: see :class:`Row`.
             words: a value for each word: an int, a float, a :class:`Memory` or an :class:`Address`.
         """
         row = len(self._rows)
@@ -175,12 +191,12 @@ class ProgramBuilder:
                 memory = value.memory
                 memory.first = row if memory.last < 0 else min(memory.first, row)
                 memory.last = max(memory.last, row)
-        self._rows.append(Row(block, tiles, words, self.nodes))
+        self._rows.append(Row(block, tiles, words, self.nodes, replaceable))
 
     def finish(self) -> Program:
         """Return the program; the builder is of no use afterwards."""
         self.library.load(row.block.family for row in self._rows)
-        return Program(self._rows, self.library)
+        return Program(self._rows, self.library, self._working_memory)
 
 
 class Program:
@@ -191,13 +207,15 @@ class Program:
         rows: what the rows call, in order.
         pace: how long it takes, once it has run.
         tiles: largest number of parts that a row is split into.
-        scratch_bytes: memory of the program's own.
+        scratch_bytes: working memory that it needs.
     """
 
-    def __init__(self, rows: list[Row], library: Library) -> None:
+    def __init__(
+        self, rows: list[Row], library: Library, working_memory: WorkingMemory | None = None
+    ) -> None:
         memories = {id(m): m for row in rows for m in _memories(row)}
         self._keep = [m.array for m in memories.values() if m.array is not None]
-        self._plan([m for m in memories.values() if m.tensor is None and not m.address])
+        self.scratch_bytes, self._offsets = _planned(rows)
         self.rows = tuple(rows)
         self.pace = Pace()
         self.tiles = max((row.tiles for row in rows), default=1)
@@ -208,6 +226,7 @@ class Program:
         self._table[0] = len(rows)
         self.table = self._table.ctypes.data
         self._moving: dict[int, tuple[Memory, list[tuple[int, int]]]] = {}
+        self._working: list[tuple[int, int]] = []  # word, offset in working memory
         table = self._table[HEADER_WORDS:].reshape(-1, ROW_WORDS)
         for i, row in enumerate(rows):
             start = int(starts[i])
@@ -218,17 +237,14 @@ class Program:
                 self._claims.ctypes.data + 8 * CLAIM_WORDS * i,
             )
             self._fill(row, start)
+        (working_memory or WorkingMemory()).serve(self, self.scratch_bytes)
 
-    def _plan(self, memories: list[Memory]) -> None:
-        arena = SimpleMemoryArena()
-        memories.sort(key=lambda memory: (-memory.size, memory.first))
-        found = [arena.allocate(m.size + SLACK, i, m.first, m.last) for i, m in enumerate(memories)]
-        arena.commit()
-        self.scratch_bytes = arena.high_water_mark
-        self._arena = arena
-        for memory, allocation in zip(memories, found, strict=True):
-            buffer, offset, _ = arena.resolve(allocation)
-            memory.address = buffer.ctypes.data + offset
+    def place(self, buffer: NDArray[np.uint8]) -> None:
+        """Let the rows use this buffer as their working memory."""
+        self._buffer = buffer
+        address = buffer.__array_interface__["data"][0]
+        for position, offset in self._working:
+            self._words[position] = address + offset
 
     def _fill(self, row: Row, start: int) -> None:
         """Write a row's words, and note those that follow a tensor of the host."""
@@ -237,7 +253,10 @@ class Program:
             value = row.words[name]
             if isinstance(value, Address):
                 memory = value.memory
-                if memory.tensor is not None:
+                if id(memory) in self._offsets:
+                    offset = self._offsets[id(memory)] + value.offset
+                    self._working.append((start + position, offset))
+                elif memory.tensor is not None:
                     entry = self._moving.setdefault(id(memory), (memory, []))
                     entry[1].append((start + position, value.offset))
                 value = memory.address + value.offset
@@ -255,6 +274,48 @@ class Program:
                 memory.address = array.__array_interface__["data"][0]
                 for position, offset in places:
                     self._words[position] = memory.address + offset
+
+
+def _planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
+    """Return the size of the working memory, and the offset of each piece of it, by identity.
+
+    Pieces that are not in use at once may lie in the same place.
+    """
+    groups = _groups(rows)
+    groups.sort(key=lambda group: (-max(m.size for m in group), group[0].first))
+    arena = SimpleMemoryArena()
+    offsets = {}
+    for i, group in enumerate(groups):
+        size = max(memory.size for memory in group) + SLACK
+        found: Allocation = arena.allocate(size, i, group[0].first, group[-1].last)
+        offsets.update({id(memory): found.offset for memory in group})
+    return arena.high_water_mark, offsets
+
+
+def _groups(rows: list[Row]) -> list[list[Memory]]:
+    """Return the pieces of working memory; together those of which one replaces the other."""
+    groups: dict[int, list[Memory]] = {}
+    for i, row in enumerate(rows):
+        for memory in _memories(row):
+            if memory.tensor is None and not memory.address and id(memory) not in groups:
+                groups[id(memory)] = _replaced(row, i, memory, groups)
+                groups[id(memory)].append(memory)
+    return list({id(group): group for group in groups.values()}.values())
+
+
+def _replaced(
+    row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
+) -> list[Memory]:
+    """Return the group of a piece that a row reads for the last time and *memory* may replace."""
+    target = row.words.get("target")
+    if isinstance(target, Address) and target.memory is memory and not target.offset:
+        for name in row.replaceable:
+            source = row.words[name]
+            if source.offset or source.memory.last != number or source.memory is memory:
+                continue
+            if id(source.memory) in groups and source.memory.size == memory.size:
+                return groups[id(source.memory)]
+    return []
 
 
 def _memories(row: Row) -> list[Memory]:

@@ -158,7 +158,7 @@ class Chain:
         if not elements:
             return
         code, slots = self._encoded()
-        length, layouts = self._layouts(builder.level.vector_bytes)
+        length, layouts = self._layouts(builder.level.vector_bytes, elements)
         steps = builder.constant(code)
         widest = max([itemsize, 4, *(source.itemsize for source in self._sources)])
         register_bytes = -(-length * widest // 64) * 64 + 1024
@@ -166,6 +166,7 @@ class Chain:
         builder.emit(
             CHAIN,
             self._tiles(builder, -(-elements // length)),
+            self._replaceable(layouts, itemsize),
             steps=steps,
             step_count=len(self._steps),
             records=builder.constant(self._records(layouts)),
@@ -190,7 +191,18 @@ class Chain:
         wanted = 1 if builder.workers == 1 else min(int(cost // TILE_COST), 4 * builder.workers)
         return max(1, min(wanted, pieces))
 
-    def _layouts(self, granule: int) -> tuple[int, list[Layout]]:
+    def _replaceable(self, layouts: Sequence[Layout], itemsize: int) -> tuple[str, ...]:
+        """Return the sources of which a piece has been read when the last step writes it."""
+        memories = [_memory(source.place) for source in self._sources]
+        return tuple(
+            f"source{i}"
+            for i, source in enumerate(self._sources)
+            if layouts[i] is Layout.DIRECT
+            and source.itemsize == itemsize
+            and memories.count(memories[i]) == 1
+        )
+
+    def _layouts(self, granule: int, elements: int) -> tuple[int, list[Layout]]:
         """Return the elements of a piece, and the layouts of the sources at that length."""
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0
@@ -202,7 +214,7 @@ class Chain:
                 unit = common
             else:
                 layouts[i] = Layout.STRIDED
-        length = max(LENGTH // unit, 1) * unit
+        length = max(min(LENGTH, elements + unit - 1) // unit, 1) * unit
         return length, layouts
 
     def _records(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
@@ -250,6 +262,10 @@ class Chain:
             busy = {slots[j] for j in range(i) if last_use.get(j, -1) >= i}
             slots.append(next(s for s in range(first, first + i + 1) if s not in busy))
         return [*slots, first - 1]
+
+
+def _memory(place: Place) -> Memory:
+    return place.memory if isinstance(place, Address) else place
 
 
 def _word(parameter: float | NDArray[Any]) -> int:

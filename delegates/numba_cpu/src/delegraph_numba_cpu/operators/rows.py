@@ -71,7 +71,11 @@ def _emit(call: Call, builder: ProgramBuilder, block: Block, **words: object) ->
     rows = size // shape[-1]
     tiles = max(1, min(rows, size // ELEMENTS_A_TILE, 4 * builder.workers))
     source, target = builder.tensor(call.input(0).index), builder.tensor(call.output().index)
-    builder.emit(block, tiles, source=source, target=target, rows=rows, length=shape[-1], **words)
+    replaceable = ("source",) if block in (SOFTMAX, SOFTMAX_8_BIT) else ()
+    builder.emit(
+        block, tiles, replaceable,
+        source=source, target=target, rows=rows, length=shape[-1], **words,
+    )  # fmt: skip
 
 
 def check_8_bit_softmax(call: Call) -> Rejection | None:
