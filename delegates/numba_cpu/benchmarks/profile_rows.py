@@ -18,6 +18,7 @@ import numpy as np
 from arithmetic import multiply_adds
 from peak import float32_peak, int8_peak
 from rich.console import Console
+from runtimes import model_inputs
 
 from delegraph import Interpreter
 from delegraph.cli.printing import print_table
@@ -186,6 +187,10 @@ def main() -> None:
         str(arguments.model), experimental_delegates=[delegate], num_threads=arguments.threads
     )
     interpreter.allocate_tensors()
+    for details, values in zip(
+        interpreter.get_input_details(), model_inputs(arguments.model), strict=True
+    ):
+        interpreter.set_tensor(details["index"], values)
     interpreter.invoke()
     out = Console(width=None if Console().is_terminal else 160, highlight=False, markup=False)
     out.print(str(interpreter.placement))
