@@ -39,7 +39,7 @@ def gather(image, windows, row, column, count, target):
             fill_strided(target, row_bytes, count, kernel * channels, word(windows, ZERO))
         else:
             line = image + y * width * channels
-            gather_taps(line, windows, column, first, target)
+            gather_edge(line, windows, column, first, target)
             copy_strided(
                 line + (first * stride - left) * channels,
                 stride * channels,
@@ -49,9 +49,28 @@ def gather(image, windows, row, column, count, target):
                 kernel * channels,
                 word(windows, FLIP),
             )
-            gather_taps(line, windows, last, end, target + (last - column) * row_bytes)
+            gather_edge(line, windows, last, end, target + (last - column) * row_bytes)
         target += kernel * channels
         y += word(windows, DILATION_H)
+
+
+@jit
+def gather_edge(line, windows, column, end, target):
+    """Lay out one line of windows that reach over an edge of the image, or have gaps."""
+    if word(windows, DILATION_W) != 1:
+        gather_taps(line, windows, column, end, target)
+        return
+    channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
+    kernel, zero = word(windows, KERNEL_W), word(windows, ZERO)
+    for x in range(column, end):
+        start = x * word(windows, STRIDE_W) - word(windows, LEFT)
+        first = min(max(-start, 0), kernel)
+        last = max(min(width - start, kernel), first)
+        fill_bytes(target, zero, first * channels)
+        source, place = line + (start + first) * channels, target + first * channels
+        copy_flipped(source, place, (last - first) * channels, flip)
+        fill_bytes(target + last * channels, zero, (kernel - last) * channels)
+        target += word(windows, ROW_BYTES)
 
 
 @jit
