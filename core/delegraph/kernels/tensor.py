@@ -40,6 +40,7 @@ class Tensor:
         dtype: the NumPy dtype of ``data``, except for packed 2- and 4-bit types.
         shape: current dimensions. Change it by ``context.resize_tensor`` only.
         shape_signature: declared dimensions, -1 where unknown.
+        has_rank: whether empty dimensions are declared on purpose; else the rank is unknown.
         data: the values, an array of ``shape`` and ``dtype``; None until memory is allocated.
             Constants are read-only views of the model file. The array may be another one after
             each allocation, so a kernel keeps the tensor and reads ``data`` when it runs.
@@ -62,6 +63,7 @@ class Tensor:
         "data_is_stale",
         "delegate",
         "dtype",
+        "has_rank",
         "index",
         "is_variable",
         "name",
@@ -82,6 +84,7 @@ class Tensor:
         data: NDArray[Any] | None = None,
         allocation_type: AllocationType = AllocationType.ARENA_RW,
         shape_signature: tuple[int, ...] | None = None,
+        has_rank: bool = False,
         is_variable: bool = False,
         quantization: Quantization | None = None,
         sparsity: Sparsity | None = None,
@@ -92,6 +95,7 @@ class Tensor:
         self.dtype: np.dtype[Any] = NUMPY_DTYPES[type]
         self.shape = shape
         self.shape_signature = shape if shape_signature is None else shape_signature
+        self.has_rank = has_rank
         self.data: Any = data  # an ndarray once allocated; Any spares every kernel a cast
         self.allocation_type = allocation_type
         self._static_allocation_type = allocation_type
@@ -121,6 +125,7 @@ class Tensor:
             data=data,
             allocation_type=allocation,
             shape_signature=spec.shape_signature,
+            has_rank=spec.has_rank,
             is_variable=spec.is_variable,
             quantization=spec.quantization,
             sparsity=spec.sparsity,

@@ -59,7 +59,8 @@ _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 def is_open(tensor: Tensor) -> bool:
     """Return whether the model leaves a tensor's shape open."""
-    return -1 in tensor.shape_signature
+    declared = tensor.shape_signature
+    return -1 in declared or not (declared or tensor.has_rank)
 
 
 def is_as_declared(inputs: Iterable[Tensor]) -> bool:

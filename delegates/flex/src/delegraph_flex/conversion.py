@@ -1,0 +1,87 @@
+"""TensorFlow models to ``.tflite`` files that may carry TensorFlow's own operators."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from delegraph.errors import ArgumentError
+from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
+
+BUILTINS_FIRST = ("TFLITE_BUILTINS", "SELECT_TF_OPS")
+"""A builtin operator wherever there is one, and TensorFlow's where there is none."""
+
+
+def convert(
+    source: Any,
+    supported_ops: Sequence[str] = BUILTINS_FIRST,
+    *,
+    allow_all: bool = False,
+    **settings: Any,
+) -> bytes:
+    """Return what TensorFlow's converter makes of a model, with Flex operators where needed.
+
+    Args:
+        source: a folder with a SavedModel, a ``.keras`` or ``.h5`` file, a Keras model, a
+            ``tf.function`` with an input signature, or one or several concrete functions.
+        supported_ops: names of ``tf.lite.OpsSet``. The default takes TensorFlow's operators only
+            for what has no builtin one; ``["SELECT_TF_OPS"]`` alone takes them for everything.
+        allow_all: let operators through that are not on the converter's allowlist; whoever runs the
+            model has to name them (``flex:allow=...``), unless the NumPy executor has them.
+        settings: further attributes of the converter: ``optimizations``,
+            ``representative_dataset``, ...
+
+    Raises:
+        ArgumentError: (ValueError) TensorFlow is not installed, or an argument is wrong. What the
+            converter itself raises is not touched.
+    """
+    if not has_tensorflow():
+        raise ArgumentError(f"converting needs TensorFlow: {INSTALL_TENSORFLOW}")
+    import tensorflow as tf
+
+    converter = _converter(tf, source)
+    known = tf.lite.OpsSet.__members__
+    unknown = [name for name in supported_ops if name not in known]
+    if unknown or not supported_ops:
+        raise ArgumentError(
+            f"supported_ops has {unknown[0] if unknown else 'no entry'!r}, expected names among "
+            + ", ".join(known)
+        )
+    converter.target_spec.supported_ops = [known[name] for name in supported_ops]
+    converter._experimental_allow_all_select_tf_ops = allow_all
+    for name, value in settings.items():
+        if not hasattr(converter, name):
+            raise ArgumentError(f"TensorFlow's converter has no setting {name!r}")
+        setattr(converter, name, value)
+    result = converter.convert()
+    assert isinstance(result, bytes)
+    return result
+
+
+def _converter(tf: Any, source: Any) -> Any:
+    """Return TensorFlow's converter for whatever *source* is."""
+    make = tf.lite.TFLiteConverter
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_dir():
+            return make.from_saved_model(os.fspath(path))
+        if not path.is_file():
+            raise ArgumentError(f"no SavedModel and no Keras file at {os.fspath(path)!r}")
+        return make.from_keras_model(tf.keras.models.load_model(path))
+    if isinstance(source, tf.keras.Model):
+        return make.from_keras_model(source)
+    functions = [_concrete(tf, f) for f in (source if isinstance(source, list) else [source])]
+    return make.from_concrete_functions(functions)
+
+
+def _concrete(tf: Any, function: Any) -> Any:
+    if isinstance(function, tf.types.experimental.ConcreteFunction):
+        return function
+    if getattr(function, "input_signature", None) is None:
+        raise ArgumentError(
+            f"{function!r} is no model: expected a SavedModel's folder, a Keras model or file, a "
+            "tf.function with an input_signature, or concrete functions"
+        )
+    return function.get_concrete_function()

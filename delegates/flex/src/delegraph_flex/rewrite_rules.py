@@ -1,0 +1,323 @@
+"""What each builtin operator is in terms of TensorFlow's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from delegraph import ActivationFunctionType, TensorType
+from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, MirrorPadMode
+from delegraph_flex.data_types import DataType
+from delegraph_flex.rewriting import Rewrite
+
+Rule = Callable[[Rewrite], None]
+"""Emits the Flex operators that do what a builtin one does."""
+
+_SAME_NAME = {
+    "ABS": "Abs",
+    "ATAN2": "Atan2",
+    "CEIL": "Ceil",
+    "COS": "Cos",
+    "ELU": "Elu",
+    "EQUAL": "Equal",
+    "EXP": "Exp",
+    "FLOOR": "Floor",
+    "FLOOR_DIV": "FloorDiv",
+    "FLOOR_MOD": "FloorMod",
+    "GREATER": "Greater",
+    "GREATER_EQUAL": "GreaterEqual",
+    "LESS": "Less",
+    "LESS_EQUAL": "LessEqual",
+    "LOG": "Log",
+    "LOGISTIC": "Sigmoid",
+    "LOG_SOFTMAX": "LogSoftmax",
+    "MAXIMUM": "Maximum",
+    "MINIMUM": "Minimum",
+    "NEG": "Neg",
+    "NOT_EQUAL": "NotEqual",
+    "POW": "Pow",
+    "RELU": "Relu",
+    "RELU6": "Relu6",
+    "ROUND": "Round",
+    "RSQRT": "Rsqrt",
+    "SIGN": "Sign",
+    "SIN": "Sin",
+    "SQRT": "Sqrt",
+    "SQUARE": "Square",
+    "SQUARED_DIFFERENCE": "SquaredDifference",
+    "TANH": "Tanh",
+    "ZEROS_LIKE": "ZerosLike",
+}
+"""Operators of the same inputs that have an attribute ``T`` and no other."""
+
+_WITH_ACTIVATION = {"ADD": "AddV2", "DIV": "RealDiv", "MUL": "Mul", "SUB": "Sub"}
+
+_REDUCTIONS = {
+    "MEAN": "Mean",
+    "REDUCE_MAX": "Max",
+    "REDUCE_MIN": "Min",
+    "REDUCE_PROD": "Prod",
+    "SUM": "Sum",
+}
+
+_ACTIVATIONS = {
+    ActivationFunctionType.RELU: "Relu",
+    ActivationFunctionType.RELU6: "Relu6",
+    ActivationFunctionType.TANH: "Tanh",
+}
+
+RULES: dict[str, Rule] = {}
+"""The rule of each builtin operator, by its name."""
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register what is decorated as the rule of builtin operators."""
+
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def before_activation(rewrite: Rewrite) -> int:
+    """Return where to put results: the output, or a tensor that the fused activation reads.
+
+    To be called once, before anything is emitted; :func:`activation` comes last.
+    """
+    fused = rewrite.option("fused_activation_function", ActivationFunctionType.NONE)
+    known = (ActivationFunctionType.NONE, *_ACTIVATIONS)
+    rewrite.require(fused in known, f"fused activation {ActivationFunctionType(fused).name}")
+    has_one = fused != ActivationFunctionType.NONE
+    return rewrite.same_as_output() if has_one else rewrite.operator.outputs[0]
+
+
+def activation(rewrite: Rewrite, before: int) -> None:
+    """Emit the fused activation, which reads tensor *before*, if there is one."""
+    if before != rewrite.operator.outputs[0]:
+        op = _ACTIVATIONS[rewrite.option("fused_activation_function")]
+        type = rewrite.type_of(rewrite.output)
+        rewrite.emit(op, [before], rewrite.operator.outputs, T=type)
+
+
+@rule(*_SAME_NAME)
+def _same(rewrite: Rewrite) -> None:
+    op = _SAME_NAME[rewrite.operator.name]
+    rewrite.emit(op, rewrite.operator.inputs, rewrite.operator.outputs, T=rewrite.type)
+
+
+@rule(*_WITH_ACTIVATION)
+def _arithmetic(rewrite: Rewrite) -> None:
+    op, result = _WITH_ACTIVATION[rewrite.operator.name], before_activation(rewrite)
+    rewrite.emit(op, rewrite.operator.inputs, [result], T=rewrite.type)
+    activation(rewrite, result)
+
+
+@rule(*_REDUCTIONS)
+def _reduction(rewrite: Rewrite) -> None:
+    rewrite.emit(
+        _REDUCTIONS[rewrite.operator.name],
+        rewrite.operator.inputs,
+        rewrite.operator.outputs,
+        T=rewrite.type,
+        Tidx=rewrite.type_of(rewrite.inputs[1]),
+        keep_dims=bool(rewrite.option("keep_dims", False)),
+    )
+
+
+@rule("SOFTMAX")
+def _softmax(rewrite: Rewrite) -> None:
+    beta, tensor = rewrite.option("beta", 1.0), rewrite.operator.inputs[0]
+    if beta != 1.0:
+        scaled = rewrite.same_as_output()
+        factor = rewrite.constant(np.asarray(beta, rewrite.type.dtype))
+        rewrite.emit("Mul", [tensor, factor], [scaled], T=rewrite.type)
+        tensor = scaled
+    rewrite.emit("Softmax", [tensor], rewrite.operator.outputs, T=rewrite.type)
+
+
+@rule("RESHAPE")
+def _reshape(rewrite: Rewrite) -> None:
+    if len(rewrite.inputs) > 1:
+        shape, type = rewrite.operator.inputs[1], rewrite.type_of(rewrite.inputs[1])
+    else:
+        shape = rewrite.constant(np.array(rewrite.option("new_shape", ()), np.int32))
+        type = DataType.INT32
+    inputs = [rewrite.operator.inputs[0], shape]
+    rewrite.emit("Reshape", inputs, rewrite.operator.outputs, T=rewrite.type, Tshape=type)
+
+
+@rule("TRANSPOSE")
+def _transpose(rewrite: Rewrite) -> None:
+    type = rewrite.type_of(rewrite.inputs[1])
+    inputs, outputs = rewrite.operator.inputs, rewrite.operator.outputs
+    rewrite.emit("Transpose", inputs, outputs, T=rewrite.type, Tperm=type)
+
+
+@rule("CONCATENATION")
+def _concatenation(rewrite: Rewrite) -> None:
+    result, count = before_activation(rewrite), len(rewrite.operator.inputs)
+    axis = rewrite.constant(np.array(rewrite.option("axis", 0), np.int32))
+    inputs = [*rewrite.operator.inputs, axis]
+    rewrite.emit("ConcatV2", inputs, [result], N=count, T=rewrite.type, Tidx=DataType.INT32)
+    activation(rewrite, result)
+
+
+@rule("PACK")
+def _pack(rewrite: Rewrite) -> None:
+    rewrite.emit(
+        "Pack",
+        rewrite.operator.inputs,
+        rewrite.operator.outputs,
+        N=len(rewrite.operator.inputs),
+        T=rewrite.type,
+        axis=int(rewrite.option("axis", 0)),
+    )
+
+
+@rule("EXPAND_DIMS")
+def _expand_dims(rewrite: Rewrite) -> None:
+    type = rewrite.type_of(rewrite.inputs[1])
+    inputs, outputs = rewrite.operator.inputs, rewrite.operator.outputs
+    rewrite.emit("ExpandDims", inputs, outputs, T=rewrite.type, Tdim=type)
+
+
+@rule("PAD", "PADV2")
+def _pad(rewrite: Rewrite) -> None:
+    op = {"PAD": "Pad", "PADV2": "PadV2"}[rewrite.operator.name]
+    type = rewrite.type_of(rewrite.inputs[1])
+    inputs, outputs = rewrite.operator.inputs, rewrite.operator.outputs
+    rewrite.emit(op, inputs, outputs, T=rewrite.type, Tpaddings=type)
+
+
+@rule("MIRROR_PAD")
+def _mirror_pad(rewrite: Rewrite) -> None:
+    mode = MirrorPadMode(rewrite.option("mode", MirrorPadMode.REFLECT)).name.encode()
+    type = rewrite.type_of(rewrite.inputs[1])
+    inputs, outputs = rewrite.operator.inputs, rewrite.operator.outputs
+    rewrite.emit("MirrorPad", inputs, outputs, T=rewrite.type, Tpaddings=type, mode=mode)
+
+
+@rule("CAST")
+def _cast(rewrite: Rewrite) -> None:
+    rewrite.emit(
+        "Cast",
+        rewrite.operator.inputs,
+        rewrite.operator.outputs,
+        SrcT=rewrite.type,
+        DstT=rewrite.type_of(rewrite.output),
+        Truncate=False,
+    )
+
+
+@rule("BATCH_MATMUL")
+def _batch_matmul(rewrite: Rewrite) -> None:
+    rewrite.emit(
+        "BatchMatMulV2",
+        rewrite.operator.inputs,
+        rewrite.operator.outputs,
+        T=rewrite.type,
+        adj_x=bool(rewrite.option("adj_x", False)),
+        adj_y=bool(rewrite.option("adj_y", False)),
+    )
+
+
+@rule("FULLY_CONNECTED")
+def _fully_connected(rewrite: Rewrite) -> None:
+    x, weights, *bias = rewrite.inputs
+    default = FullyConnectedOptionsWeightsFormat.DEFAULT
+    rewrite.require(rewrite.option("weights_format", default) == default, "shuffled weights")
+    rewrite.require(weights.type == x.type, f"weights are {weights.type.name}")
+    rewrite.require(len(rewrite.output.shape) == 2, "an output that is no matrix")
+    result, tensor = before_activation(rewrite), x.index
+    if len(x.shape) != 2:
+        rows = rewrite.constant(np.array([-1, weights.shape[1]], np.int32))
+        tensor = rewrite.temporary(
+            (rewrite.output.shape[0], weights.shape[1]), x.type, rewrite.output
+        )
+        rewrite.emit("Reshape", [x.index, rows], [tensor], T=rewrite.type, Tshape=DataType.INT32)
+    product = rewrite.same_as_output() if bias else result
+    rewrite.emit(
+        "MatMul",
+        [tensor, weights.index],
+        [product],
+        T=rewrite.type,
+        transpose_a=False,
+        transpose_b=True,
+    )
+    _bias(rewrite, product, [tensor.index for tensor in bias], result)
+    activation(rewrite, result)
+
+
+@rule("CONV_2D")
+def _conv_2d(rewrite: Rewrite) -> None:
+    x, weights, *bias = rewrite.inputs
+    _require_plain_convolution(rewrite)
+    rewrite.require(weights.shape[3] == x.shape[3], "its channels are in groups")
+    values = rewrite.value(weights, "weights").transpose(1, 2, 3, 0)
+    _convolution(rewrite, "Conv2D", rewrite.constant(np.ascontiguousarray(values)), bool(bias))
+
+
+@rule("DEPTHWISE_CONV_2D")
+def _depthwise_conv_2d(rewrite: Rewrite) -> None:
+    x, weights, *bias = rewrite.inputs
+    _require_plain_convolution(rewrite)
+    stride_h, stride_w = rewrite.option("stride_h"), rewrite.option("stride_w")
+    rewrite.require(stride_h == stride_w, f"strides {stride_h} and {stride_w}, which must be equal")
+    values = rewrite.value(weights, "weights")
+    shape = (*weights.shape[1:3], x.shape[3], weights.shape[3] // max(x.shape[3], 1))
+    op, kernel = "DepthwiseConv2dNative", rewrite.constant(values.reshape(shape).copy())
+    _convolution(rewrite, op, kernel, bool(bias))
+
+
+def _require_plain_convolution(rewrite: Rewrite) -> None:
+    types = {tensor.type for tensor in rewrite.inputs}
+    rewrite.require(types == {TensorType.FLOAT32}, "an operand that is not FLOAT32")
+    rewrite.require(len(rewrite.inputs[0].shape) == 4, "an input without four dimensions")
+
+
+def _convolution(rewrite: Rewrite, op: str, kernel: int, has_bias: bool) -> None:
+    result = before_activation(rewrite)
+    product = rewrite.same_as_output() if has_bias else result
+    dilations = (rewrite.option("dilation_h_factor", 1), rewrite.option("dilation_w_factor", 1))
+    extra: dict[str, bool] = {"use_cudnn_on_gpu": True} if op == "Conv2D" else {}
+    rewrite.emit(
+        op,
+        [rewrite.operator.inputs[0], kernel],
+        [product],
+        T=rewrite.type,
+        strides=[1, rewrite.option("stride_h"), rewrite.option("stride_w"), 1],
+        padding=rewrite.option("padding").name.encode(),
+        explicit_paddings=[],
+        data_format=b"NHWC",
+        dilations=[1, *dilations, 1],
+        **extra,
+    )
+    _bias(rewrite, product, [i for i in rewrite.operator.inputs[2:] if i >= 0], result)
+    activation(rewrite, result)
+
+
+def _bias(rewrite: Rewrite, product: int, bias: list[int], result: int) -> None:
+    """Emit the addition of a bias to tensor *product*, if there is one."""
+    if bias:
+        rewrite.emit("BiasAdd", [product, *bias], [result], T=rewrite.type, data_format=b"NHWC")
+
+
+@rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
+def _pool(rewrite: Rewrite) -> None:
+    op = {"AVERAGE_POOL_2D": "AvgPool", "MAX_POOL_2D": "MaxPool"}[rewrite.operator.name]
+    result = before_activation(rewrite)
+    extra: dict[str, list[int]] = {"explicit_paddings": []} if op == "MaxPool" else {}
+    rewrite.emit(
+        op,
+        rewrite.operator.inputs,
+        [result],
+        T=rewrite.type,
+        ksize=[1, rewrite.option("filter_height"), rewrite.option("filter_width"), 1],
+        strides=[1, rewrite.option("stride_h"), rewrite.option("stride_w"), 1],
+        padding=rewrite.option("padding").name.encode(),
+        data_format=b"NHWC",
+        **extra,
+    )
+    activation(rewrite, result)

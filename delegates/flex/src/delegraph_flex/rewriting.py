@@ -1,0 +1,252 @@
+"""Builtin operators of a ``.tflite`` file rewritten as Flex operators."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import BuiltinOperator, TensorType
+from delegraph.errors import ArgumentError
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph.loader import parse_model
+from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
+from delegraph.schema import tables
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
+from delegraph_flex.custom_options import PREFIX, write_custom_options
+from delegraph_flex.data_types import DataType
+from delegraph_flex.node_def import AttrValue, NodeDef
+
+
+class CannotFlexify(ArgumentError):
+    """An operator has no equal among TensorFlow's, or not with these options."""
+
+
+def flexify(
+    model: str | os.PathLike[str] | bytes, nodes: Iterable[int | str] | None = None
+) -> bytes:
+    """Return a model with builtin operators of its first subgraph rewritten as Flex operators.
+
+    A builtin operator that does several things (a convolution with bias and activation) becomes
+    several Flex operators. Everything else of the model is kept.
+
+    Args:
+        model: a ``.tflite`` file, or its bytes.
+        nodes: which operators: node indices, or names (``"SIN"``) for all of that name; None for
+            all that can be rewritten.
+
+    Raises:
+        CannotFlexify: (ValueError) an operator that is asked for cannot be rewritten.
+        ArgumentError: (ValueError) no such node or operator, or no such file.
+        MalformedModelError: (ValueError) a damaged model.
+    """
+    content = model if isinstance(model, bytes) else _read(model)
+    subgraph = parse_model(content).subgraphs[0]
+    record = read_model(np.frombuffer(content, np.uint8))
+    wanted = None if nodes is None else _indices(subgraph, nodes)
+    return write_model(_Rewriting(record, subgraph, wanted).model())
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ArgumentError(f"Could not open {os.fspath(path)!r}: {error.strerror}") from error
+
+
+def _indices(subgraph: SubgraphSpec, nodes: Iterable[int | str]) -> set[int]:
+    """Return the indices of the nodes that *nodes* names."""
+    by_name: dict[str, list[int]] = {}
+    for operator in subgraph.operators:
+        by_name.setdefault(operator.name, []).append(operator.index)
+    found: set[int] = set()
+    for node in nodes:
+        if isinstance(node, str):
+            if node not in by_name:
+                raise ArgumentError(f"no operator {node!r}; there are {', '.join(sorted(by_name))}")
+            found.update(by_name[node])
+        elif 0 <= node < len(subgraph.operators):
+            found.add(node)
+        else:
+            raise ArgumentError(f"no node {node}; there are {len(subgraph.operators)}")
+    return found
+
+
+@dataclass
+class Rewrite:
+    """One builtin operator on its way to Flex operators: what it is, and what it becomes.
+
+    Attributes:
+        operator: the builtin operator, with its typed options.
+        tensors: of its subgraph.
+        added: tensors made for the Flex operators, with their values where they are constants.
+        calls: the Flex operators, in order: NodeDef, inputs, outputs.
+    """
+
+    operator: Operator
+    tensors: Sequence[TensorSpec]
+    first_added: int
+    added: list[tuple[tables.Tensor, NDArray[Any] | None]] = field(default_factory=list)
+    calls: list[tuple[NodeDef, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+
+    @property
+    def inputs(self) -> list[TensorSpec]:
+        """The operator's inputs."""
+        return [self.tensors[i] for i in self.operator.inputs if i >= 0]
+
+    @property
+    def output(self) -> TensorSpec:
+        """The operator's first output."""
+        return self.tensors[self.operator.outputs[0]]
+
+    @property
+    def type(self) -> DataType:
+        """Element type of the first input, as TensorFlow has it."""
+        return self.type_of(self.inputs[0])
+
+    def type_of(self, tensor: TensorSpec) -> DataType:
+        """Return a tensor's element type, as TensorFlow has it."""
+        return DataType.of(tensor.type)
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """Return an option of the builtin operator."""
+        return getattr(self.operator.options, name, default)
+
+    def require(self, condition: bool, reason: str) -> None:
+        """Refuse the operator with *reason* unless *condition* holds."""
+        if not condition:
+            raise CannotFlexify(f"node {self.operator.index} ({self.operator.name}): {reason}")
+
+    def constant(self, values: NDArray[Any]) -> int:
+        """Return the index of a new constant."""
+        values = np.asarray(values)
+        type = next(type for type, dtype in NUMPY_DTYPES.items() if dtype == values.dtype)
+        return self._add(tables.Tensor(shape=values.shape, type=type, has_rank=True), values)
+
+    def value(self, tensor: TensorSpec, what: str) -> NDArray[Any]:
+        """Return a constant's values; refuse the operator when *tensor* is computed."""
+        self.require(tensor.data is not None, f"its {what} are no constant")
+        data: Any = tensor.data
+        return np.asarray(data.view(NUMPY_DTYPES[tensor.type])).reshape(tensor.shape)
+
+    def temporary(self, shape: Sequence[int], type: TensorType, like: TensorSpec) -> int:
+        """Return the index of a new tensor between two Flex operators; *like* for what is open."""
+        is_open = -1 in like.shape_signature
+        signature = like.shape_signature if is_open and tuple(shape) == like.shape else None
+        return self._add(
+            tables.Tensor(shape=tuple(shape), type=type, has_rank=True, shape_signature=signature),
+            None,
+        )
+
+    def same_as_output(self) -> int:
+        """Return the index of a new tensor that is like the first output."""
+        return self.temporary(self.output.shape, self.output.type, self.output)
+
+    def emit(
+        self, op: str, inputs: Sequence[int], outputs: Sequence[int], **attrs: AttrValue
+    ) -> None:
+        """Add a Flex operator."""
+        self.calls.append((NodeDef(op, attrs, len(inputs)), tuple(inputs), tuple(outputs)))
+
+    def _add(self, record: tables.Tensor, values: NDArray[Any] | None) -> int:
+        self.added.append((record.replace(name=f"flexified_{self._next}"), values))
+        return self._next - 1
+
+    @property
+    def _next(self) -> int:
+        return self.first_added + len(self.added)
+
+
+class _Rewriting:
+    """Collects the records of the new model."""
+
+    def __init__(self, record: tables.Model, subgraph: SubgraphSpec, wanted: set[int] | None):
+        self._record = record
+        self._subgraph = subgraph
+        self._wanted = wanted
+        self._codes = {code: i for i, code in enumerate(record.operator_codes or ())}
+        self._buffers = list(record.buffers or ())
+        self._tensors = list((record.subgraphs or ())[0].tensors or ())
+
+    def model(self) -> tables.Model:
+        """Return the record of the new model."""
+        subgraphs = self._record.subgraphs or ()
+        records = subgraphs[0].operators or ()
+        operators = tuple(
+            new
+            for operator, old in zip(self._subgraph.operators, records, strict=True)
+            for new in self._rewritten(operator, old)
+        )
+        first = subgraphs[0].replace(operators=operators, tensors=tuple(self._tensors))
+        return self._record.replace(
+            operator_codes=tuple(self._codes),
+            subgraphs=(first, *subgraphs[1:]),
+            buffers=tuple(self._buffers),
+        )
+
+    def _rewritten(self, operator: Operator, old: tables.Operator) -> Iterator[tables.Operator]:
+        """Yield what an operator becomes: itself, or Flex operators."""
+        if self._wanted is not None and operator.index not in self._wanted:
+            yield old
+            return
+        rewrite = Rewrite(operator, self._subgraph.tensors, len(self._tensors))
+        try:
+            apply_rule(rewrite)
+        except CannotFlexify:
+            if self._wanted is not None:
+                raise
+            yield old
+            return
+        self._tensors += [self._with_buffer(*added) for added in rewrite.added]
+        for node_def, inputs, outputs in rewrite.calls:
+            yield self._flex_operator(node_def, inputs, outputs)
+
+    def _with_buffer(self, record: tables.Tensor, values: NDArray[Any] | None) -> tables.Tensor:
+        if values is None:
+            return record
+        data = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
+        self._buffers.append(tables.Buffer(data=data))
+        return record.replace(buffer=len(self._buffers) - 1)
+
+    def _flex_operator(
+        self, node_def: NodeDef, inputs: tuple[int, ...], outputs: tuple[int, ...]
+    ) -> tables.Operator:
+        code = tables.operator_code(BuiltinOperator.CUSTOM, custom_code=PREFIX + node_def.op)
+        options = np.frombuffer(write_custom_options(node_def), np.uint8)
+        return tables.Operator(
+            opcode_index=self._codes.setdefault(code, len(self._codes)),
+            inputs=inputs,
+            outputs=outputs,
+            custom_options=options,
+        )
+
+
+def apply_rule(rewrite: Rewrite) -> None:
+    """Turn the builtin operator of *rewrite* into Flex operators.
+
+    Raises:
+        CannotFlexify: there is no rule for it, or it has what TensorFlow's operators lack.
+    """
+    from delegraph_flex.rewrite_rules import RULES
+
+    operator = rewrite.operator
+    rule = RULES.get(operator.name)
+    known: Mapping[str, Any] = DataType.__members__
+    rewrite.require(rule is not None, "TensorFlow has no equal operator, or no rule is known")
+    for index in (*operator.inputs, *operator.outputs):
+        tensor = rewrite.tensors[index] if index >= 0 else None
+        if tensor is not None:
+            rewrite.require(tensor.type.name in known, f"TensorFlow has no {tensor.type.name}")
+            rewrite.require(
+                tensor.quantization is None or not tensor.quantization.scales.size,
+                f"tensor {index} is quantised, which TensorFlow's operators are not",
+            )
+            rewrite.require(tensor.sparsity is None, f"tensor {index} is stored sparsely")
+    if rule is not None:
+        rule(rewrite)
