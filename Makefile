@@ -1,6 +1,7 @@
 # make demo    run the showcase
 # make test    run every check: lint, format, types, layers, tests
 # make conformance   run every operator case beside the official interpreter
+# make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
 # make clean   remove the virtual environment and caches
 #
 # Both targets need Python 3.10 or newer and make, nothing else: they create .venv here and install
@@ -15,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance lint types clean
+.PHONY: help demo test conformance flex-oracle flex-record lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +31,43 @@ test: lint
 conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run.py
 
+# Two TensorFlows: 2.18.1 is the last whose interpreter runs Flex operators; the current one converts
+# models and executes operators. Existing ones are used instead by FLEX_ORACLE and FLEX_TENSORFLOW:
+# Pythons that have them, the second with Delegraph and its flex delegate. TensorFlow 2.18.1 needs a
+# Python up to 3.12 (PYTHON=python3.12).
+FLEX_VENV := .venv-flex
+FLEX_ORACLE ?= $(FLEX_VENV)/oracle/bin/python
+FLEX_TENSORFLOW ?= $(FLEX_VENV)/tensorflow/bin/python
+FLEX_SCRIPTS := delegates/flex/tests/oracle
+FLEX_MODELS := $(FLEX_VENV)/models
+FLEX_ENVIRONMENT := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 \
+  PYTHONPATH=delegates/flex/tests:$$PYTHONPATH
+
+flex-oracle: $(FLEX_ORACLE) $(FLEX_TENSORFLOW)
+	@rm -rf $(FLEX_MODELS)
+	@echo "Converting models ..."
+	@$(FLEX_ENVIRONMENT) $(FLEX_TENSORFLOW) $(FLEX_SCRIPTS)/convert.py $(FLEX_MODELS)
+	@echo "Running them in TensorFlow 2.18.1's interpreter ..."
+	@$(FLEX_ENVIRONMENT) $(FLEX_ORACLE) $(FLEX_SCRIPTS)/interpret.py $(FLEX_MODELS) \
+	  2>$(FLEX_MODELS)/interpret.log
+	@$(FLEX_ENVIRONMENT) $(FLEX_TENSORFLOW) $(FLEX_SCRIPTS)/agree.py $(FLEX_MODELS) $(FLEX_KEEP)
+
+# What tests compare with where TensorFlow is not installed.
+flex-record: $(FLEX_TENSORFLOW)
+	@$(FLEX_ENVIRONMENT) $(FLEX_TENSORFLOW) $(FLEX_SCRIPTS)/record.py
+	@$(MAKE) --no-print-directory flex-oracle FLEX_KEEP=--keep
+
+$(FLEX_VENV)/oracle/bin/python:
+	@echo "Installing TensorFlow 2.18.1 into $(FLEX_VENV)/oracle ..."
+	@$(PYTHON) -m venv $(FLEX_VENV)/oracle
+	@$@ -m pip --disable-pip-version-check install --quiet tensorflow-cpu==2.18.1
+
+$(FLEX_VENV)/tensorflow/bin/python:
+	@echo "Installing TensorFlow 2.21 and Delegraph into $(FLEX_VENV)/tensorflow ..."
+	@$(PYTHON) -m venv $(FLEX_VENV)/tensorflow
+	@$@ -m pip --disable-pip-version-check install --quiet tensorflow-cpu==2.21.* \
+	  --editable . --editable ./delegates/flex
+
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,7 +80,7 @@ types: $(VENV)/installed-test
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FLEX_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
 

@@ -1,12 +1,16 @@
-"""The NumPy executor's operators against TensorFlow's."""
+"""The NumPy executor's operators against TensorFlow's, live or as recorded."""
 
 from __future__ import annotations
 
 import importlib.util
+from typing import Any
 
 import flex_cases
+import numpy as np
 import pytest
 from flex_comparison import difference
+from numpy.typing import NDArray
+from recorded_results import NotRecorded, recorded
 
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 
@@ -14,16 +18,33 @@ CASES = dict(flex_cases.all_cases())
 HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 
 
-@pytest.mark.skipif(not HAS_TENSORFLOW, reason="TensorFlow is not installed")
-@pytest.mark.parametrize("name", CASES)
-def test_numpy_executor_gives_what_tensorflow_gives(name: str) -> None:
+def tensorflows_results(name: str) -> list[NDArray[Any]]:
+    if not HAS_TENSORFLOW:
+        return recorded(name, CASES[name])
     from delegraph_flex.tensorflow_executor.executor import TensorFlowExecutor
 
+    return flex_cases.run(CASES[name], TensorFlowExecutor())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numpy_executor_gives_what_tensorflow_gives(name: str) -> None:
     case = CASES[name]
-    right = flex_cases.run(case, TensorFlowExecutor())
+    right = tensorflows_results(name)
     for i, (got, expected) in enumerate(
         zip(flex_cases.run(case, NumpyExecutor()), right, strict=True)
     ):
-        assert not difference(got, expected, case.tolerance), f"output {i}: " + difference(
-            got, expected, case.tolerance
-        )
+        words = difference(got, expected, case.tolerance)
+        assert not words, f"output {i}: {words}"
+
+
+def test_a_case_without_a_record_names_the_command() -> None:
+    case = flex_cases.one("NoSuchOperator", np.zeros(3, np.float32))
+    with pytest.raises(NotRecorded, match=r"has no results recorded: run make flex-record$"):
+        recorded("gather.NoSuchOperator.0", case)
+
+
+def test_a_changed_case_must_be_recorded_again() -> None:
+    name = next(name for name in CASES if name.startswith("elementwise."))
+    case = flex_cases.one("Sub", np.zeros(3, np.float32), np.ones(3, np.float32))
+    with pytest.raises(NotRecorded, match="was changed since"):
+        recorded(name, case)
