@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from delegraph.kernels.padding import Window, convolution_windows
+from delegraph.kernels.padding import Window
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
 from delegraph_numba_cpu.operators.conv_int8 import TYPES, product_of
+from delegraph_numba_cpu.operators.convolutions import windows_of
 from delegraph_numba_cpu.operators.plans_int8 import (
     CACHED_BYTES,
     Rows,
@@ -29,11 +30,14 @@ LEAST_ROWS = 14
 KEPT_BYTES = 512 * 1024
 """Of rows between two convolutions: they must stay in the cache."""
 
-MOST_TOGETHER = 8
+MOST_TOGETHER = 16
 """Rows that are multiplied together."""
 
-HEIGHT = 7
-"""Rows of the largest micro-kernel; those of other levels divide work just as well."""
+HEIGHT, TILE_HEIGHT = 7, 16
+"""Rows of the largest micro-kernel; those of other levels divide work just as well. And those of
+matrix registers, which read rows so seldom that these may be in a slower cache."""
+
+TILE_CACHED_BYTES = 96 * 1024
 
 UNSIGNED = {"INT8": 128, "UINT8": 0}
 
@@ -51,11 +55,6 @@ class Chain:
     first: Call | None
     depthwise: Call
     last: Call
-
-
-def windows_of(call: Call) -> tuple[Window, Window]:
-    """Return the windows of a convolution."""
-    return convolution_windows(call.options, call.input(0).shape, call.input(1).shape[1:3])
 
 
 def is_pointwise(windows: tuple[Window, Window]) -> bool:
@@ -119,7 +118,7 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
     work = max(work, depthwise_bytes(channels, down, across))
     has_first = chain.first is not None
     rows = y.shape[0] * y.shape[1]
-    together = _rows_together(across.output, channels)
+    together = _rows_together(across.output, channels, builder.level.has_tiles)
     pixels = together * across.output
     row = blocks.ACC_BYTES + _lines(4 * pixels + 64)
     lines = row + _lines(max(pixels, 16) * channels + 64)
@@ -174,18 +173,20 @@ def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
     return tiles_for(builder, products, results, max(rows // LEAST_ROWS, 1))
 
 
-def _rows_together(width: int, channels: int) -> int:
+def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     """Return how many rows are multiplied together: few, of which micro-kernels have no rest.
 
-    >>> _rows_together(17, 512), _rows_together(14, 96)
-    (2, 8)
+    >>> _rows_together(17, 512, False), _rows_together(17, 512, True)
+    (2, 11)
     """
-    most = min(max(CACHED_BYTES // max(width * channels, 1), 1), MOST_TOGETHER)
+    height = TILE_HEIGHT if has_tiles else HEIGHT
+    cached = TILE_CACHED_BYTES if has_tiles else CACHED_BYTES
+    most = min(max(cached // max(width * channels, 1), 1), MOST_TOGETHER)
 
     def share(rows: int) -> tuple[float, int]:
         """Return how busy micro-kernels are."""
         pixels = rows * width
-        return pixels / (-(-pixels // HEIGHT) * HEIGHT), rows
+        return pixels / (-(-pixels // height) * height), rows
 
     return max(range(1, most + 1), key=share)
 
