@@ -1,0 +1,143 @@
+"""Hue, saturation, contrast.
+
+Source:
+    core/kernels/image/colorspace_op.h, adjust_hue_op.cc, adjust_saturation_op.cc,
+    adjust_contrast_op.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import FLOATS, operator
+
+Floats = NDArray[Any]
+_FLOAT32 = (DataType.FLOAT32,)
+
+
+@operator("RGBToHSV", types=FLOATS)
+def rgb_to_hsv(node: FlexNode) -> Step:
+    """Hue, saturation and value, in [0, 1], of red, green and blue."""
+    dtype = node.type("T", DataType.FLOAT32).dtype
+    compute = np.float32 if dtype.itemsize == 2 else dtype
+
+    def run(x: Floats) -> Floats:
+        _require_colors(x, 1)
+        return _hsv(x.astype(compute, copy=False)).astype(dtype, copy=False)
+
+    return run
+
+
+@operator("HSVToRGB", types=FLOATS)
+def hsv_to_rgb(node: FlexNode) -> Step:
+    """Red, green and blue of hue, saturation and value."""
+    dtype = node.type("T", DataType.FLOAT32).dtype
+    compute = np.float32 if dtype.itemsize == 2 else dtype
+
+    def run(x: Floats) -> Floats:
+        _require_colors(x, 1)
+        return _rgb(x.astype(compute, copy=False)).astype(dtype, copy=False)
+
+    return run
+
+
+def _require_colors(x: Floats, rank: int) -> None:
+    if x.ndim < rank or x.shape[-1] != 3:
+        raise ValueError(f"image has shape {list(x.shape)}, expected three colours last")
+
+
+def _require_scalar(value: Any, name: str) -> None:
+    if np.ndim(value):
+        raise ValueError(f"{name} has shape {list(np.shape(value))}, expected a scalar")
+
+
+def _hsv(x: Floats) -> Floats:
+    value, least = x.max(axis=-1), x.min(axis=-1)
+    span = value - least
+    saturation = np.divide(span, value, out=np.zeros_like(value), where=value > 0)
+    sixth = 1 / (6 * np.where(span > 0, span, 1))
+    third = x.dtype.type(1 / 3)
+    hue = _hue(x, value, sixth, third)
+    hue = np.where(hue < 0, hue + 1, hue)
+    return np.stack([hue, saturation, value], axis=-1)
+
+
+def _hue(x: Floats, value: Floats, unit: Floats, third: Any) -> Floats:
+    """Return the angle from red on, -1/2 to 5/2 of a *third* of the circle's units."""
+    red, green, blue = np.moveaxis(x, -1, 0)
+    after_green = unit * (blue - red) + third
+    after_blue = unit * (red - green) + (third + third)
+    later = np.where(green == value, after_green, after_blue)
+    hue: Floats = np.where(red == value, unit * (green - blue), later)
+    return hue
+
+
+def _rgb(x: Floats) -> Floats:
+    hue, saturation, value = np.moveaxis(x, -1, 0)
+    grey = 1 - saturation
+    return np.stack([(grey + saturation * share) * value for share in _shares(hue * 6)], axis=-1)
+
+
+def _shares(sextant: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return how much red, green and blue a hue has, in [0, 1]; the circle has six units."""
+    return (
+        np.clip(np.abs(sextant - 3) - 1, 0, 1),
+        np.clip(2 - np.abs(sextant - 2), 0, 1),
+        np.clip(2 - np.abs(sextant - 4), 0, 1),
+    )
+
+
+def _mixed(sextant: Floats, least: Floats, span: Floats) -> Floats:
+    return np.stack([least + share * span for share in _shares(sextant)], axis=-1)
+
+
+@operator("AdjustSaturation", types=_FLOAT32)
+def adjust_saturation(node: FlexNode) -> Step:
+    """Colours with their saturation multiplied, up to 1."""
+
+    def run(x: Floats, scale: Any) -> Floats:
+        _require_colors(x, 3)
+        _require_scalar(scale, "scale")
+        hue, saturation, value = np.moveaxis(_hsv(x), -1, 0)
+        span = np.clip(saturation * np.float32(scale), 0, 1) * value
+        return _mixed(hue * 6, value - span, span)
+
+    return run
+
+
+@operator("AdjustHue", types=_FLOAT32)
+def adjust_hue(node: FlexNode) -> Step:
+    """Colours turned on the circle of hues; 1 is a whole turn."""
+
+    def run(x: Floats, delta: Any) -> Floats:
+        _require_colors(x, 3)
+        _require_scalar(delta, "delta")
+        least, most = x.min(axis=-1), x.max(axis=-1)
+        span = most - least
+        sextant = _hue(x, most, 1 / np.where(span > 0, span, 1), np.float32(2))
+        return _mixed(np.mod(sextant + np.float32(delta) * 6, np.float32(6)), least, span)
+
+    return run
+
+
+@operator("AdjustContrastv2", types=_FLOAT32)
+def adjust_contrast(node: FlexNode) -> Step:
+    """Distances from the mean of each channel of each image, multiplied."""
+
+    def run(x: Floats, factor: Any) -> Floats:
+        _require_scalar(factor, "contrast factor")
+        if x.ndim < 3:
+            raise ValueError(f"image has shape {list(x.shape)}, expected 3 dimensions or more")
+        if not x.size:
+            return x
+        mean = x.mean(axis=(-3, -2), keepdims=True, dtype=np.float64).astype(np.float32)
+        y: Floats = (x - mean) * np.float32(factor) + mean
+        return y
+
+    return run

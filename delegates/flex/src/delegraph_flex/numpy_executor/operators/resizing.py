@@ -1,0 +1,235 @@
+"""Images of another size.
+
+Source:
+    core/kernels/image/resize_bilinear_op.cc, resize_bicubic_op.cc, resize_nearest_neighbor_op.cc,
+    crop_and_resize_op.cc; core/util/image_resizer_state.h.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import REAL, operator
+from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+
+Floats = NDArray[np.float32]
+_RESIZED = REAL - {DataType.UINT32, DataType.UINT64}
+_TABLE_STEPS = 1 << 10
+_MOST_PIXELS = 1 << 24  # float32, in which positions are worked out, counts no further
+
+
+class Taps(NamedTuple):
+    """For each output position the two input positions it mixes, and the share of the second."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    share: Floats
+
+
+@operator("ResizeBilinear", types=_RESIZED)
+def resize_bilinear(node: FlexNode) -> Step:
+    """Images with each pixel mixed of four."""
+    align, half = _corners(node)
+
+    def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:
+        rows, columns = (
+            bilinear_taps(_places(old, new, align, half), old) for old, new in _sizes(x, size)
+        )
+        return mixed(x, rows, columns)
+
+    return run
+
+
+@operator("ResizeNearestNeighbor", types=_RESIZED)
+def resize_nearest_neighbor(node: FlexNode) -> Step:
+    """Images with each pixel one of the old ones."""
+    align, half = _corners(node)
+
+    def index(old: int, new: int) -> NDArray[np.int64]:
+        place = np.arange(new, dtype=np.float32)
+        place = (place + np.float32(0.5) if half else place) * _scale(old, new, align)
+        nearest = np.floor(place + np.float32(0.5)) if align else np.floor(place)
+        return np.clip(nearest.astype(np.int64), 0, old - 1)
+
+    def run(x: NDArray[Any], size: NDArray[Any]) -> NDArray[Any]:
+        rows, columns = (index(old, new) for old, new in _sizes(x, size))
+        return x.take(rows, 1).take(columns, 2)
+
+    return run
+
+
+@operator("ResizeBicubic", types=_RESIZED)
+def resize_bicubic(node: FlexNode) -> Step:
+    """Images with each pixel mixed of sixteen."""
+    align, half = _corners(node)
+
+    def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:
+        values = x.astype(np.float32, copy=False)
+        for axis, (old, new) in enumerate(_sizes(x, size), 1):
+            indices, weights = _cubic_taps(_places(old, new, align, half), old, half)
+            shape = (-1,) + (1,) * (3 - axis)
+            parts = [
+                values.take(index, axis) * weight.reshape(shape)
+                for index, weight in zip(indices, weights, strict=True)
+            ]
+            values = parts[0] + parts[1] + parts[2] + parts[3]
+        return values
+
+    return run
+
+
+def _corners(node: FlexNode) -> tuple[bool, bool]:
+    return node.bool("align_corners", False), node.bool("half_pixel_centers", False)
+
+
+def _sizes(x: NDArray[Any], size: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return the old and the new height, and the old and the new width."""
+    new = size.tolist()
+    if x.ndim != 4 or size.shape != (2,) or min(new) < 1 or 0 in x.shape[1:]:
+        raise ValueError(
+            f"shape {list(x.shape)} and size {new}, expected pixels in four dimensions"
+        )
+    if max(*new, *x.shape[1:3]) >= _MOST_PIXELS:
+        raise ValueError(f"size is {new}, expected less than {_MOST_PIXELS} rows and columns")
+    require_reasonable((len(x), *new, x.shape[3]))
+    return list(zip(x.shape[1:3], new, strict=True))
+
+
+def _scale(old: int, new: int, align: bool) -> np.float32:
+    if align and new > 1:
+        return np.float32(old - 1) / np.float32(new - 1)
+    return np.float32(old) / np.float32(new)
+
+
+def _places(old: int, new: int, align: bool, half: bool) -> Floats:
+    """Return where in the old image the new pixels are, along one axis."""
+    place = np.arange(new, dtype=np.float32)
+    if half:
+        return (place + np.float32(0.5)) * _scale(old, new, align) - np.float32(0.5)
+    return place * _scale(old, new, align)
+
+
+def bilinear_taps(places: Floats, old: int) -> Taps:
+    """Return what is mixed at each of *places*, of *old* pixels."""
+    floor = np.floor(places)
+    low = np.maximum(floor.astype(np.int64), 0)
+    high = np.minimum(np.ceil(places).astype(np.int64), old - 1)
+    return Taps(np.minimum(low, old - 1), high, places - floor)
+
+
+def mixed(x: NDArray[Any], rows: Taps, columns: Taps) -> Floats:
+    """Return the pixels of *x*, ``[N, H, W, C]``, mixed: ``[N, rows, columns, C], float32``."""
+    share = columns.share[:, np.newaxis]
+    left, right = (x.take(index, 2).astype(np.float32, copy=False) for index in columns[:2])
+    lines = left + (right - left) * share
+    share = rows.share[:, np.newaxis, np.newaxis]
+    top, bottom = lines.take(rows.low, 1), lines.take(rows.high, 1)
+    return top + (bottom - top) * share
+
+
+@cache
+def _cubic_table(a: float) -> tuple[Floats, Floats]:
+    """Return the weights of pixels within one step, and of those beyond, by their distance."""
+    x = np.arange(_TABLE_STEPS + 1) / _TABLE_STEPS
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    x = x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return near.astype(np.float32), far.astype(np.float32)
+
+
+def _cubic_taps(
+    places: Floats, old: int, is_keys: bool
+) -> tuple[list[NDArray[np.int64]], list[Floats]]:
+    """Return four pixels for each place, and their weights.
+
+    Keys' weights, -0.5, count nothing outside the image; the others repeat the pixels at the edges.
+    """
+    near, far = _cubic_table(-0.5 if is_keys else -0.75)
+    low = np.floor(places).astype(np.int64)
+    step = np.rint((places - low.astype(np.float32)) * np.float32(_TABLE_STEPS)).astype(np.int64)
+    weights = [far[step], near[step], near[_TABLE_STEPS - step], far[_TABLE_STEPS - step]]
+    wanted = [low - 1, low, low + 1, low + 2]
+    indices = [np.clip(index, 0, old - 1) for index in wanted]
+    if is_keys:
+        outside = [index != want for index, want in zip(indices, wanted, strict=True)]
+        weights = [np.where(o, np.float32(0), w) for o, w in zip(outside, weights, strict=True)]
+        total = weights[0] + weights[1] + weights[2] + weights[3]
+        is_tiny = np.abs(total) < 1000 * np.finfo(np.float32).tiny
+        inverse = np.float32(1) / np.where(is_tiny, np.float32(1), total)
+        weights = [weight * inverse for weight in weights]
+    return indices, weights
+
+
+@operator("CropAndResize", types=_RESIZED - {DataType.BFLOAT16})
+def crop_and_resize(node: FlexNode) -> Step:
+    """Boxes of images, resized to one size; what is outside an image is one value."""
+    is_bilinear = node.choice("method", ("bilinear", "nearest"), "bilinear") == "bilinear"
+    outside_value = np.float32(node.float("extrapolation_value", 0.0))
+    crop = _bilinear_crop if is_bilinear else _nearest_crop
+
+    def run(
+        images: NDArray[Any], boxes: Floats, indices: NDArray[Any], size: NDArray[Any]
+    ) -> Floats:
+        _check_crops(images, boxes, indices, size)
+        height, width = size.tolist()
+        crops = np.empty((len(boxes), height, width, images.shape[3]), np.float32)
+        for box, index, result in zip(boxes, indices, crops, strict=True):
+            image = images[index]
+            rows = _crop_places(box[0], box[2], image.shape[0], height)
+            columns = _crop_places(box[1], box[3], image.shape[1], width)
+            is_row, is_column = (
+                (places >= 0) & (places <= old - 1)
+                for places, old in zip((rows, columns), image.shape[:2], strict=True)
+            )
+            result.fill(outside_value)
+            result[np.ix_(is_row, is_column)] = crop(image, rows[is_row], columns[is_column])
+        return crops
+
+    return run
+
+
+def _check_crops(
+    images: NDArray[Any], boxes: Floats, indices: NDArray[Any], size: NDArray[Any]
+) -> None:
+    if images.ndim != 4 or 0 in images.shape[1:3]:
+        raise ValueError(f"images have shape {list(images.shape)}, expected pixels, 4 dimensions")
+    if boxes.ndim != 2 or boxes.shape[1] != 4 or indices.shape != boxes.shape[:1]:
+        shapes = f"{list(boxes.shape)} and {list(indices.shape)}"
+        raise ValueError(f"boxes and their images have shapes {shapes}, expected [n, 4] and [n]")
+    if size.shape != (2,) or size.min() < 1:
+        raise ValueError(f"crops have size {size.tolist()}, expected a height and a width")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < len(images):
+        raise ValueError(f"boxes are of images {indices.tolist()}, expected below {len(images)}")
+    if not np.isfinite(boxes).all():
+        raise ValueError("a box has a corner that is not finite")
+    require_reasonable((len(boxes), *size.tolist(), images.shape[3]))
+
+
+def _crop_places(first: np.float32, last: np.float32, old: int, new: int) -> Floats:
+    span = np.float32(old - 1)
+    if new == 1:
+        return np.array([0.5 * float(first + last) * (old - 1)], np.float32)
+    step = (last - first) * span / np.float32(new - 1)
+    places: Floats = first * span + np.arange(new, dtype=np.float32) * step
+    return places
+
+
+def _bilinear_crop(image: NDArray[Any], rows: Floats, columns: Floats) -> Floats:
+    taps = (
+        bilinear_taps(places, old)
+        for places, old in zip((rows, columns), image.shape[:2], strict=True)
+    )
+    crop: Floats = mixed(image[np.newaxis], *taps)[0]
+    return crop
+
+
+def _nearest_crop(image: NDArray[Any], rows: Floats, columns: Floats) -> Floats:
+    y, x = (np.floor(places + np.float32(0.5)).astype(np.int64) for places in (rows, columns))
+    return image[np.ix_(y, x)].astype(np.float32)
