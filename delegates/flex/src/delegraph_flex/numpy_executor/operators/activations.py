@@ -120,16 +120,16 @@ def softsign_gradient(node: FlexNode) -> Step:
 
 @operator("SigmoidGrad", types=FLOATS | COMPLEX)
 def sigmoid_gradient(node: FlexNode) -> Step:
-    """The gradient dy y (1 - y), with y the sigmoid; complex y conjugated."""
+    """The gradient dy y (1 - y), with y the sigmoid."""
     one = node.type("T").dtype.type(1)
-    return _of_conjugate(lambda y, dy: dy * y * (one - y), node)
+    return lambda y, dy: dy * y * (one - y)
 
 
 @operator("TanhGrad", types=FLOATS | COMPLEX)
 def tanh_gradient(node: FlexNode) -> Step:
-    """The gradient dy (1 - y y), with y the hyperbolic tangent; complex y conjugated."""
+    """The gradient dy (1 - y y), with y the hyperbolic tangent."""
     one = node.type("T").dtype.type(1)
-    return _of_conjugate(lambda y, dy: dy * (one - y * y), node)
+    return lambda y, dy: dy * (one - y * y)
 
 
 @operator("SqrtGrad", types=FLOATS | COMPLEX)

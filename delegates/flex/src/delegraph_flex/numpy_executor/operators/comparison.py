@@ -54,13 +54,13 @@ def greater_or_equal(node: FlexNode) -> Step:
 
 @operator("ApproximateEqual", types=FLOATS)
 def approximately_equal(node: FlexNode) -> Step:
-    """Whether x and y, of one shape, are less than the tolerance apart."""
+    """Whether x and y, of one shape, are at most the tolerance apart."""
     tolerance = node.type("T").dtype.type(np.float32(node.float("tolerance", 1e-5)))
 
     def run(x: Array, y: Array) -> Any:
         if x.shape != y.shape:
             raise ValueError(f"y has shape {list(y.shape)}, expected that of x, {list(x.shape)}")
-        return np.abs(x - y) < tolerance
+        return np.abs(x - y) <= tolerance
 
     return run
 

@@ -30,7 +30,7 @@ def range_(node: FlexNode) -> Step:
             count = -(-(last - first) // step)
             require_reasonable((count,))
             return first + step * np.arange(count, dtype=dtype)
-        places = (last - first) / step
+        places = abs(float((limit - start) / delta))  # rounded as the type rounds
         if not math.isfinite(places):
             raise ValueError(f"range from {first} to {last} by {step} never ends")
         count = math.ceil(places)

@@ -171,19 +171,18 @@ def bitcast(node: FlexNode) -> Step:
     Smaller elements make a last dimension; for larger ones the last dimension has to be the ratio.
     """
     source, target = node.type("T").dtype, node.type("type").dtype
-    ratio = source.itemsize / target.itemsize
+    ratio = target.itemsize // source.itemsize
 
     def run(x: Array) -> Array:
-        x = np.ascontiguousarray(x).reshape(x.shape)
-        if ratio == 1:
-            return x.view(target)
-        if ratio > 1:
-            return x.reshape(*x.shape, 1).view(target)
-        if x.shape[-1:] != (round(1 / ratio),):
-            raise ValueError(
-                f"input has shape {list(x.shape)}, expected a last dimension of {round(1 / ratio)}"
-            )
-        return x.view(target).reshape(x.shape[:-1])
+        shape = x.shape
+        whole: Array = np.ascontiguousarray(x)
+        if target.itemsize == source.itemsize:
+            return whole.view(target).reshape(shape)
+        if target.itemsize < source.itemsize:
+            return whole.reshape(*shape, 1).view(target)
+        if shape[-1:] != (ratio,):
+            raise ValueError(f"input has shape {list(shape)}, expected [..., {ratio}]")
+        return whole.view(target).reshape(shape[:-1])
 
     return run
 
