@@ -15,7 +15,7 @@ import pytest
 from delegraph_numba_cpu import pool as pool_module
 from delegraph_numba_cpu.blocks import executor as layout
 from delegraph_numba_cpu.library import Library
-from delegraph_numba_cpu.pace import BRIEF, TRIALS, Pace
+from delegraph_numba_cpu.pace import BRIEF, LONG, SHORT, TRIALS, Pace
 from delegraph_numba_cpu.pool import Pool
 
 PREPARE = """
@@ -216,13 +216,28 @@ def test_what_is_over_quickly_is_learnt_from_the_first_runs() -> None:
     pace.observe(BRIEF / 2)
     assert (pace.is_known, pace.is_brief) == (True, True)
     slow = Pace()
-    slow.observe(200 * BRIEF)
-    assert (slow.is_known, slow.is_brief) == (True, False)
+    slow.observe(2 * LONG)
+    assert (slow.is_known, slow.is_brief, slow.takes_workers) == (True, False, True)
     medium = Pace()
     for _ in range(TRIALS):
         assert not medium.is_known
-        medium.observe(2 * BRIEF)
-    assert (medium.is_known, medium.is_brief) == (True, False)
+        medium.observe(2 * SHORT)
+    assert (medium.is_known, medium.is_brief, medium.takes_workers) == (True, False, True)
+
+
+@pytest.mark.parametrize("gains", [False, True])
+def test_short_programs_take_workers_if_they_gain(gains: bool) -> None:
+    pace = Pace()
+    alone = (BRIEF + SHORT) / 2
+    for _ in range(TRIALS):
+        assert not pace.takes_workers
+        pace.observe(alone)
+    pace.observe(1e-9)  # when there were no workers
+    together = alone / 2 if gains else alone * 1.1
+    for seconds in (20 * together, *[together] * TRIALS):
+        assert (pace.is_known, pace.takes_workers) == (False, True)
+        pace.observe(seconds, has_workers=True)
+    assert (pace.is_known, pace.is_brief, pace.takes_workers) == (True, False, gains)
 
 
 def test_a_brief_program_keeps_pythons_lock_and_the_workers_asleep(

@@ -7,27 +7,44 @@ from math import inf
 BRIEF = 30e-6
 """Seconds: what is over sooner gains nothing from other threads, nor from letting them run."""
 
+SHORT = 100e-6
+"""Seconds: what is over sooner may lose by workers more than it gains, and is tried both ways."""
+
+LONG = 3e-3
+"""Seconds: even a first run, which finds memory untouched, does not take as long if it is short."""
+
 TRIALS = 3
+"""Runs of each kind, of which the best counts."""
 
 
 class Pace:
-    """Whether a program is over in no time, learnt from its first runs.
+    """Whether a program is over in no time, and gains by workers, learnt from its first runs.
 
     Attributes:
-        is_known: whether that has been found out; while not, runs are to be timed, in one thread.
-        is_brief: whether it is; False while not known.
+        is_known: whether that has been found out; while not, runs are to be timed.
+        is_brief: whether it is over in no time; False while not known.
+        takes_workers: whether it is to be given workers, for now.
     """
 
-    __slots__ = ("_best", "_trials", "is_brief", "is_known")
+    __slots__ = ("_alone", "_runs", "_together", "is_brief", "is_known", "takes_workers")
 
     def __init__(self) -> None:
-        self.is_known = self.is_brief = False
-        self._best, self._trials = inf, 0
+        self.is_known = self.is_brief = self.takes_workers = False
+        self._alone, self._together, self._runs = inf, inf, 0
 
-    def observe(self, seconds: float) -> None:
-        """Take into account how long a run took in one thread."""
-        self._trials += 1
-        self._best = min(self._best, seconds)
-        # The first run finds memory untouched, but that does not make a hundred of one.
-        self.is_known = self._trials >= TRIALS or self._best < BRIEF or self._best > 100 * BRIEF
-        self.is_brief = self._best < BRIEF
+    def observe(self, seconds: float, *, has_workers: bool = False) -> None:
+        """Take into account how long a run took, in one thread or with workers."""
+        if has_workers != self.takes_workers:
+            return  # somebody else had the workers
+        self._runs += 1
+        if has_workers:
+            self._together = min(self._together, seconds)
+            if self._runs > TRIALS:  # the first one hires them
+                self.takes_workers = self._together < self._alone
+                self.is_known = True
+            return
+        self._alone = best = min(self._alone, seconds)
+        if self._runs >= TRIALS or best < BRIEF or best > LONG:
+            self.is_brief = best < BRIEF
+            self.is_known = best < BRIEF or best > SHORT
+            self.takes_workers, self._runs = not self.is_brief, 0

@@ -79,16 +79,15 @@ class Pool:
         if pace.is_brief:
             library.run_briefly(program.table, 0, 0)
             return
-        has_workers = self._enter(workers if program.tiles > 1 and pace.is_known else 1)
+        has_workers = self._enter(workers if program.tiles > 1 and pace.takes_workers else 1)
         try:
+            start = perf_counter()
             if has_workers:
                 self._run_with_workers(program, library, workers)
-            elif pace.is_known:
-                library.run(program.table, 0, 0)
             else:
-                start = perf_counter()
                 library.run(program.table, 0, 0)
-                pace.observe(perf_counter() - start)
+            if not pace.is_known:
+                pace.observe(perf_counter() - start, has_workers=has_workers)
         finally:
             self._leave(has_workers)
 
