@@ -7,7 +7,7 @@ from typing import Any
 
 from delegraph import Rejection, Tensor
 from delegraph.kernels.activation import float_activation_range
-from delegraph.kernels.padding import Window, convolution_windows
+from delegraph.kernels.padding import Window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks.conv_f32 import CONV, DEPTHWISE, REPEAT
 from delegraph_numba_cpu.operators.conv_packing import (
@@ -16,10 +16,12 @@ from delegraph_numba_cpu.operators.conv_packing import (
     packed_matrix,
 )
 from delegraph_numba_cpu.operators.conv_windows import READING, Split, Windows, split, window_words
+from delegraph_numba_cpu.operators.convolutions import check_images, windows_of
 from delegraph_numba_cpu.operators.registry import (
     Call,
     Operator,
     check_types,
+    first_rejection,
     register_variants,
 )
 from delegraph_numba_cpu.operators.widened import is_widened
@@ -37,13 +39,7 @@ SLOWER = 8
 
 def check_conv(call: Call) -> Rejection | None:
     """Let pass what has constant weights of all the input's channels."""
-    found = check_weighted(call, rank=4)
-    if found is not None:
-        return found
-    channels, per_group = call.input(0).shape[3], call.input(1).shape[3]
-    if channels != per_group:
-        return Rejection("groups", actual=f"{per_group} of {channels} channels", expected="all")
-    return None
+    return first_rejection(check_weighted(call, rank=4), check_images(call))
 
 
 def check_weighted(call: Call, rank: int) -> Rejection | None:
@@ -77,10 +73,9 @@ def check_constant(call: Call, position: int) -> Rejection | None:
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:
     """Emit a convolution."""
-    x, weight = call.input(0), call.input(1)
-    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    x = call.input(0)
     source = builder.tensor(x.index)
-    emit_conv(call, builder, source, x.shape, windows, clamp_range(call))
+    emit_conv(call, builder, source, x.shape, windows_of(call), clamp_range(call))
 
 
 def clamp_range(call: Call) -> Range:
@@ -206,14 +201,13 @@ def emit_dense(
 
 def check_depthwise(call: Call) -> Rejection | None:
     """Let pass constant weights."""
-    return check_weighted(call, rank=4)
+    return first_rejection(check_weighted(call, rank=4), check_images(call))
 
 
 def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
     """Emit a depthwise convolution; the input's channels are repeated for each of their outputs."""
-    x, weight = call.input(0), call.input(1)
-    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
-    emit_depthwise(call, builder, builder.tensor(x.index), x.shape, windows)
+    x = call.input(0)
+    emit_depthwise(call, builder, builder.tensor(x.index), x.shape, windows_of(call))
 
 
 def emit_depthwise(

@@ -13,11 +13,12 @@ from delegraph.kernels.convolution_scale import (
     per_tensor_multiplier,
     scaling_of,
 )
-from delegraph.kernels.padding import Window, convolution_windows, window
+from delegraph.kernels.padding import Window, window
 from delegraph.kernels.requantize import Scaling, fixed_point_scaling
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.moves import COPY
+from delegraph_numba_cpu.operators.convolutions import check_images, windows_of
 from delegraph_numba_cpu.operators.packing_int8 import Product, centred
 from delegraph_numba_cpu.operators.plans_int8 import (
     depthwise_bytes,
@@ -60,18 +61,14 @@ def check_constants(call: Call) -> Rejection | None:
 
 def check_conv(call: Call) -> Rejection | None:
     """Let pass convolutions without groups."""
-    x, weight = call.input(0), call.input(1)
-    if len(x.shape) != 4 or x.shape[3] != weight.shape[3]:
-        return Rejection("groups", actual=f"{x.shape}, {weight.shape}", expected="no groups")
-    return check_constants(call)
+    found = check_images(call)
+    return check_constants(call) if found is None else found
 
 
 def check_depthwise(call: Call) -> Rejection | None:
     """Let pass depthwise convolutions."""
-    x, weight = call.input(0), call.input(1)
-    if len(x.shape) != 4 or not x.shape[3] or weight.shape[3] % x.shape[3]:
-        return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
-    return check_constants(call)
+    found = check_images(call)
+    return check_constants(call) if found is None else found
 
 
 def check_fully_connected(call: Call) -> Rejection | None:
@@ -130,8 +127,8 @@ def _scaling(
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:
     """Emit a convolution."""
-    x, weight, y = call.input(0), call.input(1), call.output()
-    down, across = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    x, y = call.input(0), call.output()
+    down, across = windows_of(call)
     product = product_of(call)
     windows = pack_windows(builder, x.shape[3], (down, across), product)
     matrix = pack_matrix(builder, call, product)
@@ -198,10 +195,10 @@ def copy_bytes(
 
 def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
     """Emit a depthwise convolution."""
-    x, weight, y = call.input(0), call.input(1), call.output()
+    x, y = call.input(0), call.output()
     source, product = builder.tensor(x.index), product_of(call)
     channels = y.shape[3]
-    down, across = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    down, across = windows_of(call)
     times = channels // max(x.shape[3], 1)
     if times > 1:
         repeated, pixels = builder.scratch(source.size * times), math.prod(x.shape[:3])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from delegraph import Tensor
 from delegraph.kernels.output_shape import integers
-from delegraph.kernels.padding import Window, convolution_windows
+from delegraph.kernels.padding import Window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.operators.conv_f32 import (
     CLAMPS,
@@ -21,6 +21,7 @@ from delegraph_numba_cpu.operators.conv_f32 import (
     emit_conv,
     emit_depthwise,
 )
+from delegraph_numba_cpu.operators.convolutions import windows_of
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import ProgramBuilder
 from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
@@ -63,7 +64,7 @@ def layer_at(partition: Partition, position: int) -> Layer | None:
         return _padded(partition.calls[following], (position, following), call.input(0), pads)
     if not _is_convolution(call):
         return None
-    return Layer(call, (position,), call.input(0), _windows(call))
+    return Layer(call, (position,), call.input(0), windows_of(call))
 
 
 def _is_convolution(call: Call) -> bool:
@@ -71,10 +72,6 @@ def _is_convolution(call: Call) -> bool:
     if call.name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
         return False
     return all(call.input(position).type.name == "FLOAT32" for position in (0, 1))
-
-
-def _windows(call: Call) -> tuple[Window, Window]:
-    return convolution_windows(call.options, call.input(0).shape, call.input(1).shape[1:3])
 
 
 def _zeros_around(call: Call) -> tuple[tuple[int, int], tuple[int, int]] | None:
@@ -98,7 +95,7 @@ def _padded(
 ) -> Layer:
     down, across = (
         replace(window, input=size, before=window.before + before)
-        for window, size, (before, _) in zip(_windows(call), source.shape[1:3], pads, strict=True)
+        for window, size, (before, _) in zip(windows_of(call), source.shape[1:3], pads, strict=True)
     )
     return Layer(call, members, source, (down, across))
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.kernels.padding import Window, convolution_windows
+from delegraph.kernels.padding import Window
 from delegraph.kernels.weights import bias_or_zeros, dense_values
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.blocks import conv_int8, hybrid
 from delegraph_numba_cpu.operators import conv_f32
+from delegraph_numba_cpu.operators.convolutions import check_images, windows_of
 from delegraph_numba_cpu.operators.packing_int8 import LANES, matrix_blocks
 from delegraph_numba_cpu.operators.plans_int8 import (
     CACHED_BYTES,
@@ -46,12 +47,8 @@ def is_hybrid(call: Call) -> bool:
 
 def check_conv(call: Call) -> Rejection | None:
     """Let pass convolutions without groups."""
-    x, weight = call.input(0), call.input(1)
-    if len(x.shape) != 4 or len(weight.shape) != 4:
-        return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
-    if x.shape[3] != weight.shape[3]:
-        return Rejection("groups", actual=f"{x.shape}, {weight.shape}", expected="no groups")
-    return check_product(call)
+    found = check_images(call)
+    return check_product(call) if found is None else found
 
 
 def check_fully_connected(call: Call) -> Rejection | None:
@@ -78,16 +75,12 @@ def check_product(call: Call) -> Rejection | None:
 
 def check_depthwise(call: Call) -> Rejection | None:
     """Let pass constant 8-bit weights with a scale for each output."""
-    x, weight = call.input(0), call.input(1)
-    found = first_rejection(_check_types(call), _check_constants(call))
+    weight = call.input(1)
+    found = first_rejection(_check_types(call), _check_constants(call), check_images(call))
     if found is not None:
         return found
     if weight.type.name != "INT8":
         return Rejection("dtype", actual=weight.type.name, expected="INT8", tensor=weight.index)
-    if len(x.shape) != 4 or len(weight.shape) != 4 or not x.shape[3]:
-        return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
-    if weight.shape[3] % x.shape[3]:
-        return Rejection("shape", actual=weight.shape, expected="outputs of each channel")
     quantization = weight.quantization
     has_scales = quantization is not None and len(quantization.scales) == weight.shape[3]
     if not has_scales or quantization is None or quantization.quantized_dimension != 3:
@@ -143,7 +136,7 @@ def lower_conv(call: Call, builder: ProgramBuilder) -> None:
     x, weight, y = call.input(0), call.input(1), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
         return
-    down, across = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    down, across = windows_of(call)
     is_pointwise = down.is_pointwise and across.is_pointwise and not down.after | across.after
     layout = hybrid.DIRECT if is_pointwise and x.shape[3] % 4 == 0 else hybrid.WINDOWED
     windows = pack_windows_record(builder, x.shape[3], (down, across), zero=128, flip=0)
@@ -278,14 +271,13 @@ def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
     Products of integers and scales round a little otherwise than sums that are scaled at the end.
     A border of zeros is right, as zero points are in the values already.
     """
-    x, weight, y = call.input(0), call.input(1), call.output()
+    x, y = call.input(0), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
         return
-    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
     rounded = builder.scratch(4 * math.prod(x.shape))
     tiles, words = _emit_measured(call, builder, x.shape[0], math.prod(x.shape[1:]))
     builder.emit(hybrid.ROUND, tiles, y=rounded, **words)
-    conv_f32.emit_depthwise(call, builder, rounded, x.shape, windows)
+    conv_f32.emit_depthwise(call, builder, rounded, x.shape, windows_of(call))
 
 
 def weight_scales(weight: Tensor) -> NDArray[np.float32]:

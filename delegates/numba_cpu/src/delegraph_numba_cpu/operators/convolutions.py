@@ -1,0 +1,35 @@
+"""What convolutions of all types have in common: images, windows, and how both must fit."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph.errors import OperatorError
+from delegraph.kernels.padding import Window, convolution_windows
+from delegraph_numba_cpu.operators.registry import Call
+
+
+def check_images(call: Call) -> Rejection | None:
+    """Let pass images of the channels that weights are for, and those without a shape as yet."""
+    x, weight = call.input(0), call.input(1)
+    if len(weight.shape) != 4 or len(x.shape) not in (0, 4):
+        return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
+    if not x.shape:
+        return None  # it depends on values; windows_of looks again
+    channels, last = x.shape[3], weight.shape[3]
+    if call.name == "CONV_2D" and channels != last:
+        return Rejection("groups", actual=f"{last} of {channels} channels", expected="all")
+    if call.name == "DEPTHWISE_CONV_2D" and (not channels or last % channels):
+        return Rejection("shape", actual=weight.shape, expected="outputs of each channel")
+    return None
+
+
+def windows_of(call: Call) -> tuple[Window, Window]:
+    """Return the windows of a convolution along height and width.
+
+    Raises:
+        OperatorError: images turned out to be none that :func:`check_images` lets pass.
+    """
+    found = check_images(call)
+    if found is not None:
+        raise OperatorError(str(found))
+    return convolution_windows(call.options, call.input(0).shape, call.input(1).shape[1:3])

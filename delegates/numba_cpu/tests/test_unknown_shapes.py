@@ -1,0 +1,87 @@
+"""Convolutions of images whose shape depends on values, against Delegraph's own kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_model import graph_model
+from numpy.typing import NDArray
+from one_op import constant, tensor
+
+from delegraph import Interpreter
+from delegraph.errors import NodeError
+from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.plugin import NumbaCpuOptions
+
+CONV = Conv2DOptions(stride_h=1, stride_w=1)
+DEPTHWISE = DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
+
+
+def model(op: str, kind: str, weight_kind: str) -> bytes:
+    """Return a convolution of 8 channels behind a RESHAPE to a shape that is fed."""
+    generator = np.random.default_rng(0)
+    shape, axis = ((8, 3, 3, 8), 0) if op == "CONV_2D" else ((1, 3, 3, 8), 3)
+    values = generator.integers(-127, 128, shape).astype(weight_kind.lower())
+    scales = {"scale": [0.01] * 8, "axis": axis} if weight_kind == "INT8" else {}
+    scale = {"scale": 0.5} if kind == "INT8" else {}
+    bias = {"scale": [0.005] * 8} if kind == "INT8" else {}
+    return graph_model(
+        [("RESHAPE", "x shape", "images"), (op, "images w b", "y", OPTIONS[op])],
+        inputs="x shape",
+        outputs="y",
+        tensors={
+            "x": tensor((800,), kind, **scale),
+            "shape": tensor((4,), "INT32"),
+            "images": tensor((), kind, **scale),
+            "w": constant(values, weight_kind, **scales),
+            "b": constant(np.arange(8, dtype=np.int32 if kind == "INT8" else np.float32), **bias),
+            "y": tensor((), kind, **scale),
+        },
+    )
+
+
+OPTIONS: dict[str, Any] = {"CONV_2D": CONV, "DEPTHWISE_CONV_2D": DEPTHWISE}
+KINDS = [("FLOAT32", "FLOAT32"), ("FLOAT32", "INT8"), ("INT8", "INT8")]
+
+
+def run(interpreter: Interpreter, shape: tuple[int, ...]) -> NDArray[Any]:
+    x, sizes = interpreter.get_input_details()
+    values = np.random.default_rng(1).integers(-100, 100, 800).astype(x["dtype"])
+    interpreter.set_tensor(x["index"], values)
+    interpreter.set_tensor(sizes["index"], np.array(shape, np.int32))
+    interpreter.invoke()
+    index = interpreter.get_output_details()[0]["index"]
+    result: NDArray[Any] = interpreter.get_tensor(index)
+    return result.copy()
+
+
+def interpreters(content: bytes) -> tuple[Interpreter, Interpreter]:
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
+    ours = Interpreter(model_content=content, experimental_delegates=[delegate])
+    theirs = Interpreter(model_content=content)
+    assert [node.delegate for node in ours.placement.nodes] == [None, "numba_cpu"]
+    for interpreter in (ours, theirs):
+        interpreter.allocate_tensors()
+    return ours, theirs
+
+
+@pytest.mark.parametrize("op", OPTIONS)
+@pytest.mark.parametrize(("kind", "weight_kind"), KINDS)
+def test_shapes_may_be_known_only_while_invoking(op: str, kind: str, weight_kind: str) -> None:
+    ours, theirs = interpreters(model(op, kind, weight_kind))
+    for shape in ((1, 10, 10, 8), (4, 5, 5, 8), (1, 20, 5, 8)):
+        found, expected = run(ours, shape), run(theirs, shape)
+        assert found.shape == expected.shape
+        largest = 0 if kind == "INT8" else 1e-5 * np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=largest)
+
+
+@pytest.mark.parametrize(("kind", "weight_kind"), KINDS)
+def test_channels_that_turn_out_to_be_groups_are_an_error(kind: str, weight_kind: str) -> None:
+    ours, _ = interpreters(model("CONV_2D", kind, weight_kind))
+    with pytest.raises(NodeError, match="16 channels"):
+        run(ours, (1, 10, 5, 16))
+    assert run(ours, (1, 10, 10, 8)).shape == (1, 10, 10, 8)
