@@ -26,7 +26,7 @@ from delegraph_flex.tensorflow_executor.executor import (  # noqa: E402
 )
 
 F32, I32, I64, STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, TensorType.STRING
-RESOURCE, VARIANT = TensorType.RESOURCE, TensorType.VARIANT
+BOOL, RESOURCE, VARIANT = TensorType.BOOL, TensorType.RESOURCE, TensorType.VARIANT
 EXECUTOR = TensorFlowExecutor()
 tf.constant(0)  # starts TensorFlow, as binding a node does
 
@@ -384,3 +384,37 @@ def test_a_dataset_maps_a_function_with_captured_values() -> None:
     )  # fmt: skip
     # 0, then 2 * s + x for x in 1, 3, 5, 7
     assert leave(add(dataset, EXECUTOR.enter(np.int64(0), I64)), I64) == 37
+
+
+def test_a_function_may_call_another_while_a_dataset_calls_it_from_several_threads() -> None:
+    around: Surroundings
+    shapes: dict[str, AttrValue] = {"output_types": [DataType.INT64], "output_shapes": [()]}
+    running: list[str] = []
+
+    def call(name: str, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        assert name not in running
+        running.append(name)
+        if name == "outer":
+            result = inner(EXECUTOR.enter(arrays[0], I64))
+            arrays = [leave(result, I64)]
+        running.remove(name)
+        return [arrays[0] + 1]
+
+    around = Surroundings({}, call, lambda _: FunctionSignature((I64,), ((),), (I64,), ((),)))
+    types: dict[str, AttrValue] = {"Tin": [DataType.INT64], "Tout": [DataType.INT64]}
+    inner = step("StatefulPartitionedCall", [I64], [I64], around, f=Function("inner"), **types)
+    numbers = step("RangeDataset", [I64] * 3, [VARIANT], **shapes)
+    dataset = numbers(*(EXECUTOR.enter(np.int64(x), I64) for x in (0, 20, 1)))
+    mapped = step(
+        "ParallelMapDatasetV2", [VARIANT, I64], [VARIANT], around, f=Function("outer"),
+        Targuments=[], **shapes,
+    )(dataset, EXECUTOR.enter(np.int64(4), I64))  # fmt: skip
+    last = step(
+        "BatchDatasetV2", [VARIANT, I64, TensorType.BOOL], [VARIANT],
+        output_types=[DataType.INT64], output_shapes=[(-1,)],
+    )(mapped, EXECUTOR.enter(np.int64(20), I64), EXECUTOR.enter(np.True_, BOOL))  # fmt: skip
+    single = step(
+        "DatasetToSingleElement", [VARIANT], [I64],
+        output_types=[DataType.INT64], output_shapes=[(-1,)],
+    )  # fmt: skip
+    assert leave(single(last), I64).tolist() == list(range(2, 22))

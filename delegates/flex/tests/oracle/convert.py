@@ -6,6 +6,7 @@ Writes each as ``NAME.tflite``, with its inputs in ``NAME.inputs.npz``.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import traceback
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -122,11 +123,14 @@ class TensorFlowExecutor(Executor):
         """Return the function on eager tensors that runs a function of the model."""
         run, state = around.call, InterpreterState.of(around)
         assert run is not None
+        # Datasets may call from several threads, and a subgraph does one thing at a time; another
+        # may run meanwhile, since this one may be waiting for it.
+        lock = threading.RLock()
 
         def call(*values: Any) -> list[Any]:
             arrays = [self.leave(v, t) for v, t in zip(values, signature.input_types, strict=True)]
             try:
-                with state.calls:
+                with lock:
                     results = run(name, arrays)
             except Exception as error:
                 state.failure = error

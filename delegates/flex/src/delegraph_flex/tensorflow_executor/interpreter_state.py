@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,13 +30,11 @@ class InterpreterState:
 
     Attributes:
         container: of its variables, tables and so on.
-        calls: taken while a function of the model runs, which can do one thing at a time.
         failure: what a function of the model raised; TensorFlow passes on its text only.
     """
 
     def __init__(self) -> None:
         self.container = f"delegraph.{next(_numbers)}"
-        self.calls = threading.RLock()
         self.failure: Exception | None = None
         self._handles: dict[str, Any] = {}
         self._names: list[str] = []
