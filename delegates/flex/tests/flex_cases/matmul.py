@@ -21,10 +21,13 @@ TOLERANCES = {
     DataType.INT64: 0.0,
 }
 EQUATIONS = {
-    ((2, 3),): ["ij->ji", "ij->", "ij->j", "ij->ij", "...->...",
-        "...j->...", "i...->...i", "ij->jij"],
+    ((2, 3),): [
+        "ij->ji", "ij->", "ij->j", "ij->ij", "...->...", "...j->...", "i...->...i", "ij->jij",
+    ],
     ((3, 3),): ["ii->i", "ii->", "...ii->...i", "ij->iij", "ii->ii"],
-    ((2, 3), (3, 4)): ["ij,jk->ik", "ij,jk->", "ij,jk->kij", "ij,kl->", "ij,jk->k", "...j,jk->k..."],
+    ((2, 3), (3, 4)): [
+        "ij,jk->ik", "ij,jk->", "ij,jk->kij", "ij,kl->", "ij,jk->k", "...j,jk->k...",
+    ],
     ((2, 3, 4), (2, 4, 5)): ["bij,bjk->bik", "bij,bjk->kib", "abc,acd->"],
     ((2, 3, 2, 4), (2, 5, 2, 4)): ["BTNH,BFNH->BNFT", "btnh,bfnh->bnft", "abcd,aecd->acbe"],
     ((2, 1, 3, 4), (5, 4, 2)): ["...ij,...jk->...ik", "...ij,...jk->ki..."],

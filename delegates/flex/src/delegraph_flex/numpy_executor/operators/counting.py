@@ -1,0 +1,147 @@
+"""Operators that count how often numbers occur."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import check_range
+from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+
+_TYPES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
+
+
+@operator("Bincount", types=_TYPES)
+def bincount(node: FlexNode) -> Step:
+    """How often each number below a size occurs, or the sum of its weights."""
+    dtype = node.type("T").dtype
+
+    def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+        rows = np.zeros(values.size, np.intp)
+        made = _bins(rows, values, 1, _scalar(size), weights, dtype, False)
+        return made.reshape(-1)
+
+    return run
+
+
+@operator("DenseBincount", types=_TYPES)
+def dense_bincount(node: FlexNode) -> Step:
+    """How often each number below a size occurs in a vector, or in each row of a matrix."""
+    dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
+
+    def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+        if values.ndim > 2:
+            raise ValueError(f"input has shape {list(values.shape)}, expected a vector or matrix")
+        count = len(values) if values.ndim == 2 else 1
+        rows = np.arange(count).repeat(values.shape[-1] if values.ndim else 1)
+        made = _bins(rows, values, count, _scalar(size), weights, dtype, is_binary)
+        return made if values.ndim == 2 else made[0]
+
+    return run
+
+
+@operator("SparseBincount", types=_TYPES)
+def sparse_bincount(node: FlexNode) -> Step:
+    """How often each number below a size occurs in a sparse vector, or in rows of a matrix."""
+    dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
+
+    def run(
+        indices: NDArray[Any],
+        values: NDArray[Any],
+        shape: NDArray[Any],
+        size: NDArray[Any],
+        weights: NDArray[Any],
+    ) -> NDArray[Any]:
+        rank = len(shape)
+        if rank not in (1, 2) or indices.shape != (values.size, rank):
+            raise ValueError(
+                f"indices have shape {list(indices.shape)} for {values.size} values in {rank}"
+                " dimensions, expected one or two"
+            )
+        count = int(shape[0]) if rank == 2 else 1
+        rows = indices[:, 0] if rank == 2 else np.zeros(values.size, np.intp)
+        check_range(rows, count)
+        made = _bins(rows, values, count, _scalar(size), weights, dtype, is_binary)
+        return made if rank == 2 else made[0]
+
+    return run
+
+
+@operator("RaggedBincount", types=_TYPES)
+def ragged_bincount(node: FlexNode) -> Step:
+    """How often each number below a size occurs in each row of a ragged matrix."""
+    dtype, is_binary = node.type("T").dtype, node.bool("binary_output", False)
+
+    def run(
+        splits: NDArray[Any], values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]
+    ) -> NDArray[Any]:
+        lengths = np.diff(splits)
+        if not splits.size or splits[0] or splits[-1] != values.size or (lengths < 0).any():
+            raise ValueError(
+                f"row splits {splits[:9].tolist()} do not rise from 0 to {values.size}"
+            )
+        rows = np.arange(lengths.size).repeat(lengths)
+        return _bins(rows, values, lengths.size, _scalar(size), weights, dtype, is_binary)
+
+    return run
+
+
+def _scalar(size: NDArray[Any]) -> int:
+    if size.size != 1:
+        raise ValueError(f"size has {size.size} elements, expected one")
+    return int(size.reshape(())[()])
+
+
+def _bins(
+    rows: NDArray[Any],
+    values: NDArray[Any],
+    count: int,
+    size: int,
+    weights: NDArray[Any],
+    dtype: np.dtype[Any],
+    is_binary: bool,
+) -> NDArray[Any]:
+    """Return [count, size]: in each row, how often each value occurs; larger values drop out."""
+    require_reasonable((count, size))
+    flat = values.reshape(-1)
+    if flat.size and flat.min() < 0:
+        raise ValueError(f"input has {flat.min()}, expected no negative number")
+    if weights.size and weights.size != flat.size:
+        raise ValueError(f"{weights.size} weights for {flat.size} values")
+    keep = flat < size
+    where = rows[keep] * size + flat[keep]
+    result = np.zeros(count * size, dtype)
+    if is_binary:
+        result[where] = 1
+    elif weights.size:
+        np.add.at(result, where, weights.reshape(-1)[keep])
+    else:
+        result += np.bincount(where, minlength=count * size).astype(dtype)
+    return result.reshape(count, size)
+
+
+@operator("HistogramFixedWidth", types=_TYPES)
+def histogram_fixed_width(node: FlexNode) -> Step:
+    """How many values are in each of equally wide bins; the outer ones take what is outside."""
+    dtype = node.type("dtype", DataType.INT32).dtype
+
+    def run(values: NDArray[Any], limits: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:
+        bins = _scalar(count)
+        if bins <= 0 or limits.shape != (2,) or not limits[0] < limits[1]:
+            raise ValueError(f"{bins} bins in {limits.tolist()}, expected some in a rising range")
+        require_reasonable((bins,))
+        flat = values.reshape(-1)
+        if np.isnan(flat).any():
+            raise ValueError("values have NaN, which is in no bin")
+        width = float(limits[1] - limits[0]) / bins
+        offsets = (np.maximum(flat, limits[0]) - limits[0]).astype(np.float64) / width
+        places = np.minimum(offsets, bins - 1).astype(np.intp)
+        return np.bincount(places, minlength=bins).astype(dtype)
+
+    return run

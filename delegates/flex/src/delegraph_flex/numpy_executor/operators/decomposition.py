@@ -1,0 +1,129 @@
+"""Decompositions of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.operators.linear_algebra import WIDE, check_square
+from delegraph_flex.numpy_executor.operators.matmul import adjoint
+from delegraph_flex.numpy_executor.registry import operator
+
+
+@operator("Cholesky", types=WIDE)
+def cholesky(node: FlexNode) -> Step:
+    """Lower triangles l with l @ l^H = x, of which the lower triangle is read.
+
+    A matrix that is not positive definite gives NaN, as in TensorFlow.
+    """
+
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        check_square(x)
+        try:
+            return np.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            return _cholesky_or_nan(x)
+
+    return run
+
+
+def _cholesky_or_nan(x: NDArray[Any]) -> NDArray[Any]:
+    result = np.tril(np.full(x.shape, np.nan, x.dtype))
+    for i in np.ndindex(x.shape[:-2]):
+        try:
+            result[i] = np.linalg.cholesky(x[i])
+        except np.linalg.LinAlgError:
+            continue
+    return result
+
+
+@operator("Qr", types=WIDE)
+def qr(node: FlexNode) -> Step:
+    """Orthonormal q and upper triangular r with q @ r = x, by Householder reflections."""
+    mode: Any = "complete" if node.bool("full_matrices", False) else "reduced"
+
+    def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        if x.ndim < 2:
+            raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
+        q, r = np.linalg.qr(x, mode)
+        return q, r
+
+    return run
+
+
+@operator("Svd", types=WIDE)
+def svd(node: FlexNode) -> Step:
+    """Singular values s, falling, and u and v with u @ diag(s) @ v^H = x."""
+    is_full = node.bool("full_matrices", False)
+
+    def run(x: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        _check_finite(x)
+        u, s, v = np.linalg.svd(x, full_matrices=is_full)
+        return s.astype(x.dtype, copy=False), u, adjoint(v)
+
+    def run_values(x: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        _check_finite(x)
+        s = np.linalg.svd(x, compute_uv=False)
+        nothing = np.zeros((), x.dtype)
+        return s.astype(x.dtype, copy=False), nothing, nothing
+
+    return run if node.bool("compute_uv", True) else run_values
+
+
+def _check_finite(x: NDArray[Any]) -> None:
+    if x.ndim < 2 or not np.isfinite(x).all():
+        raise ValueError(f"input has shape {list(x.shape)}, expected matrices of finite numbers")
+
+
+@operator("SelfAdjointEigV2", types=WIDE)
+def self_adjoint_eig(node: FlexNode) -> Step:
+    """Eigenvalues, rising, and eigenvectors of matrices whose lower triangle is read."""
+
+    def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        check_square(x)
+        values, vectors = np.linalg.eigh(x)
+        return values.astype(x.dtype, copy=False), vectors
+
+    def run_values(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        check_square(x)
+        values = np.linalg.eigvalsh(x).astype(x.dtype, copy=False)
+        return values, np.zeros((), x.dtype)
+
+    return run if node.bool("compute_v", True) else run_values
+
+
+@operator("Lu", types=WIDE)
+def lu(node: FlexNode) -> Step:
+    """Both factors in one matrix, and the row of the input that each of its rows comes from."""
+    dtype = node.type("output_idx_type", DataType.INT32).dtype
+
+    def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        check_square(x)
+        result, rows = x.copy(), np.empty(x.shape[:-1], dtype)
+        rows[...] = np.arange(x.shape[-1])
+        for i in np.ndindex(x.shape[:-2]):
+            _eliminate(result[i], rows[i])
+        return result, rows
+
+    return run
+
+
+def _eliminate(x: NDArray[Any], rows: NDArray[Any]) -> None:
+    """Turn *x* into its factors, and *rows* into their order.
+
+    The pivot is the largest magnitude; LAPACK adds the parts of complex numbers instead.
+    """
+    for k in range(len(x)):
+        pivot = k + int(np.abs(x[k:, k]).argmax())
+        if x[pivot, k] == 0:
+            raise ValueError("input is not invertible")
+        if pivot != k:
+            x[[k, pivot]] = x[[pivot, k]]
+            rows[[k, pivot]] = rows[[pivot, k]]
+        x[k + 1 :, k] /= x[k, k]
+        x[k + 1 :, k + 1 :] -= np.outer(x[k + 1 :, k], x[k, k + 1 :])

@@ -1,0 +1,225 @@
+"""Inverses, determinants and solutions of linear equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.operators.matmul import adjoint
+from delegraph_flex.numpy_executor.registry import COMPLEX, operator
+
+WIDE = COMPLEX | {DataType.FLOAT32, DataType.FLOAT64}
+_HALF_TOO = WIDE | {DataType.FLOAT16}
+
+
+def check_square(x: NDArray[Any]) -> None:
+    """Refuse what is no batch of square matrices.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"input has shape {list(x.shape)}, expected square matrices")
+
+
+def check_equations(a: NDArray[Any], b: NDArray[Any]) -> None:
+    """Refuse right sides that do not go with their matrices.
+
+    Raises:
+        ValueError: their batches or their numbers of rows differ.
+    """
+    if a.ndim < 2 or a.ndim != b.ndim or a.shape[:-1] != b.shape[:-1]:
+        raise ValueError(
+            f"matrices {list(a.shape)} and right sides {list(b.shape)} differ in their batches"
+            " or rows"
+        )
+
+
+@operator("MatrixInverse", types=_HALF_TOO)
+def matrix_inverse(node: FlexNode) -> Step:
+    """Inverses of matrices, or of their adjoints."""
+    flip, dtype = node.bool("adjoint", False), node.type("T").dtype
+    is_half = dtype.itemsize == 2
+
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        check_square(x)
+        wide = x.astype(np.float32) if is_half else x
+        inverse = np.linalg.inv(adjoint(wide) if flip else wide)
+        return inverse.astype(dtype, copy=False)
+
+    return run
+
+
+@operator("MatrixDeterminant", types=WIDE)
+def matrix_determinant(node: FlexNode) -> Step:
+    """Determinants of matrices."""
+
+    def run(x: NDArray[Any]) -> Any:
+        check_square(x)
+        return np.asarray(np.linalg.det(x), x.dtype)
+
+    return run
+
+
+@operator("LogMatrixDeterminant", types=WIDE)
+def log_matrix_determinant(node: FlexNode) -> Step:
+    """Signs, and logarithms of the magnitude, of determinants."""
+
+    def run(x: NDArray[Any]) -> tuple[Any, Any]:
+        check_square(x)
+        sign, logarithm = np.linalg.slogdet(x)
+        return np.asarray(sign, x.dtype), np.asarray(logarithm, x.dtype)
+
+    return run
+
+
+@operator("MatrixSolve", types=WIDE)
+def matrix_solve(node: FlexNode) -> Step:
+    """Solutions of a @ x = b, or of the adjoint's equations."""
+    flip = node.bool("adjoint", False)
+
+    def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        check_square(a)
+        check_equations(a, b)
+        return np.linalg.solve(adjoint(a) if flip else a, b)
+
+    return run
+
+
+@operator("MatrixTriangularSolve", types=WIDE)
+def matrix_triangular_solve(node: FlexNode) -> Step:
+    """Solutions of a @ x = b where a is triangular; the other triangle is not looked at.
+
+    A zero on the diagonal gives infinities, as in TensorFlow.
+    """
+    lower, flip = node.bool("lower", True), node.bool("adjoint", False)
+    transposed = 2 if flip else 0
+    types = {dtype: linalg.get_blas_funcs("trsm", dtype=dtype) for dtype in "fdFD"}
+
+    def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        check_square(a)
+        if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
+            raise ValueError(f"matrices {list(a.shape)} and right sides {list(b.shape)}")
+        solve = types[a.dtype.char]
+        if a.ndim == b.ndim == 2 and b.size:
+            return np.ascontiguousarray(solve(1.0, a, b, lower=lower, trans_a=transposed))
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        result = np.empty((*batch, *b.shape[-2:]), b.dtype)
+        matrices = np.broadcast_to(a, (*batch, *a.shape[-2:]))
+        sides = np.broadcast_to(b, result.shape)
+        for i in np.ndindex(batch if result.size else (0,)):
+            result[i] = solve(1.0, matrices[i], sides[i], lower=lower, trans_a=transposed)
+        return result
+
+    return run
+
+
+@operator("MatrixSolveLs", types=WIDE)
+def matrix_solve_least_squares(node: FlexNode) -> Step:
+    """Least squares solutions: by the normal equations, with a penalty, or by the SVD without."""
+    is_fast = node.bool("fast", True)
+
+    def run(a: NDArray[Any], b: NDArray[Any], penalty: NDArray[Any]) -> NDArray[Any]:
+        check_equations(a, b)
+        if not is_fast:
+            pseudo_inverse: NDArray[Any] = np.linalg.pinv(a)
+            return np.asarray(np.matmul(pseudo_inverse, b))
+        rows, columns = a.shape[-2:]
+        flipped = adjoint(a)
+        if rows >= columns:
+            gram = flipped @ a + np.eye(columns, dtype=a.dtype) * a.dtype.type(penalty)
+            return np.linalg.solve(gram, flipped @ b)
+        gram = a @ flipped + np.eye(rows, dtype=a.dtype) * a.dtype.type(penalty)
+        inner: NDArray[Any] = np.linalg.solve(gram, b)
+        return np.asarray(np.matmul(flipped, inner))
+
+    return run
+
+
+@operator("TridiagonalSolve", types=WIDE)
+def tridiagonal_solve(node: FlexNode) -> Step:
+    """Solutions of equations whose matrices are three diagonals: above, main, below."""
+
+    def run(diagonals: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        above, main, below = _three(diagonals, b)
+        matrices = np.zeros((*main.shape, main.shape[-1]), main.dtype)
+        i = np.arange(main.shape[-1])
+        matrices[..., i, i] = main
+        matrices[..., i[:-1], i[1:]] = above[..., :-1]
+        matrices[..., i[1:], i[:-1]] = below[..., 1:]
+        return np.linalg.solve(matrices, b)
+
+    def run_banded(diagonals: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        bands = np.stack(_three(diagonals, b))
+        bands[0] = np.roll(bands[0], 1, axis=-1)  # as LAPACK stores them
+        bands[2] = np.roll(bands[2], -1, axis=-1)
+        result: NDArray[Any] = linalg.solve_banded((1, 1), bands, b)
+        return result
+
+    def choose(diagonals: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        is_single = diagonals.ndim == 2 and diagonals.shape[-1] > 1
+        return (run_banded if is_single else run)(diagonals, b)
+
+    return choose
+
+
+def _three(diagonals: NDArray[Any], b: NDArray[Any]) -> list[NDArray[Any]]:
+    if (
+        diagonals.ndim < 2
+        or diagonals.shape[-2] != 3
+        or b.shape[:-1] != (*diagonals.shape[:-2], diagonals.shape[-1])
+    ):
+        raise ValueError(
+            f"diagonals {list(diagonals.shape)} and right sides {list(b.shape)}, expected"
+            " [..., 3, m] and [..., m, k]"
+        )
+    return [diagonals[..., i, :] for i in range(3)]
+
+
+@operator("TridiagonalMatMul", types=WIDE)
+def tridiagonal_matmul(node: FlexNode) -> Step:
+    """Products of matrices that are three diagonals, [..., 1, m] each, with others."""
+
+    def run(
+        above: NDArray[Any], main: NDArray[Any], below: NDArray[Any], b: NDArray[Any]
+    ) -> NDArray[Any]:
+        if not above.shape == main.shape == below.shape == (*b.shape[:-2], 1, b.shape[-2]):
+            raise ValueError(f"diagonals {list(main.shape)} times {list(b.shape)}")
+        result: NDArray[Any] = main.swapaxes(-1, -2) * b
+        result[..., :-1, :] += above.swapaxes(-1, -2)[..., :-1, :] * b[..., 1:, :]
+        result[..., 1:, :] += below.swapaxes(-1, -2)[..., 1:, :] * b[..., :-1, :]
+        return result
+
+    return run
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "MatrixSquareRoot": linalg.sqrtm,
+    "MatrixLogarithm": linalg.logm,
+}
+
+
+@operator(*_FUNCTIONS, types=WIDE)
+def function_of_matrix(node: FlexNode) -> Step:
+    """The square root or logarithm of matrices; NaN for a root that is not real."""
+    function = _FUNCTIONS[node.op]
+    wide = np.result_type(node.type("T").dtype, np.float64)
+
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        check_square(x)
+        result = np.empty(x.shape, x.dtype)
+        for i in np.ndindex(x.shape[:-2] if x.size else (0,)):
+            made = function(x[i].astype(wide, copy=False))
+            if made.dtype.kind == "c" and x.dtype.kind != "c":
+                made = np.where((made.imag == 0).all(), made.real, np.nan)
+            result[i] = made
+        return result
+
+    return run

@@ -1,0 +1,200 @@
+"""Operators on ragged tensors: values, and where their rows begin and end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.indices import check_range
+from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+
+_RANGES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
+
+
+def check_splits(splits: NDArray[Any], count: int) -> None:
+    """Refuse what does not split *count* values into rows.
+
+    Raises:
+        ValueError: the splits do not rise from 0 to *count*.
+    """
+    if splits.ndim != 1 or not splits.size or splits[0] or splits[-1] != count:
+        raise ValueError(f"row splits {splits.reshape(-1)[:9].tolist()} of {count} values")
+    if (splits[1:] < splits[:-1]).any():
+        raise ValueError("row splits decrease")
+
+
+def _within(lengths: NDArray[Any]) -> NDArray[Any]:
+    """Return 0, 1, ... length - 1 for each length, one after the other."""
+    ends = np.cumsum(lengths)
+    count = int(ends[-1]) if ends.size else 0
+    return np.asarray(np.arange(count) - (ends - lengths).repeat(lengths))
+
+
+@operator("RaggedRange", types=_RANGES)
+def ragged_range(node: FlexNode) -> Step:
+    """The numbers from start to limit in steps, a row for each: row splits and values."""
+    dtype, splits_dtype = node.type("T").dtype, node.type("Tsplits", DataType.INT64).dtype
+
+    def run(*bounds: NDArray[Any]) -> list[NDArray[Any]]:
+        rows = {part.size for part in bounds if part.ndim}
+        if len(rows) > 1 or any(part.ndim > 1 for part in bounds):
+            raise ValueError(
+                f"starts, limits, deltas of shapes {[list(part.shape) for part in bounds]},"
+                " expected scalars and equally long vectors"
+            )
+        starts, limits, deltas = np.broadcast_arrays(*(part.reshape(-1) for part in bounds))
+        lengths = _lengths(starts, limits, deltas)
+        require_reasonable((int(lengths.sum()),))
+        splits = np.concatenate(([0], np.cumsum(lengths))).astype(splits_dtype)
+        steps = _within(lengths).astype(dtype)
+        values = starts.repeat(lengths) + steps * deltas.repeat(lengths)
+        return [splits, values.astype(dtype, copy=False)]
+
+    return run
+
+
+def _lengths(starts: NDArray[Any], limits: NDArray[Any], deltas: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many numbers each range has."""
+    if (deltas == 0).any():
+        raise ValueError("a delta is zero")
+    wide: Any = np.int64 if starts.dtype.kind in "iu" else np.float64
+    spans, steps = limits.astype(wide) - starts.astype(wide), deltas.astype(wide)
+    sizes = -(-spans // steps) if wide is np.int64 else np.ceil(spans / steps)
+    if not np.isfinite(sizes).all():
+        raise ValueError("a range is not finite")
+    return np.asarray(np.maximum(np.minimum(sizes, 1 << 40), 0), np.int64)
+
+
+@operator("RaggedGather")
+def ragged_gather(node: FlexNode) -> Step:
+    """Rows of a ragged tensor by index: row splits and values."""
+    rank, out_rank = node.int("PARAMS_RAGGED_RANK"), node.int("OUTPUT_RAGGED_RANK")
+    if rank < 1:
+        raise Unsupported(f"PARAMS_RAGGED_RANK is {rank}, expected at least 1")
+
+    def run(*inputs: NDArray[Any]) -> list[NDArray[Any]]:
+        nested, values, indices = inputs[:rank], inputs[rank], inputs[rank + 1]
+        if indices.ndim + rank - 1 != out_rank:
+            raise ValueError(f"indices of {indices.ndim} dimensions give no {out_rank} splits")
+        counts = [len(splits) - 1 for splits in nested[1:]] + [len(values)]
+        for splits, count in zip(nested, counts, strict=True):
+            check_splits(splits, count)
+        check_range(indices, len(nested[0]) - 1)
+        dtype = nested[0].dtype
+        results = [_even_splits(indices.shape[: i + 2], dtype) for i in range(indices.ndim - 1)]
+        rows = indices.reshape(-1).astype(np.intp)
+        for splits in nested:
+            lengths = splits[rows + 1] - splits[rows]
+            results.append(np.concatenate(([0], np.cumsum(lengths))).astype(dtype))
+            rows = splits[rows].repeat(lengths) + _within(lengths)
+        return [*results[len(results) - out_rank :], values[rows]]
+
+    return run
+
+
+def _even_splits(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the row splits of the last of some dimensions."""
+    return np.arange(math.prod(shape[:-1]) + 1, dtype=dtype) * shape[-1]
+
+
+@operator("RaggedTensorToSparse")
+def ragged_tensor_to_sparse(node: FlexNode) -> Step:
+    """Indices, values and shape of the sparse tensor with the elements of a ragged one."""
+    rank = node.int("RAGGED_RANK")
+    if rank < 1:
+        raise Unsupported(f"RAGGED_RANK is {rank}, expected at least 1")
+
+    def run(*inputs: NDArray[Any]) -> list[NDArray[Any]]:
+        nested, values = inputs[:rank], inputs[rank]
+        counts = [len(splits) - 1 for splits in nested[1:]] + [len(values)]
+        columns: list[NDArray[Any]] = [np.arange(len(nested[0]) - 1)]
+        shape = [len(nested[0]) - 1]
+        for splits, count in zip(nested, counts, strict=True):
+            check_splits(splits, count)
+            lengths = np.diff(splits)
+            columns = [column.repeat(lengths) for column in columns] + [_within(lengths)]
+            shape.append(int(lengths.max(initial=0)))
+        inner = values.shape[1:]
+        size = math.prod(inner)
+        columns = [column.repeat(size) for column in columns]
+        columns += [np.tile(index.reshape(-1), len(values)) for index in np.indices(inner)]
+        indices = np.stack(columns, axis=1).astype(np.int64)
+        return [indices, values.reshape(-1), np.array([*shape, *inner], np.int64)]
+
+    return run
+
+
+@operator("RaggedTensorToTensor")
+def ragged_tensor_to_tensor(node: FlexNode) -> Step:
+    """A dense tensor with the rows of a ragged one, cut or filled up with a default."""
+    kinds = [kind.decode(errors="replace") for kind in node.strings("row_partition_types")]
+    has_size = kinds[:1] == ["FIRST_DIM_SIZE"]
+    for kind in kinds[has_size:]:
+        if kind not in ("ROW_SPLITS", "VALUE_ROWIDS"):
+            raise Unsupported(f"row partition {kind!r}, expected 'ROW_SPLITS' or 'VALUE_ROWIDS'")
+    if len(kinds) == has_size or (not has_size and kinds[0] == "VALUE_ROWIDS"):
+        raise Unsupported(f"row partitions {kinds} leave the number of rows open")
+
+    def run(
+        shape: NDArray[Any], values: NDArray[Any], default: NDArray[Any], *parts: NDArray[Any]
+    ) -> NDArray[Any]:
+        first = int(parts[0].reshape(-1)[0]) if has_size else parts[0].size - 1
+        rows = [
+            _row_of_each(part) if kind == "ROW_SPLITS" else part
+            for kind, part in zip(kinds[has_size:], parts[has_size:], strict=True)
+        ]
+        columns = [_places_in_runs(part) for part in rows]
+        sizes = _dense_shape(shape, first, columns, values)
+        result = np.empty(sizes, values.dtype)
+        result[...] = default
+        places = np.where(np.arange(first) < sizes[0], np.arange(first), -1)
+        for row, column, size in zip(rows, columns, sizes[1:], strict=False):
+            check_range(row, places.size, "row partition")
+            parents = places[row]
+            places = np.where((parents >= 0) & (column < size), parents * size + column, -1)
+        if places.size != len(values):
+            raise ValueError(f"row partitions of {places.size} values, but there are {len(values)}")
+        keep = places >= 0
+        inner = result.reshape(math.prod(sizes[: len(rows) + 1]), *values.shape[1:])
+        inner[places[keep]] = values[keep]
+        return result
+
+    return run
+
+
+def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the row of each value."""
+    check_splits(splits, int(splits[-1]) if splits.size else 0)
+    require_reasonable((int(splits[-1]),))
+    return np.arange(splits.size - 1).repeat(np.diff(splits))
+
+
+def _places_in_runs(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return how many neighbours before each element are equal to it."""
+    starts = np.flatnonzero(np.diff(rows, prepend=-1)) if rows.size else np.zeros(0, np.intp)
+    return _within(np.diff(starts, append=rows.size))
+
+
+def _dense_shape(
+    shape: NDArray[Any], first: int, columns: list[NDArray[Any]], values: NDArray[Any]
+) -> tuple[int, ...]:
+    """Return the shape asked for; -1 is as long as the longest row."""
+    rank = len(columns) + values.ndim
+    wanted = shape.tolist() if shape.ndim else [-1] * rank
+    widths = [int(column.max(initial=-1)) + 1 for column in columns]
+    natural = [first, *widths, *values.shape[1:]]
+    if len(wanted) != rank or (shape.ndim == 0 and int(shape) != -1):
+        raise ValueError(f"shape {shape.tolist()} for a ragged tensor of {rank} dimensions")
+    result = tuple(own if dim == -1 else dim for dim, own in zip(wanted, natural, strict=True))
+    if result[len(columns) + 1 :] != values.shape[1:]:
+        raise ValueError(f"shape {wanted} for rows of {list(values.shape[1:])}")
+    require_reasonable(result)
+    return result

@@ -1,0 +1,99 @@
+"""Running sums, products and the like, along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import axis_of
+from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator
+
+Scan = Callable[[NDArray[Any], int], NDArray[Any]]
+
+
+@operator("Cumsum", "Cumprod", types=NUMBERS)
+def cumulate(node: FlexNode) -> Step:
+    """Sums or products of all elements up to each one."""
+    ufunc, start = (np.add, 0) if node.op == "Cumsum" else (np.multiply, 1)
+
+    def scan(x: NDArray[Any], axis: int) -> NDArray[Any]:
+        return ufunc.accumulate(x, axis, dtype=x.dtype)
+
+    return _scan(node, scan, start)
+
+
+@operator("CumulativeLogsumexp", types=FLOATS)
+def cumulative_logsumexp(node: FlexNode) -> Step:
+    """Logarithms of the sum of the exponentials of all elements up to each one."""
+    dtype = node.type("T").dtype
+
+    def scan(x: NDArray[Any], axis: int) -> NDArray[Any]:
+        wide = x.astype(np.float32) if dtype.itemsize == 2 else x
+        return np.logaddexp.accumulate(wide, axis).astype(dtype, copy=False)
+
+    return _scan(node, scan, -np.inf)
+
+
+def _scan(node: FlexNode, scan: Scan, start: float) -> Step:
+    """Return *scan* in the direction that the attributes say, with or without the element."""
+    is_exclusive, is_reverse = node.bool("exclusive", False), node.bool("reverse", False)
+
+    def run(x: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
+        along = axis_of(axis, x.ndim)
+        made = scan(np.flip(x, along) if is_reverse else x, along)
+        if is_exclusive and made.shape[along]:
+            made = _shifted(made, along, start)
+        return np.flip(made, along) if is_reverse else made
+
+    return run
+
+
+def _shifted(x: NDArray[Any], axis: int, start: float) -> NDArray[Any]:
+    """Return *x* moved on by one along an axis, with *start* first."""
+    result = np.empty_like(x)
+    to, origin = result.swapaxes(0, axis), x.swapaxes(0, axis)
+    to[0], to[1:] = start, origin[:-1]
+    return result
+
+
+@operator("Roll")
+def roll(node: FlexNode) -> Step:
+    """The elements moved along axes; those that leave at one end come back at the other."""
+
+    def run(x: NDArray[Any], shift: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
+        shifts, axes = np.asarray(shift).reshape(-1), np.asarray(axis).reshape(-1)
+        if shift.shape != axis.shape or not x.ndim:
+            raise ValueError(
+                f"{shifts.size} shifts of {axes.size} axes of an array of {x.ndim} dimensions"
+            )
+        for by, along in zip(shifts.tolist(), axes, strict=True):
+            x = _rolled(x, by, axis_of(along, x.ndim))
+        return x if shifts.size else x.copy()
+
+    return run
+
+
+def _rolled(x: NDArray[Any], by: int, axis: int) -> NDArray[Any]:
+    size = x.shape[axis]
+    cut = size - by % size if size else 0
+    before = (slice(None),) * axis
+    return np.concatenate((x[(*before, slice(cut, None))], x[(*before, slice(cut))]), axis)
+
+
+@operator("Cross")
+def cross(node: FlexNode) -> Step:
+    """Products of vectors in space."""
+
+    def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        if a.shape != b.shape or a.shape[-1:] != (3,):
+            raise ValueError(f"{list(a.shape)} and {list(b.shape)}, expected two times [..., 3]")
+        (a0, a1, a2), (b0, b1, b2) = a.T, b.T
+        made = np.stack((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0))
+        return np.ascontiguousarray(made.T)
+
+    return run

@@ -1,0 +1,93 @@
+"""Operations on the sets that the rows of tensors hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+
+_OPERATIONS: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
+    "a-b": lambda a, b: a - b,
+    "b-a": lambda a, b: b - a,
+    "intersection": lambda a, b: a & b,
+    "union": lambda a, b: a | b,
+}
+
+Rows = list[set[Any]]
+
+
+@operator("DenseToDenseSetOperation", "DenseToSparseSetOperation", "SparseToSparseSetOperation")
+def set_operation(node: FlexNode) -> Step:
+    """The sorted results of an operation on the sets in the last dimension, as a sparse tensor."""
+    combine = _OPERATIONS[node.choice("set_operation", sorted(_OPERATIONS))]
+    validates = node.bool("validate_indices", True)
+    split = 1 if node.op.startswith("Dense") else 3
+
+    def run(*inputs: NDArray[Any]) -> list[NDArray[Any]]:
+        a, a_batch = _rows(inputs[:split], validates)
+        b, b_batch = _rows(inputs[split:], validates)
+        if a_batch != b_batch:
+            raise ValueError(f"sets of shapes {list(a_batch)} and {list(b_batch)}")
+        results = [sorted(combine(x, y)) for x, y in zip(a, b, strict=True)]
+        return _sparse(results, a_batch, inputs[split // 2].dtype)
+
+    return run
+
+
+@operator("SetSize")
+def set_size(node: FlexNode) -> Step:
+    """How many different elements each set of a sparse tensor has."""
+    validates = node.bool("validate_indices", True)
+
+    def run(*inputs: NDArray[Any]) -> NDArray[Any]:
+        rows, batch = _rows(inputs, validates)
+        return np.array([len(row) for row in rows], np.int32).reshape(batch)
+
+    return run
+
+
+def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[int, ...]]:
+    """Return the sets of a tensor, dense or sparse, and the shape of its batch."""
+    if len(parts) == 1:
+        x = parts[0]
+        if x.ndim < 2:
+            raise ValueError(f"sets have shape {list(x.shape)}, expected two dimensions or more")
+        flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+        return [set(row) for row in flat.tolist()], x.shape[:-1]
+    indices, values, shape = parts
+    dims = tuple(shape.tolist())
+    if len(dims) < 2 or indices.shape != (values.size, len(dims)):
+        raise ValueError(f"indices of shape {list(indices.shape)} for sets of {list(dims)}")
+    require_reasonable(dims[:-1])
+    if ((indices < 0) | (indices >= shape)).any():
+        raise ValueError(f"an index is not inside {list(dims)}")
+    rows: Rows = [set() for _ in range(math.prod(dims[:-1]))]
+    if values.size:
+        places = np.ravel_multi_index(tuple(indices.T[:-1]), dims[:-1])
+        if validates and (np.diff(places) < 0).any():
+            raise ValueError("indices are not in order")
+        for place, value in zip(places.tolist(), values.tolist(), strict=True):
+            rows[place].add(value)
+    return rows, dims[:-1]
+
+
+def _sparse(
+    rows: list[list[Any]], batch: tuple[int, ...], dtype: np.dtype[Any]
+) -> list[NDArray[Any]]:
+    """Return indices, values and shape of the sparse tensor with these rows."""
+    lengths = np.array([len(row) for row in rows], np.int64)
+    flat = np.arange(lengths.size).repeat(lengths)
+    starts = np.cumsum(lengths) - lengths
+    columns = np.arange(flat.size) - starts.repeat(lengths)
+    indices = np.stack((*np.unravel_index(flat, batch), columns), axis=1) if batch else columns
+    values = np.array([value for row in rows for value in row], dtype)
+    shape = np.array([*batch, lengths.max(initial=0)], np.int64)
+    return [indices.astype(np.int64), values, shape]

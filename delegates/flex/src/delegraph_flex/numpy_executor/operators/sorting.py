@@ -1,0 +1,126 @@
+"""Operators that order numbers, or look for their place in an order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import REAL, operator
+
+
+@operator("TopK", types=REAL)
+def top_k(node: FlexNode) -> Step:
+    """The largest numbers of each row, falling, and where they are; the first of equals wins."""
+    k = node.int("k")
+    return lambda x: _largest(x, k, np.dtype(np.int32))
+
+
+@operator("TopKV2", types=REAL)
+def top_k_v2(node: FlexNode) -> Step:
+    """The largest numbers of each row, falling, and where they are; the first of equals wins.
+
+    With ``sorted`` false TensorFlow leaves the order open; here it is the same.
+    """
+    dtype = node.type("index_type", DataType.INT32).dtype
+    return lambda x, k: _largest(x, int(k), dtype)
+
+
+_LONG = 256
+"""In longer rows the largest are found before they are sorted."""
+
+
+def _largest(x: NDArray[Any], k: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    if not x.ndim or not 0 <= k <= x.shape[-1]:
+        raise ValueError(f"the {k} largest of an input of shape {list(x.shape)}")
+    falling = _falling(x)
+    if x.shape[-1] > _LONG and 0 < k < x.shape[-1] // 8:
+        order = _first_of_many(falling, k)
+    else:
+        order = falling.argsort(axis=-1, kind="stable")[..., :k]
+    return np.take_along_axis(x, order, -1), order.astype(dtype)
+
+
+def _falling(x: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers whose rising order is the falling order of *x*."""
+    if x.dtype.kind in "iu":
+        return ~x
+    return -(x.astype(np.float32) if x.dtype.itemsize == 2 else x)
+
+
+def _first_of_many(x: NDArray[Any], k: int) -> NDArray[np.intp]:
+    """Return where the *k* smallest of each long row are, in stable order."""
+    rows = x.reshape(-1, x.shape[-1])
+    result = np.empty((len(rows), k), np.intp)
+    for row, places in zip(rows, result, strict=True):
+        limit = np.partition(row, k - 1)[k - 1]
+        some = np.flatnonzero(row <= limit) if limit == limit else np.arange(row.size)
+        places[:] = some[row[some].argsort(kind="stable")[:k]]
+    return result.reshape(*x.shape[:-1], k)
+
+
+@operator("NthElement", types=REAL)
+def nth_element(node: FlexNode) -> Step:
+    """The n-th smallest number of each row, or the n-th largest."""
+    is_reverse = node.bool("reverse", False)
+
+    def run(x: NDArray[Any], n: NDArray[Any]) -> NDArray[Any]:
+        place = int(n)
+        if not x.ndim or not 0 <= place < x.shape[-1]:
+            raise ValueError(f"element {place} of an input of shape {list(x.shape)}")
+        ordered = np.sort(x, axis=-1)
+        return ordered[..., x.shape[-1] - 1 - place if is_reverse else place].copy()
+
+    return run
+
+
+@operator("InTopK")
+def in_top_k(node: FlexNode) -> Step:
+    """Whether fewer than k predictions of a row are larger than that of its target."""
+    k = node.int("k")
+    return lambda predictions, targets: _is_among(predictions, targets, k)
+
+
+@operator("InTopKV2")
+def in_top_k_v2(node: FlexNode) -> Step:
+    """Whether fewer than k predictions of a row are larger than that of its target."""
+    return lambda predictions, targets, k: _is_among(predictions, targets, int(k))
+
+
+def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArray[np.bool_]:
+    """Return for each row whether; false where a prediction is not finite or a target unknown."""
+    if predictions.ndim != 2 or targets.shape != predictions.shape[:1]:
+        raise ValueError(
+            f"predictions {list(predictions.shape)} and targets {list(targets.shape)}, expected"
+            " [rows, classes] and [rows]"
+        )
+    classes = predictions.shape[1]
+    if not classes:
+        return np.zeros(targets.shape, np.bool_)
+    known = (targets >= 0) & (targets < classes)
+    chosen = predictions[np.arange(targets.size), np.where(known, targets, 0)]
+    larger = (predictions > chosen[:, None]).sum(axis=1)
+    return np.asarray(known & np.isfinite(predictions).all(axis=1) & (larger < k))
+
+
+@operator("LowerBound", "UpperBound")
+def bound(node: FlexNode) -> Step:
+    """Where values would be put into the rising numbers of their row, before or after equals."""
+    side: Any = "left" if node.op == "LowerBound" else "right"
+    dtype = node.type("out_type", DataType.INT32).dtype
+
+    def run(ordered: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        if ordered.ndim != 2 or values.ndim != 2 or len(ordered) != len(values):
+            raise ValueError(
+                f"{list(ordered.shape)} and {list(values.shape)}, expected as many rows in both"
+            )
+        result = np.empty(values.shape, dtype)
+        for row, places, wanted in zip(ordered, result, values, strict=True):
+            places[:] = row.searchsorted(wanted, side)
+        return result
+
+    return run
