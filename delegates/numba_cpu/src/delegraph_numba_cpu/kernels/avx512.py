@@ -39,6 +39,34 @@ def reciprocal(x: Lanes) -> Lanes:
     return first * (-x).times_plus(first, 2.0)
 
 
+def reciprocal_square_root(x: Lanes) -> Lanes:
+    """Return ``1 / sqrt(x)`` to a unit in the last place; infinity of 0, NaN below."""
+    first = _root_estimate(x)
+    rest = -(x * first).times_plus(first, -1.0)  # NaN of 0 and of infinity
+    better = (first * 0.5).times_plus(rest, first)
+    return rest.equals(rest).choose(better, first)
+
+
+def square_root(x: Lanes) -> Lanes:
+    """Return the square root, which is rarely another than the nearest float32."""
+    estimate = _root_estimate(x)
+    first = x * estimate  # NaN of 0 and of infinity
+    lost = x.times_plus(estimate, -first)
+    rest = (-first).times_plus(estimate, 1.0)
+    better = first.times_plus(rest, lost).times_plus(0.5, first)
+    special = estimate.equals(estimate).choose(x, estimate)
+    return first.equals(first).choose(better, special)
+
+
+def _root_estimate(x: Lanes) -> Lanes:
+    """Return ``1 / sqrt(x)`` to 14 bits."""
+
+    def estimate(builder: Any, x: Any) -> Any:
+        return call(builder, "llvm.x86.avx512.rsqrt14.ps.512", VECTOR, [x, x, ALL])
+
+    return _by_sixteen(estimate, x)
+
+
 def _by_sixteen(function: Callable[..., Any], *operands: Lanes) -> Lanes:
     """Return the results of a function of vectors of 16."""
     builder, count = operands[0].builder, operands[0].type.count

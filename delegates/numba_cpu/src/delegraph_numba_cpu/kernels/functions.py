@@ -83,6 +83,16 @@ def reciprocal(x: Lanes) -> Lanes:
     return avx512.reciprocal(x) if avx512.IS_THERE else 1.0 / x
 
 
+def square_root(x: Lanes) -> Lanes:
+    """Return the square root."""
+    return avx512.square_root(x) if avx512.IS_THERE else x.square_root()
+
+
+def reciprocal_square_root(x: Lanes) -> Lanes:
+    """Return ``1 / sqrt(x)``."""
+    return avx512.reciprocal_square_root(x) if avx512.IS_THERE else 1.0 / x.square_root()
+
+
 def tanh(x: Lanes) -> Lanes:
     """Return the hyperbolic tangent."""
     e = expm1(x.magnitude() * -2.0)
