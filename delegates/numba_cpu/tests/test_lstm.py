@@ -190,6 +190,7 @@ def matrix(*shape: int) -> Any:
         ("float", {2: tensor((6, 5))}, "computed-weights"),
         ("float", {19: tensor((1, 6))}, "state"),
         ("float", {2: matrix(6, 5)}, "dtype"),
+        ("float", {1: constant(np.zeros((6, 0), np.float32))}, "weights-shape"),
         ("hybrid", {6: constant(np.zeros((6, 6), np.float32))}, "weights"),
         ("int8", {2: tensor((6, 5), "INT8", scale=0.01)}, "computed-weights"),
         ("int8", {18: tensor((1, 6), "INT8", scale=0.01)}, "state"),

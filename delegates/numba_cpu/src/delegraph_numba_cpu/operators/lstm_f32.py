@@ -21,7 +21,13 @@ from delegraph_numba_cpu.operators.conv_f32 import UNLIMITED, emit_products
 from delegraph_numba_cpu.operators.conv_packing import pack_matrix
 from delegraph_numba_cpu.operators.conv_windows import Windows
 from delegraph_numba_cpu.operators.hybrid import emit_product, packed_weights
-from delegraph_numba_cpu.operators.lstm_sequences import Sequences, check_layer, layer_tensors
+from delegraph_numba_cpu.operators.lstm_sequences import (
+    Pack,
+    Sequences,
+    check_layer,
+    layer_tensors,
+    packer,
+)
 from delegraph_numba_cpu.operators.plans_int8 import pack_windows_record
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.operators.strip_packing import (
@@ -93,13 +99,6 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
     gates = builder.scratch(4 * over.rows * layer.width)
     emit_inputs = _emit_byte_inputs if is_hybrid else _emit_float_inputs
     emit_inputs(call, builder, layer, over, gates)
-
-    def packed(part: str, make: Callable[[], NDArray[Any] | None]) -> Memory | int:
-        values = make()
-        return 0 if values is None else builder.packed((call.node.inputs, part), lambda: values)
-
-    gates_step, gates_batch = over.strides(4 * layer.width)
-    target_step, target_batch = over.strides(4 * over.outputs)
     builder.emit(
         blocks.LSTM,
         over.batch,
@@ -107,27 +106,14 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
         target=builder.tensor(over.target),
         output_state=builder.tensor(tensors.output_state.index),
         cell_state=builder.tensor(tensors.cell_state.index),
-        weights=packed("weights", layer.recurrent_weights),
-        headers=packed("headers", layer.recurrent_headers),
-        bias=packed("bias", lambda: layer.rows(tensors.biases if tensors.layer_norm else ())),
-        peephole=packed("peephole", lambda: layer.rows(tensors.peephole)),
-        norm=packed("norm", lambda: layer.rows(tensors.layer_norm)),
-        projection=packed("projection", layer.projection),
-        projection_headers=packed("projection headers", layer.projection_headers),
-        projection_bias=packed("projection bias", layer.projection_bias),
+        **layer.words(packer(call, builder)),
         is_hybrid=int(is_hybrid),
         is_asymmetric=int(options.asymmetric),
-        steps=over.steps,
-        batch=over.batch,
+        **over.words(4 * layer.width, 4 * over.outputs),
         cells=layer.cells,
-        outputs=over.outputs,
         count=layer.count,
         row=layer.row,
         width=layer.width,
-        gates_step=gates_step,
-        gates_batch=gates_batch,
-        target_step=target_step,
-        target_batch=target_batch,
         scratch=builder.scratch(layer.scratch_bytes * builder.workers),
         scratch_bytes=layer.scratch_bytes,
         activation=_ACTIVATIONS[ActivationFunctionType(options.activation)],
@@ -238,44 +224,46 @@ class FloatLstm:
         """Return the scale of each row of gates' weights, ``[width]``."""
         return self._stacked([np.full(self.cells, t.scale, np.float32) for t in tensors])
 
-    def recurrent_weights(self) -> NDArray[Any]:
-        """Return the factors of the output state, strip by strip."""
-        return self._strips(self._recurrent())
+    def words(self, packed: Pack) -> dict[str, Memory | int]:
+        """Return the words that name constants: 0 for those that the layer does not have."""
+        tensors, is_hybrid = self.tensors, self.is_hybrid
+        is_projected = tensors.projection_weights is not None
+        is_normalised = bool(tensors.layer_norm)
+        parts: dict[str, tuple[bool, Callable[[], NDArray[Any]]]] = {
+            "weights": (True, lambda: self._strips(self._recurrent())),
+            "headers": (is_hybrid, self._recurrent_headers),
+            "bias": (is_normalised, lambda: _rows(tensors.biases)),
+            "peephole": (bool(tensors.peephole), lambda: _rows(tensors.peephole)),
+            "norm": (is_normalised, lambda: _rows(tensors.layer_norm)),
+            "projection": (is_projected, self._projection),
+            "projection_headers": (is_projected and is_hybrid, self._projection_headers),
+            "projection_bias": (is_projected, self._projection_bias),
+        }
+        return {
+            name: packed(name, make) if is_there else 0 for name, (is_there, make) in parts.items()
+        }
 
     def _recurrent(self) -> NDArray[Any]:
+        """Return the factors of the output state, ``[width, O]``."""
         weights = (tensor.data for tensor in self.tensors.recurrent_weights)
         return self._stacked([np.diag(each) if each.ndim == 1 else each for each in weights])
 
-    def recurrent_headers(self) -> NDArray[np.uint8] | None:
-        """Return the headers of :meth:`recurrent_weights`; None for floats."""
-        if not self.is_hybrid:
-            return None
+    def _recurrent_headers(self) -> NDArray[np.uint8]:
         return strip_headers(self._recurrent(), self.scales(self.tensors.recurrent_weights))
 
-    def rows(self, tensors: Sequence[Tensor]) -> Floats | None:
-        """Return vectors below one another; None when there are none."""
-        if not tensors:
-            return None
-        return stacked_gates([dequantized_weights(tensor) for tensor in tensors])
-
-    def projection(self) -> NDArray[Any] | None:
-        """Return the factors of the hidden state, strip by strip; None without projection."""
+    def _projection(self) -> NDArray[Any]:
         weights = self.tensors.projection_weights
-        return None if weights is None else self._strips(weights.data)
+        assert weights is not None
+        return self._strips(weights.data)
 
-    def projection_headers(self) -> NDArray[np.uint8] | None:
-        """Return the headers of :meth:`projection`; None without them."""
+    def _projection_headers(self) -> NDArray[np.uint8]:
         weights = self.tensors.projection_weights
-        if weights is None or not self.is_hybrid:
-            return None
-        return strip_headers(weights.data, np.full(len(weights.data), weights.scale, np.float32))
+        assert weights is not None
+        scales = np.full(self.tensors.n_output, weights.scale, np.float32)
+        return strip_headers(weights.data, scales)
 
-    def projection_bias(self) -> Floats | None:
-        """Return what is added to the projection; None without one."""
-        bias = self.tensors.projection_bias
-        if self.tensors.projection_weights is None:
-            return None
-        outputs = self.tensors.n_output
+    def _projection_bias(self) -> Floats:
+        bias, outputs = self.tensors.projection_bias, self.tensors.n_output
         return strip_row(np.zeros(outputs, np.float32) if bias is None else bias.data)
 
     def _stacked(self, gates: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -286,6 +274,11 @@ class FloatLstm:
 
     def _strips(self, matrix: NDArray[Any]) -> NDArray[Any]:
         return byte_strips(matrix) if self.is_hybrid else float_strips(matrix, 4 * self.lanes)
+
+
+def _rows(tensors: Sequence[Tensor]) -> Floats:
+    """Return vectors below one another."""
+    return stacked_gates([dequantized_weights(tensor) for tensor in tensors])
 
 
 def strip_headers(weights: NDArray[np.int8], scales: Floats) -> NDArray[np.uint8]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,13 @@ from delegraph.kernels.lstm_cell import LstmOptions
 from delegraph.kernels.lstm_integer_cell import gate_scales, power_of_two, quantized_clip
 from delegraph.kernels.lstm_tensors import LstmTensors
 from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
-from delegraph_numba_cpu.operators.lstm_sequences import Sequences, check_layer, layer_tensors
+from delegraph_numba_cpu.operators.lstm_sequences import (
+    Pack,
+    Sequences,
+    check_layer,
+    layer_tensors,
+    packer,
+)
 from delegraph_numba_cpu.operators.registry import Call, first_rejection
 from delegraph_numba_cpu.operators.strip_packing import (
     BLOCK,
@@ -56,13 +62,37 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
     """Emit the product with the inputs of all steps, and the steps."""
     if not call.output().bytes:
         return
-    layer, over = IntegerLstm.of(call), Sequences.of(call)
-
-    def packed(part: str, make: Callable[[], NDArray[Any]]) -> Memory:
-        return builder.packed((call.node.inputs, part), make)
-
+    layer, over, packed = IntegerLstm.of(call), Sequences.of(call), packer(call, builder)
     gates = builder.scratch(2 * over.rows * layer.width)
-    records = packed("records", layer.records)
+    _emit_inputs(builder, layer, over, gates, packed)
+    size = _ACC_BYTES + padded(max(layer.cells, over.outputs), DEPTH) + STRIP
+    builder.emit(
+        LSTM,
+        over.batch,
+        gates=gates,
+        target=builder.tensor(over.target),
+        output_state=builder.tensor(layer.tensors.output_state.index),
+        cell_state=builder.tensor(layer.tensors.cell_state.index),
+        recurrent_weights=packed("recurrent", layer.recurrent_weights),
+        recurrent_bias=packed("recurrent bias", layer.recurrent_bias),
+        gate_records=packed("records", layer.records),
+        **layer.tables(builder),
+        **layer.optional_words(packed, over),
+        **layer.output_words(packed),
+        **over.words(2 * layer.width, over.outputs),
+        cells=layer.cells,
+        count=layer.count,
+        row=layer.row,
+        width=layer.width,
+        scratch=builder.scratch(size * builder.workers),
+        scratch_bytes=size,
+    )
+
+
+def _emit_inputs(
+    builder: ProgramBuilder, layer: IntegerLstm, over: Sequences, gates: Memory, packed: Pack
+) -> None:
+    """Emit what the inputs add to the gates."""
     work = over.rows * over.inputs * layer.width
     tiles = max(1, min(-(-over.rows // ROWS), work // _WORK_A_TILE, 4 * builder.workers))
     size = _ACC_BYTES + ROWS * padded(over.inputs, DEPTH) + STRIP
@@ -73,41 +103,11 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
         gates=gates,
         input_weights=packed("input", layer.input_weights),
         input_bias=packed("input bias", layer.input_bias),
-        gate_records=records,
+        gate_records=packed("records", layer.records),
         rows=over.rows,
         inputs=over.inputs,
         row=layer.row,
         width=layer.width,
-        scratch=builder.scratch(size * builder.workers),
-        scratch_bytes=size,
-    )
-    size = _ACC_BYTES + padded(max(layer.cells, over.outputs), DEPTH) + STRIP
-    gate_step, gate_batch = over.strides(2 * layer.width)
-    target_step, target_batch = over.strides(over.outputs)
-    builder.emit(
-        LSTM,
-        over.batch,
-        gates=gates,
-        target=builder.tensor(over.target),
-        output_state=builder.tensor(layer.tensors.output_state.index),
-        cell_state=builder.tensor(layer.tensors.cell_state.index),
-        recurrent_weights=packed("recurrent", layer.recurrent_weights),
-        recurrent_bias=packed("recurrent bias", layer.recurrent_bias),
-        gate_records=records,
-        **layer.tables(builder),
-        **layer.optional_words(packed, over),
-        **layer.output_words(call, packed),
-        steps=over.steps,
-        batch=over.batch,
-        cells=layer.cells,
-        outputs=over.outputs,
-        count=layer.count,
-        row=layer.row,
-        width=layer.width,
-        gates_step=gate_step,
-        gates_batch=gate_batch,
-        target_step=target_step,
-        target_batch=target_batch,
         scratch=builder.scratch(size * builder.workers),
         scratch_bytes=size,
     )
@@ -215,9 +215,7 @@ class IntegerLstm:
             "cell_tanh": builder.packed(("lstm tanh", bits), lambda: tanh_table(bits)),
         }
 
-    def optional_words(
-        self, packed: Callable[[str, Callable[[], NDArray[Any]]], Memory], over: Sequences
-    ) -> dict[str, Any]:
+    def optional_words(self, packed: Pack, over: Sequences) -> dict[str, Any]:
         """Return the words about peepholes and normalisation."""
         tensors = self.tensors
         words: dict[str, Any] = {"peephole": 0, "norm": 0, "norm_bias": 0}
@@ -246,43 +244,40 @@ class IntegerLstm:
             rows.append(row)
         return np.stack(rows)
 
-    def output_words(
-        self, call: Call, packed: Callable[[str, Callable[[], NDArray[Any]]], Memory]
-    ) -> dict[str, Any]:
+    def output_words(self, packed: Pack) -> dict[str, Any]:
         """Return the words about cell state, hidden vector and projection."""
         tensors, hidden = self.tensors, self.intermediates[4]
         clip = quantized_clip(self.options.cell_clip, tensors.cell_state, 32767)
         scale = np.float32(2.0**-15 / hidden.scale * 2.0**-15)
         multiplier, shift = quantize_multiplier(float(scale))
-        words: dict[str, Any] = {
+        is_projected = tensors.projection_weights is not None
+        return self._projection_words(packed) | {
             "cell_shift": 30 + power_of_two(tensors.cell_state),
             "cell_low": -clip if clip else -32768,
             "cell_high": clip or 32767,
             "hidden_multiplier": multiplier,
             "hidden_shift": shift,
-            "hidden_zero": hidden.zero_point,
-            "projection": 0,
-            "projection_bias": 0,
-            "projection_multiplier": 0,
-            "projection_shift": 0,
-            "projection_zero": 0,
-            "projection_limit": 0,
+            # The official kernel takes the wrong sign before a projection.
+            "hidden_zero": -hidden.zero_point if is_projected else hidden.zero_point,
         }
-        weights = tensors.projection_weights
-        if weights is not None:
-            ratio = np.float32(weights.scale) * np.float32(hidden.scale)
-            real = float(ratio / np.float32(tensors.output_state.scale))
-            multiplier, shift = quantize_multiplier(real)
-            words |= {
-                "hidden_zero": -hidden.zero_point,  # as the official kernel has it
-                "projection": packed("projection", lambda: byte_strips(weights.data)),
-                "projection_bias": packed("projection bias", self._projection_bias),
-                "projection_multiplier": multiplier,
-                "projection_shift": shift,
-                "projection_zero": tensors.output_state.zero_point,
-                "projection_limit": quantized_clip(self.options.proj_clip, self.y, 127),
-            }
-        return words
+
+    def _projection_words(self, packed: Pack) -> dict[str, Any]:
+        tensors = self.tensors
+        weights, hidden = tensors.projection_weights, self.intermediates[4]
+        if weights is None:
+            return dict.fromkeys((name for name in LSTM.names if name.startswith("projection")), 0)
+        ratio = np.float32(weights.scale) * np.float32(hidden.scale)
+        multiplier, shift = quantize_multiplier(
+            float(ratio / np.float32(tensors.output_state.scale))
+        )
+        return {
+            "projection": packed("projection", lambda: byte_strips(weights.data)),
+            "projection_bias": packed("projection bias", self._projection_bias),
+            "projection_multiplier": multiplier,
+            "projection_shift": shift,
+            "projection_zero": tensors.output_state.zero_point,
+            "projection_limit": quantized_clip(self.options.proj_clip, self.y, 127),
+        }
 
     def _projection_bias(self) -> NDArray[np.int32]:
         weights, bias = self.tensors.projection_weights, self.tensors.projection_bias

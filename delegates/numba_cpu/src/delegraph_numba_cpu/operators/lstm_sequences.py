@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
+
+from numpy.typing import NDArray
 
 from delegraph import Rejection
 from delegraph.kernels.checks import option
 from delegraph.kernels.lstm_tensors import LstmInput, LstmTensors, lstm_tensors
 from delegraph.kernels.registration import OpContext
 from delegraph_numba_cpu.operators.registry import Call, check_types
+from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:
@@ -28,6 +32,8 @@ def check_layer(call: Call, *types: str) -> Rejection | None:
             return Rejection("computed-weights", expected="constants", tensor=index)
         elif tensor.sparsity is not None:
             return Rejection("sparse", expected="dense constants", tensor=index)
+        elif 0 in tensor.shape:
+            return Rejection("weights-shape", actual=list(tensor.shape), expected="weights")
     return check_types(call, *types)
 
 
@@ -37,6 +43,15 @@ def layer_tensors(call: Call) -> LstmTensors:
     first = None if norm is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
     # It reads the node's tensors, and uses nothing else of a kernel's context.
     return lstm_tensors(cast(OpContext, call.context), call.node, layer_norm=first)
+
+
+Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
+"""Returns the constants of a program that are a part of a layer: its name, and what makes it."""
+
+
+def packer(call: Call, builder: ProgramBuilder) -> Pack:
+    """Return a function that keeps the constants of a node."""
+    return lambda part, make: builder.packed((call.node.inputs, part), make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +91,24 @@ class Sequences:
         """Steps of all sequences."""
         return self.batch * self.steps
 
-    def strides(self, size: int) -> tuple[int, int]:
-        """Return how far apart steps are, and sequences, when a row has *size* bytes."""
+    def words(self, gates_bytes: int, output_bytes: int) -> dict[str, int]:
+        """Return the words of a kernel that say where steps and sequences are.
+
+        Args:
+            gates_bytes: of all gates of a step.
+            output_bytes: of a row of the output.
+        """
+        gates_step, gates_batch = self._strides(gates_bytes)
+        target_step, target_batch = self._strides(output_bytes)
+        return {
+            "steps": self.steps,
+            "batch": self.batch,
+            "outputs": self.outputs,
+            "gates_step": gates_step,
+            "gates_batch": gates_batch,
+            "target_step": target_step,
+            "target_batch": target_batch,
+        }
+
+    def _strides(self, size: int) -> tuple[int, int]:
         return (size * self.batch, size) if self.is_time_major else (size, size * self.steps)
