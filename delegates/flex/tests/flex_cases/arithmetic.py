@@ -44,7 +44,7 @@ def _floats() -> Iterator[Case]:
             yield one(op, x, -y, T=type)
         for op in near:
             yield one(op, x, y, T=type, tolerance=TOLERANCE[type])
-        a, b = np.round(x * 64), np.round(y * 3 + 1)
+        a, b = (np.round(z).astype(type.dtype) for z in (x * 64, y * 3 + 1))
         for op in whole:
             yield one(op, -a, b, T=type)
             yield one(op, a, -b, T=type, name=f"{op}-of-negative")

@@ -97,7 +97,7 @@ def _transposes() -> Iterator[Case]:
         for type in sorted(ALL):
             yield one(op, sample(type, (2, 3, 2)), np.int32([2, 0, 1]), T=type, Tperm=_I32)
         x = sample(_F32, (2, 3, 0, 1))
-        for order in ([0, 1, 2, 3], [3, 2, 1, 0], [-1, 0, -3, 2]):
+        for order in ([0, 1, 2, 3], [3, 2, 1, 0], [3, 0, 1, 2]):
             yield one(op, x, np.array(order), T=_F32, Tperm=_I64)
         yield one(op, np.float32(2), np.zeros(0, np.int32), T=_F32, Tperm=_I32)
 

@@ -209,20 +209,15 @@ def _checked(divide: Callable[[Array, Array], Array]) -> Step:
     """Return an integer division that refuses zero."""
 
     def run(x: Array, y: Array) -> Array:
-        if not np.all(y):
+        if not y.all():
             raise ValueError("integer division by zero")
         return divide(x, y)
 
     return run
 
 
-def _truncating_quotient(x: Array, y: Array) -> Any:
-    quotient = np.floor_divide(x, y)
-    if quotient.dtype.kind == "u":
-        return quotient
-    # Floor and truncation differ where the remainder is not 0 and the signs are not the same.
-    inexact = np.remainder(x, y) != 0
-    return quotient + (inexact & ((x < 0) != (y < 0))).astype(quotient.dtype)
+def _truncating_quotient(x: Array, y: Array) -> Array:
+    return np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
 
 
 def _zero_where_x_is_zero(compute: Callable[[Array, Array], Array]) -> Step:

@@ -117,9 +117,12 @@ def _space_to_batch(x: Array, block: list[int], paddings: Array) -> Array:
     padded = [a + dim + b for dim, (a, b) in zip(space, pads, strict=True)]
     if any(dim % size for dim, size in zip(padded, block, strict=True)):
         raise ValueError(f"a padded space of {padded} is no multiple of blocks of {block}")
-    require_reasonable((n, *padded, *rest))
-    whole = np.zeros((n, *padded, *rest), x.dtype)
-    whole[(slice(None), *(slice(a, a + dim) for dim, (a, _) in zip(space, pads, strict=True)))] = x
+    whole = x
+    if tuple(padded) != space:
+        require_reasonable((n, *padded, *rest))
+        whole = np.zeros((n, *padded, *rest), x.dtype)
+        inside = (slice(a, a + dim) for dim, (a, _) in zip(space, pads, strict=True))
+        whole[(slice(None), *inside)] = x
     counts = [dim // size for dim, size in zip(padded, block, strict=True)]
     split = whole.reshape(
         n, *(part for pair in zip(counts, block, strict=True) for part in pair), *rest

@@ -35,17 +35,13 @@ def concatenation_offsets(node: FlexNode) -> Step:
 
     def run(axis: Array, *shapes: Array) -> list[Array]:
         at = axis_of(axis, shapes[0].size)
-        results, start = [], 0
+        first, results, start = shapes[0].tolist(), [], 0
         for shape in shapes:
-            other = np.arange(shape.size) != at
-            if shape.shape != shapes[0].shape or (shape != shapes[0])[other].any():
-                raise ValueError(
-                    f"shapes {shapes[0].tolist()} and {shape.tolist()} differ beside axis {at}"
-                )
-            offset = np.zeros_like(shape)
-            offset[at] = start
-            start += int(shape[at])
-            results.append(offset)
+            dims = shape.tolist()
+            if dims[:at] != first[:at] or dims[at + 1 :] != first[at + 1 :]:
+                raise ValueError(f"shapes {first} and {dims} differ beside axis {at}")
+            results.append(np.array([0] * at + [start] + [0] * len(dims[at + 1 :]), shape.dtype))
+            start += dims[at]
         return results
 
     return run
@@ -96,10 +92,23 @@ def mirror_pad(node: FlexNode) -> Step:
     edge = 0 if node.choice("mode", ("REFLECT", "SYMMETRIC")) == "SYMMETRIC" else 1
 
     def run(x: Array, paddings: Array) -> Array:
-        for axis, (before, after) in enumerate(_checked_paddings(x, paddings, x.shape, edge)):
-            if before or after:
-                x = x.take(_mirrored(x.shape[axis], before, after, edge), axis)
-        return x
+        pairs = _checked_paddings(x, paddings, x.shape, edge)
+        dims = list(zip(x.shape, pairs, strict=True))
+        shape = tuple(before + dim + after for dim, (before, after) in dims)
+        require_reasonable(shape)
+        result = np.empty(shape, x.dtype)
+        result[tuple(slice(before, before + dim) for dim, (before, _) in dims)] = x
+        whole: tuple[slice, ...] = ()
+        for dim, (before, after) in dims:
+            end = before + dim
+            if before:
+                mirrored = _backwards(before + edge, before)
+                result[(*whole, slice(before))] = result[(*whole, mirrored)]
+            if after:
+                mirrored = _backwards(end - edge - after, after)
+                result[(*whole, slice(end, end + after))] = result[(*whole, mirrored)]
+            whole += (slice(None),)
+        return result
 
     return run
 
@@ -110,15 +119,19 @@ def mirror_pad_gradient(node: FlexNode) -> Step:
     edge = 0 if node.choice("mode", ("REFLECT", "SYMMETRIC")) == "SYMMETRIC" else 1
 
     def run(dy: Array, paddings: Array) -> Array:
-        pairs = paddings.reshape(-1, 2).sum(axis=1).tolist()
-        inner = tuple(dim - both for dim, both in zip(dy.shape, pairs, strict=True))
-        for axis, (before, after) in enumerate(_checked_paddings(dy, paddings, inner, edge)):
-            if before or after:
-                source = _mirrored(inner[axis], before, after, edge)
-                rows = np.moveaxis(dy, axis, 0)
-                sums = np.zeros((inner[axis], *rows.shape[1:]), dy.dtype)
-                np.add.at(sums, source, rows)
-                dy = np.moveaxis(sums, 0, axis)
+        both = paddings.sum(axis=-1).tolist()
+        inner = tuple(dim - around for dim, around in zip(dy.shape, both, strict=True))
+        whole: tuple[slice, ...] = ()
+        pairs = _checked_paddings(dy, paddings, inner, edge)
+        for dim, (before, after) in zip(inner, pairs, strict=True):
+            end = before + dim
+            sums = dy[(*whole, slice(before, end))].copy()
+            sums[(*whole, slice(edge, edge + before))] += dy[(*whole, _backwards(0, before))]
+            sums[(*whole, slice(dim - edge - after, dim - edge))] += dy[
+                (*whole, _backwards(end, after))
+            ]
+            dy = sums
+            whole += (slice(None),)
         return dy
 
     return run
@@ -224,8 +237,8 @@ def _checked_paddings(
     return pairs
 
 
-def _mirrored(dim: int, before: int, after: int, edge: int) -> Array:
-    """Return which elements a mirror padding consists of."""
-    first = np.arange(before - 1, -1, -1) + edge
-    last = np.arange(dim - 1, dim - 1 - after, -1) - edge
-    return np.concatenate([first, np.arange(dim), last])
+def _backwards(start: int, count: int) -> slice:
+    """Return the slice of *count* elements from *start* on, the last one first."""
+    if count == 0:
+        return slice(0)
+    return slice(start + count - 1, start - 1 if start else None, -1)

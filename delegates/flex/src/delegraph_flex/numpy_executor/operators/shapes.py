@@ -105,12 +105,7 @@ def squeeze(node: FlexNode) -> Step:
     axes = node.ints("squeeze_dims", ())
     if not axes:
         return lambda x: x.reshape([dim for dim in x.shape if dim != 1])
-
-    def run(x: Array) -> Array:
-        rank = x.ndim
-        return x.squeeze(tuple({axis_of(axis, rank) for axis in axes}))
-
-    return run
+    return lambda x: x.squeeze(axes)
 
 
 @operator("ExpandDims")

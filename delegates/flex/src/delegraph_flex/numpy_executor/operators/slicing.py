@@ -173,14 +173,17 @@ def reverse_sequence(node: FlexNode) -> Step:
                 f"lengths have shape {list(lengths.shape)}, expected [{count}], "
                 f"for axis {batch} and another one than {seq}"
             )
-        if lengths.size and not 0 <= lengths.min() <= lengths.max() <= size:
-            raise ValueError(f"lengths {lengths.tolist()} are not in [0, {size}]")
-        place, length = np.arange(size), lengths[:, None]
-        order = np.where(place < length, length - 1 - place, place)  # [batch, seq]
-        shape = [1] * x.ndim
-        shape[batch], shape[seq] = count, size
-        order = order if batch < seq else order.T
-        return np.take_along_axis(x, order.reshape(shape), seq)
+        result = x.copy()
+        source: list[Any] = [slice(None)] * x.ndim
+        target = source.copy()
+        for i, length in enumerate(lengths.tolist()):
+            if not 0 <= length <= size:
+                raise ValueError(f"length {length} is not in [0, {size}]")
+            source[batch] = target[batch] = i
+            source[seq], target[seq] = slice(length), slice(length - 1, None, -1)
+            if length:
+                result[tuple(target)] = x[tuple(source)]
+        return result
 
     return run
 
