@@ -1,0 +1,230 @@
+"""Normalization by means, neighbours and sums, and biases.
+
+Source:
+    core/kernels/fused_batch_norm_op.cc, lrn_op.cc, softmax_op_functor.h, bias_op.cc, xent_op.cc,
+    sparse_xent_op.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import FLOATS, NUMBERS, operator
+
+Array = NDArray[Any]
+
+
+@operator("FusedBatchNorm", types=(DataType.FLOAT32,))
+def fused_batch_norm(node: FlexNode) -> Step:
+    """Values less the mean of their channel, over its deviation; and means and variances."""
+    return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
+
+
+@operator("FusedBatchNormV2", types=FLOATS - {DataType.FLOAT64})
+def fused_batch_norm_v2(node: FlexNode) -> Step:
+    """Values less the mean of their channel, over its deviation; and means and variances."""
+    return _batch_norm(node, ("NHWC", "NCHW"), has_third_reserve=False)
+
+
+@operator("FusedBatchNormV3", types=FLOATS - {DataType.FLOAT64})
+def fused_batch_norm_v3(node: FlexNode) -> Step:
+    """Values less the mean of their channel, over its deviation; and means and variances."""
+    formats = ("NHWC", "NCHW", "NDHWC", "NCDHW")
+    return _batch_norm(node, formats, has_third_reserve=True)
+
+
+def _batch_norm(node: FlexNode, formats: tuple[str, ...], has_third_reserve: bool) -> Step:
+    """Return the normalization; without training, what TensorFlow leaves undefined is as V1's.
+
+    Those are outputs 3 and 4, the mean and the variance.
+    """
+    data_format = node.choice("data_format", formats, "NHWC")
+    axis, rank = data_format.index("C"), len(data_format)
+    epsilon = np.float32(node.float("epsilon", 1e-4))
+    factor = np.float32(node.float("exponential_avg_factor", 1.0))
+    is_training = node.bool("is_training", True)
+    extra = [np.zeros((), np.float32)] if has_third_reserve else []
+
+    def run(x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> list[Array]:
+        if x.ndim != rank:
+            raise ValueError(f"input has shape {list(x.shape)}, expected {rank} dimensions")
+        channels = x.shape[axis]
+        _require_channels(channels, scale, offset, *(() if is_training else (mean, variance)))
+        if not x.size:
+            nothing = np.full(channels, np.nan, np.float32)
+            return [x, nothing, nothing, nothing, nothing, *extra]
+        values = np.moveaxis(x, axis, -1).astype(np.float32, copy=False)
+        saved, shown = [mean, variance], [mean, variance]
+        if is_training:
+            saved, shown = _statistics(values, factor, mean, variance)
+        slope = scale / np.sqrt(saved[1] + epsilon)
+        y = (values - saved[0]) * slope + offset
+        y = np.moveaxis(y, -1, axis).astype(x.dtype, copy=False)
+        return [np.ascontiguousarray(y), *shown, *saved, *extra]
+
+    return run
+
+
+def _require_channels(channels: int, *parameters: Array) -> None:
+    for parameter in parameters:
+        if parameter.shape != (channels,):
+            raise ValueError(f"a parameter has {list(parameter.shape)}, expected [{channels}]")
+
+
+def _statistics(
+    values: Array, factor: np.float32, mean: Array, variance: Array
+) -> tuple[list[Array], list[Array]]:
+    """Return mean and variance of the batch, and those that are shown: averaged with the old."""
+    rows = values.reshape(-1, values.shape[-1])
+    batch_mean = rows.mean(axis=0)
+    batch_variance = np.square(rows - batch_mean).mean(axis=0)
+    unbiased = batch_variance * np.float32(len(rows) / max(len(rows) - 1, 1))
+    if factor == 1:
+        return [batch_mean, batch_variance], [batch_mean, unbiased]
+    _require_channels(rows.shape[1], mean, variance)
+    keep = np.float32(1) - factor
+    shown = [keep * mean + factor * batch_mean, keep * variance + factor * unbiased]
+    return [batch_mean, batch_variance], shown
+
+
+@operator("LRN", types=(DataType.FLOAT32, DataType.FLOAT16))
+def local_response_normalization(node: FlexNode) -> Step:
+    """Values over a power of the squares in the channels around."""
+    radius = node.int("depth_radius", 5)
+    bias, alpha = (np.float32(node.float(name, 1.0)) for name in ("bias", "alpha"))
+    beta = np.float32(node.float("beta", 0.5))
+
+    def run(x: Array) -> Array:
+        if x.ndim != 4:
+            raise ValueError(f"input has shape {list(x.shape)}, expected 4 dimensions")
+        values = x.astype(np.float32, copy=False)
+        squares = np.square(values)
+        sums = squares.copy()
+        for distance in range(1, min(radius, x.shape[3] - 1) + 1):
+            sums[..., distance:] += squares[..., :-distance]
+            sums[..., :-distance] += squares[..., distance:]
+        y: Array = values * np.power(bias + alpha * sums, -beta)
+        return y.astype(x.dtype, copy=False)
+
+    return run
+
+
+@operator("BiasAdd", types=NUMBERS)
+def bias_add(node: FlexNode) -> Step:
+    """Input 1 added to each channel."""
+    if node.choice("data_format", ("NHWC", "NCHW"), "NHWC") == "NHWC":
+        return _add_bias
+
+    def run(x: Array, bias: Array) -> Array:
+        if x.ndim < 2 or bias.shape != x.shape[1:2]:
+            shapes = f"{list(x.shape)} and {list(bias.shape)}"
+            raise ValueError(f"input and bias have shapes {shapes}, expected channels second")
+        y: Array = x + bias.reshape(-1, *(1,) * (x.ndim - 2))
+        return y
+
+    return run
+
+
+@operator("BiasAddV1", types=NUMBERS)
+def bias_add_v1(node: FlexNode) -> Step:
+    """Input 1 added to each channel; channels are last."""
+    return _add_bias
+
+
+def _add_bias(x: Array, bias: Array) -> Array:
+    if x.ndim < 2 or bias.shape != x.shape[-1:]:
+        shapes = f"{list(x.shape)} and {list(bias.shape)}"
+        raise ValueError(f"input and bias have shapes {shapes}, expected channels last")
+    y: Array = x + bias
+    return y
+
+
+@operator("Softmax", types=FLOATS)
+def softmax(node: FlexNode) -> Step:
+    """Exponentials over their sum along the last axis."""
+
+    def run(logits: Array) -> Array:
+        _require_classes(logits)
+        with np.errstate(invalid="ignore"):  # infinite logits
+            shifted, sums = _exponents(_widened(logits))
+            y: Array = np.exp(shifted) / sums
+        return y.astype(logits.dtype, copy=False)
+
+    return run
+
+
+@operator("LogSoftmax", types=FLOATS)
+def log_softmax(node: FlexNode) -> Step:
+    """Logarithms of exponentials over their sum along the last axis."""
+
+    def run(logits: Array) -> Array:
+        _require_classes(logits)
+        with np.errstate(invalid="ignore"):  # infinite logits
+            shifted, sums = _exponents(_widened(logits))
+            y: Array = shifted - np.log(sums)
+        return y.astype(logits.dtype, copy=False)
+
+    return run
+
+
+def _require_classes(logits: Array) -> None:
+    if not logits.ndim:
+        raise ValueError("logits are a scalar, expected at least one dimension")
+
+
+@operator("SoftmaxCrossEntropyWithLogits", types=FLOATS)
+def softmax_cross_entropy(node: FlexNode) -> Step:
+    """Cross entropy of rows of labels and of logits' softmax, and its gradient by the logits."""
+
+    def run(logits: Array, labels: Array) -> list[Array]:
+        if logits.ndim != 2 or labels.ndim != 2:
+            shapes = f"{list(logits.shape)} and {list(labels.shape)}"
+            raise ValueError(f"logits and labels have shapes {shapes}, expected two dimensions")
+        dtype = logits.dtype
+        logits, labels = np.broadcast_arrays(_widened(logits), _widened(labels))
+        if not logits.shape[1]:
+            raise ValueError("logits have no classes, expected at least one")
+        shifted, sums = _exponents(logits)
+        with np.errstate(invalid="ignore"):  # 0 * inf is no number, there as here
+            losses = (labels * (np.log(sums) - shifted)).sum(axis=1)
+        gradient = np.exp(shifted) / sums - labels
+        return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
+
+    return run
+
+
+@operator("SparseSoftmaxCrossEntropyWithLogits", types=FLOATS)
+def sparse_softmax_cross_entropy(node: FlexNode) -> Step:
+    """Cross entropy of one label a row and of logits' softmax, and its gradient by the logits."""
+
+    def run(logits: Array, labels: Array) -> list[Array]:
+        if logits.ndim != 2 or labels.shape != logits.shape[:1]:
+            shapes = f"{list(logits.shape)} and {list(labels.shape)}"
+            raise ValueError(f"logits and labels have shapes {shapes}, expected a label a row")
+        if labels.size and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
+            wrong = f"{labels.min()} to {labels.max()}"
+            raise ValueError(f"labels are {wrong}, expected 0 to {logits.shape[1] - 1}")
+        dtype, rows = logits.dtype, np.arange(len(logits))
+        shifted, sums = _exponents(_widened(logits))
+        losses = np.log(sums[:, 0]) - shifted[rows, labels]
+        gradient = np.exp(shifted) / sums
+        gradient[rows, labels] -= 1
+        return [losses.astype(dtype, copy=False), gradient.astype(dtype, copy=False)]
+
+    return run
+
+
+def _widened(x: Array) -> Array:
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def _exponents(logits: Array) -> tuple[Array, Array]:
+    """Return the logits less the largest in their row, and the sums of their exponentials."""
+    shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
+    return shifted, np.exp(shifted).sum(axis=-1, keepdims=True)
