@@ -13,7 +13,8 @@ SCALE = Block(
 """int32 sums to bytes in fixed point.
 
 ``count`` values, less ``subtrahend``, times ``multiplier * 2**(shift - 31)``, plus ``bias``. The
-second of two roundings takes halves away from zero, but up in the first ``up`` of ``period``.
+second of two roundings takes halves away from zero, but up in the first ``up`` of each ``period``,
+which divides ``count``.
 """
 
 SCALE_REAL = Block("scale_real", "reduced", "source target count low high zero scale:f bias:f")

@@ -1,14 +1,19 @@
-"""What becomes of reduced values, and reductions to positions: small work, one value at a time."""
+"""What becomes of reduced values, and reductions to positions."""
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from delegraph_numba_cpu.blocks import reduced as blocks
 from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.fixed_point import INT32_MAX, INT32_MIN, scaled
+from delegraph_numba_cpu.kernels.fixed_point import INT32_MAX, INT32_MIN
+from delegraph_numba_cpu.kernels.lanes import Lanes
 from delegraph_numba_cpu.kernels.machine import (
+    I32,
+    I64,
     jit,
     load_f32,
     load_i8,
@@ -21,6 +26,7 @@ from delegraph_numba_cpu.kernels.machine import (
     word,
 )
 from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.vector_ir import first_lanes, integer, splat
 
 (
     SOURCE, TARGET, COUNT, LOW, HIGH, SUBTRAHEND, MULTIPLIER, SHIFT, PERIOD, UP, BIAS,
@@ -32,13 +38,49 @@ FLOAT32, INT8, UINT8, INT32 = blocks.ARG_KINDS.values()
 @kernel(blocks.SCALE)
 def scale(block, tile, worker):
     """Turn sums into bytes, in fixed point."""
-    multiplier, shift = word(block, MULTIPLIER), word(block, SHIFT)
-    for i in range(word(block, COUNT)):
-        value = load_i32(word(block, SOURCE) + 4 * i) - word(block, SUBTRAHEND)
-        is_up = i % word(block, PERIOD) < word(block, UP)
-        value = scaled(value, multiplier, shift, is_up) + word(block, BIAS)
-        value = min(max(value, word(block, LOW)), word(block, HIGH))
-        store_u8(word(block, TARGET) + i, value)
+    period, up = word(block, PERIOD), word(block, UP)
+    for start in range(0, word(block, COUNT), period):
+        for i in range(0, period, r.LANES):
+            sums = r.load_ints(word(block, SOURCE) + 4 * (start + i), period - i, r.ints(0))
+            value = scaled_sums(
+                r.add_ints(sums, r.ints(-word(block, SUBTRAHEND))),
+                word(block, MULTIPLIER),
+                max(word(block, SHIFT), 0),
+                max(-word(block, SHIFT), 0),
+                up - i,
+            )
+            value = r.add_ints(value, r.ints(word(block, BIAS)))
+            value = r.larger_ints(value, r.ints(word(block, LOW)))
+            value = r.smaller_ints(value, r.ints(word(block, HIGH)))
+            r.store_low_bytes(word(block, TARGET) + start + i, value, period - i)
+
+
+@intrinsic
+def scaled_sums(context, x, multiplier, left, right, up):
+    """Return what :func:`fixed_point.scaled` gives for each int32; halves of the first *up* go up.
+
+    At most one of the shifts *left* and *right* is not 0.
+    """
+
+    def generate(lowering, builder, signature, arguments):
+        x, multiplier, left, right, up = arguments
+        count = x.type.count
+
+        def copies(number):
+            return Lanes(builder, splat(builder, number, count))
+
+        shifted = Lanes(builder, x) << copies(builder.trunc(left, I32))
+        product = shifted.widen(I64, signed=True) * copies(multiplier)
+        high = ((product + (1 << 30)) >> 31).at_most(INT32_MAX)
+        half = copies(builder.lshr(builder.shl(integer(1), right), integer(1)))
+        is_up = Lanes(builder, first_lanes(builder, up, count))
+        is_down = (high < 0) & (is_up ^ 1)
+        has_half = copies(builder.icmp_signed(">", right, integer(0)))
+        half = (is_down & has_half).choose(half - 1, half)
+        return ((high + half) >> copies(right)).narrow(I32).value
+
+    signature = r.INTS(r.INTS, types.int64, types.int64, types.int64, types.int64)
+    return signature, generate
 
 
 REAL_ZERO, REAL_SCALE, REAL_BIAS = blocks.SCALE_REAL.slots("zero", "scale", "bias")

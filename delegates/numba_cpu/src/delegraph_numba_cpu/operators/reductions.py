@@ -214,7 +214,7 @@ def _scaled_mean(call: Call, builder: ProgramBuilder, axes: Axes, target: Memory
         multiplier, shift = quantize_multiplier(x.scale / y.scale)
         bits = min(axes.length.bit_length() - 1, 32, 31 + shift)
         multiplier, shift = (multiplier << bits) // axes.length, shift - bits
-        subtrahend, bias, period, up = x.zero_point * axes.length, y.zero_point, 1, 0
+        subtrahend, bias, period, up = x.zero_point * axes.length, y.zero_point, axes.count, 0
     builder.emit(
         reduced.SCALE,
         source=_sums(builder, axes),
