@@ -9,9 +9,11 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from numpy.typing import NDArray
 from packed_arrays import load, pack, save, unpack
 
 
@@ -40,14 +42,36 @@ def _try(path: Path, golden: Path, failure: Path) -> None:
 
 
 def _run(path: Path, golden: Path) -> None:
-    runner = tf.lite.Interpreter(str(path)).get_signature_runner()
+    interpreter = tf.lite.Interpreter(str(path))
+    runner = interpreter.get_signature_runner()
+    places, outputs = (
+        {name: details["index"] for name, details in side.items()}
+        for side in (runner.get_input_details(), runner.get_output_details())
+    )
+    del runner  # as long as it is there, the interpreter refuses to allocate
     index, data = load(path.with_suffix(".inputs.npz"))
     packed, steps = bytearray(), []
     for names, arrays in index["steps"]:
-        outputs = runner(**dict(zip(names, unpack(arrays, data), strict=True)))
-        values = [np.array(value, copy=True) for value in outputs.values()]
+        inputs = dict(zip(names, unpack(arrays, data), strict=True))
+        for name, place in places.items():
+            interpreter.resize_tensor_input(place, inputs[name].shape)
+        interpreter.allocate_tensors()
+        for name, place in places.items():
+            if inputs[name].size:  # it refuses empty arrays, also where they are expected
+                interpreter.set_tensor(place, inputs[name])
+        interpreter.invoke()
+        values = [_output(interpreter, place) for place in outputs.values()]
         steps.append([list(outputs), pack(values, packed)])
     save(golden, {"steps": steps}, packed)
+
+
+def _output(interpreter: Any, place: int) -> NDArray[Any]:
+    """Return an output; this interpreter refuses to give empty ones."""
+    details = next(d for d in interpreter.get_tensor_details() if d["index"] == place)
+    if 0 in details["shape"]:
+        dtype = details["dtype"]
+        return np.zeros(details["shape"], object if dtype in (bytes, np.bytes_) else dtype)
+    return np.array(interpreter.get_tensor(place))
 
 
 if __name__ == "__main__":
