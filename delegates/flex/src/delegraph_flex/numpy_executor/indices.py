@@ -17,11 +17,13 @@ def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None
     Raises:
         ValueError: there is one.
     """
-    if not indices.size:
-        return
-    low, high = int(indices.min()), int(indices.max())
-    if low < 0 or high >= size:
-        raise ValueError(f"{name}: {low if low < 0 else high} is not in [0, {size})")
+    try:
+        np.ravel_multi_index((indices,), (size,))  # the fastest check that NumPy has
+    except ValueError:
+        if indices.size:
+            low, high = int(indices.min()), int(indices.max())
+            bad = low if low < 0 else high
+            raise ValueError(f"{name}: {bad} is not in [0, {size})") from None
 
 
 def axis_of(value: Any, rank: int, name: str = "axis") -> int:
@@ -44,10 +46,36 @@ def ignores_bad_indices(node: FlexNode) -> bool:
     return node.choice("bad_indices_policy", policies, "") == "IGNORE"
 
 
-def inside(indices: NDArray[Any], shape: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which rows of *indices* [..., n] address an element or slice of *shape*."""
+def places(indices: NDArray[Any], shape: Sequence[int]) -> NDArray[np.intp] | None:
+    """Return which slice of *shape* each row of *indices* [..., n] addresses, counted in order.
+
+    Args:
+        indices: at least one in a row.
+        shape: that they index into; slices have the dimensions after the first n.
+
+    Returns:
+        None where some are not inside.
+    """
+    depth = indices.shape[-1]
+    columns = tuple(indices[..., i] for i in range(depth))
+    try:
+        return np.asarray(np.ravel_multi_index(columns, tuple(shape[:depth])))
+    except ValueError:
+        return None if indices.size else np.zeros(indices.shape[:-1], np.intp)
+
+
+def inside(indices: NDArray[Any], shape: Sequence[int], ignores: bool) -> NDArray[np.bool_]:
+    """Return which rows of *indices* [..., n] address an element or slice of *shape*.
+
+    Raises:
+        ValueError: some don't, and those are not ignored.
+    """
     limits = np.array(shape[: indices.shape[-1]], np.int64)
-    return np.asarray(((indices >= 0) & (indices < limits)).all(axis=-1))
+    good = np.asarray(((indices >= 0) & (indices < limits)).all(axis=-1))
+    if not ignores:
+        bad = indices[~good][0].tolist()
+        raise ValueError(f"index {bad} is not inside shape {list(shape)}")
+    return good
 
 
 def check_depth(indices: NDArray[Any], rank: int) -> None:

@@ -29,6 +29,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     quantization,
     ragged,
     reductions,
+    regular_expressions,
     resizing,
     scan,
     scatter,
@@ -42,8 +43,16 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     special_functions,
     stateful_random,
     stateless_random,
+    string_hashing,
+    string_numbers,
+    string_splitting,
+    strings,
+    tables,
+    tensor_lists,
     transposed_convolutions,
+    unicode,
     unique,
+    variables,
 )
 from delegraph_flex.numpy_executor.registry import OPERATORS, bind
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from delegraph_flex.numpy_executor.indices import (
     check_range,
     ignores_bad_indices,
     inside,
+    places,
 )
 from delegraph_flex.numpy_executor.registry import operator
 
@@ -81,23 +83,18 @@ def gather_nd(node: FlexNode) -> Step:
 
     def run(params: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
         check_depth(indices, params.ndim)
-        good = inside(indices, params.shape)
-        if good.all():
-            return _slices(params, indices)
-        if not ignores:
-            bad = indices[~good][0]
-            raise ValueError(f"index {bad.tolist()} is not inside shape {list(params.shape)}")
-        shape = indices.shape[:-1] + params.shape[indices.shape[-1] :]
-        result = np.full(shape, b"" if params.dtype.hasobject else 0, params.dtype)
-        result[good] = _slices(params, indices[good])
+        depth = indices.shape[-1]
+        if depth == 0:
+            return np.broadcast_to(params, indices.shape[:-1] + params.shape).copy()
+        inner = params.shape[depth:]
+        rows = params.reshape(math.prod(params.shape[:depth]), *inner)
+        where = places(indices, params.shape)
+        if where is not None:
+            return rows.take(where, 0)
+        good = inside(indices, params.shape, ignores)
+        zero = b"" if params.dtype.hasobject else 0
+        result = np.full(indices.shape[:-1] + inner, zero, params.dtype)
+        result[good] = run(params, indices[good])
         return result
 
     return run
-
-
-def _slices(params: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
-    depth = indices.shape[-1]
-    if depth == 0:
-        return np.broadcast_to(params, indices.shape[:-1] + params.shape).copy()
-    found: NDArray[Any] = params[tuple(indices[..., i] for i in range(depth))]
-    return found

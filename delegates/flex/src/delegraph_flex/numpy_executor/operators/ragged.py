@@ -33,7 +33,9 @@ def check_splits(splits: NDArray[Any], count: int) -> None:
 
 def _within(lengths: NDArray[Any]) -> NDArray[Any]:
     """Return 0, 1, ... length - 1 for each length, one after the other."""
-    ends = np.cumsum(lengths)
+    if lengths.size == 1:
+        return np.arange(int(lengths[0]))
+    ends = lengths.cumsum()
     count = int(ends[-1]) if ends.size else 0
     return np.asarray(np.arange(count) - (ends - lengths).repeat(lengths))
 
@@ -50,15 +52,22 @@ def ragged_range(node: FlexNode) -> Step:
                 f"starts, limits, deltas of shapes {[list(part.shape) for part in bounds]},"
                 " expected scalars and equally long vectors"
             )
-        starts, limits, deltas = np.broadcast_arrays(*(part.reshape(-1) for part in bounds))
+        starts, limits, deltas = (part.reshape(-1) for part in bounds)
         lengths = _lengths(starts, limits, deltas)
-        require_reasonable((int(lengths.sum()),))
-        splits = np.concatenate(([0], np.cumsum(lengths))).astype(splits_dtype)
-        steps = _within(lengths).astype(dtype)
-        values = starts.repeat(lengths) + steps * deltas.repeat(lengths)
-        return [splits, values.astype(dtype, copy=False)]
+        splits = np.zeros(lengths.size + 1, splits_dtype)
+        ends = lengths.cumsum(out=splits[1:])
+        require_reasonable((int(ends[-1]) if ends.size else 0,))
+        values = _within(lengths).astype(dtype)
+        if deltas.size != 1 or deltas[0] != 1:
+            values = values * _for_each(deltas, lengths)
+        return [splits, values + _for_each(starts, lengths)]
 
     return run
+
+
+def _for_each(bound: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+    """Return a start or delta for each number: as it is, if all ranges share it."""
+    return bound if bound.size == 1 else bound.repeat(lengths)
 
 
 def _lengths(starts: NDArray[Any], limits: NDArray[Any], deltas: NDArray[Any]) -> NDArray[np.int64]:

@@ -92,8 +92,9 @@ def cross(node: FlexNode) -> Step:
     def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         if a.shape != b.shape or a.shape[-1:] != (3,):
             raise ValueError(f"{list(a.shape)} and {list(b.shape)}, expected two times [..., 3]")
-        (a0, a1, a2), (b0, b1, b2) = a.T, b.T
-        made = np.stack((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0))
-        return np.ascontiguousarray(made.T)
+        result = np.empty_like(a)
+        (x0, x1, x2), (y0, y1, y2), out = a.T, b.T, result.T
+        out[0], out[1], out[2] = x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
+        return result
 
     return run

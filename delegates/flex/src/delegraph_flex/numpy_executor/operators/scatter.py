@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from delegraph_flex.numpy_executor.indices import (
     check_range,
     ignores_bad_indices,
     inside,
+    places,
 )
 from delegraph_flex.numpy_executor.registry import operator
 from delegraph_flex.numpy_executor.requested_shape import requested_shape
@@ -33,11 +35,10 @@ def scatter_nd(node: FlexNode) -> Step:
     ignores = ignores_bad_indices(node)
 
     def run(indices: NDArray[Any], updates: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
-        result = np.full(
-            requested_shape(shape), b"" if updates.dtype.hasobject else 0, updates.dtype
-        )
-        _scatter(np.add, result, indices, updates, ignores)
-        return result
+        dims = requested_shape(shape)
+        if updates.dtype.hasobject:
+            return _scatter(np.add, np.full(dims, b"", object), indices, updates, ignores)
+        return _scatter(np.add, np.zeros(dims, updates.dtype), indices, updates, ignores)
 
     return run
 
@@ -48,9 +49,7 @@ def tensor_scatter(node: FlexNode) -> Step:
     ignores, combine = ignores_bad_indices(node), _UPDATES[node.op]
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
-        result = tensor.copy()
-        _scatter(combine, result, indices, _comparable(updates, combine), ignores)
-        return result
+        return _scatter(combine, tensor, indices, _comparable(updates, combine), ignores)
 
     return run
 
@@ -61,9 +60,7 @@ def tensor_scatter_update(node: FlexNode) -> Step:
     ignores = ignores_bad_indices(node)
 
     def run(tensor: NDArray[Any], indices: NDArray[Any], updates: NDArray[Any]) -> NDArray[Any]:
-        result = tensor.copy()
-        _scatter(None, result, indices, updates, ignores)
-        return result
+        return _scatter(None, tensor, indices, updates, ignores)
 
     return run
 
@@ -78,35 +75,34 @@ def _comparable(updates: NDArray[Any], combine: np.ufunc) -> NDArray[Any]:
 
 def _scatter(
     combine: np.ufunc | None,
-    result: NDArray[Any],
+    start: NDArray[Any],
     indices: NDArray[Any],
     updates: NDArray[Any],
     ignores: bool,
-) -> None:
-    """Combine *updates* [..., slice] into *result* at *indices* [..., n], one by one."""
-    check_depth(indices, result.ndim)
-    depth = indices.shape[-1]
-    expected = indices.shape[:-1] + result.shape[depth:]
+) -> NDArray[Any]:
+    """Return a copy of *start* with *updates* [..., slice] at *indices* [..., n], one by one."""
+    check_depth(indices, start.ndim)
+    depth, result = indices.shape[-1], start.copy()
+    expected = indices.shape[:-1] + start.shape[depth:]
     if updates.shape != expected:
         raise ValueError(
             f"updates have shape {list(updates.shape)}, expected {list(expected)} for indices of"
-            f" shape {list(indices.shape)} into {list(result.shape)}"
+            f" shape {list(indices.shape)} into {list(start.shape)}"
         )
-    good = inside(indices, result.shape)
-    if not good.all():
-        if not ignores:
-            bad = indices[~good][0].tolist()
-            raise ValueError(f"index {bad} is not inside shape {list(result.shape)}")
-        indices, updates = indices[good], updates[good]
     if not updates.size:
-        return
+        return result
     if depth == 0:
         raise ValueError("indices have an empty last dimension, expected at least one index")
-    where = tuple(indices[..., i] for i in range(depth))
+    where = places(indices, start.shape)
+    if where is None:
+        good = inside(indices, start.shape, ignores)
+        return _scatter(combine, start, indices[good], updates[good], ignores)
+    rows = result.reshape(math.prod(start.shape[:depth]), *start.shape[depth:])
     if combine is None:
-        result[where] = updates
+        rows[where] = updates
     else:
-        combine.at(result, where, updates)
+        combine.at(rows, where, updates)
+    return result
 
 
 @operator("InplaceUpdate", "InplaceAdd", "InplaceSub")

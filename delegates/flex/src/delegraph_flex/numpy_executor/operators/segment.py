@@ -36,7 +36,7 @@ def segment(node: FlexNode) -> Step:
             starts = _starts(ids)
             reduced = reduce.reduceat(data, starts, axis=0, dtype=data.dtype)
             if is_mean:
-                reduced = _divided(reduced, np.diff(starts, append=ids.size))
+                reduced = _divided(reduced, _counts(starts, ids.size))
             result[ids[starts]] = reduced
         return result
 
@@ -57,16 +57,23 @@ def _starts(ids: NDArray[Any]) -> NDArray[np.intp]:
     Raises:
         ValueError: the numbers decrease, or are negative.
     """
-    steps = np.diff(ids)
+    steps = ids[1:] - ids[:-1]
     if ids[0] < 0 or (steps < 0).any():
         raise ValueError("segment ids are not increasing from zero or more")
     return np.concatenate(([0], np.flatnonzero(steps) + 1))
 
 
+def _counts(starts: NDArray[np.intp], end: int) -> NDArray[np.intp]:
+    """Return how many rows each segment has."""
+    counts = np.empty_like(starts)
+    counts[:-1], counts[-1] = starts[1:] - starts[:-1], end - starts[-1]
+    return counts
+
+
 def _filled(data: NDArray[Any], rows: int, value: Any) -> NDArray[Any]:
     shape = (rows, *data.shape[1:])
     require_reasonable(shape)
-    return np.full(shape, value, data.dtype)
+    return np.full(shape, value, data.dtype) if value else np.zeros(shape, data.dtype)
 
 
 def _divided(sums: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
@@ -145,7 +152,7 @@ def sparse_segment(node: FlexNode) -> Step:
             starts = _starts(ids)
             sums = np.add.reduceat(_precise(data[indices]), starts, axis=0)
             if scale is not None:
-                sums = _divided(sums, scale(np.diff(starts, append=ids.size)))
+                sums = _divided(sums, scale(_counts(starts, ids.size)))
             result[ids[starts]] = sums.astype(data.dtype)
         return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,12 @@ def _largest(x: NDArray[Any], k: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any
         order = _first_of_many(falling, k)
     else:
         order = falling.argsort(axis=-1, kind="stable")[..., :k]
-    return np.take_along_axis(x, order, -1), order.astype(dtype)
+    if x.ndim == 1:
+        return x[order], order.astype(dtype)
+    count = math.prod(x.shape[:-1])
+    rows, columns = x.reshape(count, x.shape[-1]), order.reshape(count, k)
+    values = rows[np.arange(count)[:, None], columns]
+    return values.reshape(order.shape), order.astype(dtype)
 
 
 def _falling(x: NDArray[Any]) -> NDArray[Any]:
