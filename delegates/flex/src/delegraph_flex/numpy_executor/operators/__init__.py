@@ -39,6 +39,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     shapes,
     slicing,
     sorting,
+    sound,
     sparse,
     special_functions,
     stateful_random,

@@ -173,7 +173,8 @@ def _scale_of_range(limits: Any, low: Floats, high: Floats, is_narrow: bool) -> 
     upper: Floats = high / np.float32(limits.max)
     if limits.min == 0:
         return upper
-    return np.maximum(low / np.float32(limits.min + is_narrow), upper)
+    scale: Floats = np.maximum(low / np.float32(limits.min + is_narrow), upper)
+    return scale
 
 
 def _from_min_first(values: Floats, low: Floats, high: Floats, limits: Any) -> Floats:
