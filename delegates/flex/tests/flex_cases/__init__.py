@@ -95,13 +95,11 @@ def one(
         name: tells cases of the same operator apart, where the attributes do not.
         attrs: its attributes.
     """
-    arrays = [np.asarray(value) for value in inputs]
+    arrays = [np.array(value) for value in inputs]  # a copy: whoever made them may go on
     types = (type_of(arrays[0]),) if out is None else (out,) if isinstance(out, TensorType) else out
     first = len(arrays)
     call = Call(op, attrs, tuple(range(first)), tuple(types))
-    return Case(
-        name or op, arrays, [call], tuple(range(first, first + len(types))), tolerance
-    )
+    return Case(name or op, arrays, [call], tuple(range(first, first + len(types))), tolerance)
 
 
 def all_cases() -> Iterator[tuple[str, Case]]:
