@@ -41,13 +41,14 @@ PACK = Block(
     "conv_f32",
     """
     source target images source_image target_image rows columns down across
-    width last_width has_bias tiles
+    width last_width has_bias bias tiles
     """,
 )
 """Matrices of ``rows`` by ``columns`` values in blocks of columns; see ``operators.conv_packing``.
 
 ``down`` and ``across`` are the bytes between rows and columns of the source, which may be those of
-its transpose; ``has_bias`` asks for a row of zeros in front.
+its transpose; ``has_bias`` asks for a row in front: the ``bias``, or zeros when
+that is 0.
 """
 
 HEIGHTS = {64: 7, 32: 6, 16: 4}

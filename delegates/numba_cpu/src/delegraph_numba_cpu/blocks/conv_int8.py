@@ -79,7 +79,8 @@ PACK_STACK = Block(
 """A stack of computed matrices, ``[images, outputs, depth], int8``, as ``MATRIX`` wants them.
 
 Every image's header and record of its matrix are copies of ``header`` and ``matrix``, but for
-biases and addresses. ``zero`` is the zero point of activations as kernels see them.
+addresses and what zero points add to biases. ``zero`` is the zero point of activations as kernels
+see them.
 """
 
 HEADER = {

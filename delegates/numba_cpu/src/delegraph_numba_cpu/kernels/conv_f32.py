@@ -354,19 +354,16 @@ def repeat_channels(block, tile, worker):
 SOURCE, TARGET, STACK, SOURCE_IMAGE, TARGET_IMAGE, HEIGHT_ROWS, WIDTH_COLUMNS = blocks.PACK.slots(
     "source", "target", "images", "source_image", "target_image", "rows", "columns"
 )
-DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, SHARES = blocks.PACK.slots(
-    "down", "across", "width", "last_width", "has_bias", "tiles"
+DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, BIAS, SHARES = blocks.PACK.slots(
+    "down", "across", "width", "last_width", "has_bias", "bias", "tiles"
 )
 
 
 @kernel(blocks.PACK)
 def pack_matrix(block, tile, worker):
     """Write a share of the blocks of columns of all matrices."""
-    rows, columns, width = (
-        word(block, HEIGHT_ROWS),
-        word(block, WIDTH_COLUMNS),
-        word(block, BLOCK_WIDTH),
-    )
+    rows, columns = word(block, HEIGHT_ROWS), word(block, WIDTH_COLUMNS)
+    width = word(block, BLOCK_WIDTH)
     blocks, tiles = (columns + width - 1) // width, word(block, SHARES)
     parts = blocks * word(block, STACK)
     lead = word(block, HAS_BIAS)
@@ -377,10 +374,12 @@ def pack_matrix(block, tile, worker):
         target += 4 * first * (rows + lead)
         if first + width >= columns:
             width = word(block, LAST_WIDTH)
+        filled = min(width, columns - first)
         if lead:
             fill_bytes(target, 0, 4 * width)
+            if word(block, BIAS):
+                copy_bytes(target, word(block, BIAS) + 4 * first, 4 * filled)
             target += 4 * width
-        filled = min(width, columns - first)
         source += first * word(block, ACROSS)
         pack_block(source, target, rows, filled, width, word(block, DOWN), word(block, ACROSS))
         width = word(block, BLOCK_WIDTH)

@@ -49,8 +49,9 @@ def pack_group(block, image, group):
         if count == 64:  # zipped
             place = 16 * (i // 4 % 4) + i // 16 * 4 + i % 4
         pack_row(source, depth, weights + place // 16 * block_bytes + place % 16 * 4)
-        bias = word(block, ZERO) * (depth * word(block, WEIGHT_ZERO) - sum_signed(source, depth))
-        store_i32(headers + place // 16 * HEADER_BYTES + place % 16 * 4, bias)
+        bias = headers + place // 16 * HEADER_BYTES + place % 16 * 4
+        added = depth * word(block, WEIGHT_ZERO) - sum_signed(source, depth)
+        store_i32(bias, load_i32(bias) + word(block, ZERO) * added)
         source += depth
 
 

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
 from delegraph.kernels.padding import Window
-from delegraph_numba_cpu.blocks.conv_f32 import PACK
 from delegraph_numba_cpu.operators.conv_f32 import UNLIMITED, emit_products
-from delegraph_numba_cpu.operators.conv_packing import block_widths, pack_matrix
+from delegraph_numba_cpu.operators.conv_packing import (
+    block_widths,
+    emit_pack,
+    emit_packed,
+    pack_matrix,
+)
 from delegraph_numba_cpu.operators.conv_windows import Windows
 from delegraph_numba_cpu.operators.places import Part, fill
 from delegraph_numba_cpu.operators.registry import (
@@ -23,8 +27,6 @@ from delegraph_numba_cpu.operators.registry import (
     register_variants,
 )
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
-
-VALUES_A_TILE = 20_000
 
 
 def check(call: Call) -> Rejection | None:
@@ -60,7 +62,7 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
         (1, 1),
         x=_left(call, builder, left, depth),
         y=builder.tensor(y.index),
-        weight=_right(call, builder, right, depth, columns, size),
+        weight=_right(call, builder, right, depth, columns),
         weight_image=size if right > 1 else 0,
         in_image=4 * depth * rows if left > 1 else 0,
         residual=0,
@@ -79,7 +81,7 @@ def _left(call: Call, builder: ProgramBuilder, images: int, depth: int) -> Memor
         return source
     rows = x.shape[-1]
     target = builder.scratch(x.bytes)
-    _emit_pack(
+    emit_pack(
         builder,
         source=source,
         target=target,
@@ -93,13 +95,12 @@ def _left(call: Call, builder: ProgramBuilder, images: int, depth: int) -> Memor
         width=depth,
         last_width=depth,
         has_bias=0,
+        bias=0,
     )
     return target
 
 
-def _right(
-    call: Call, builder: ProgramBuilder, images: int, depth: int, columns: int, size: int
-) -> Memory:
+def _right(call: Call, builder: ProgramBuilder, images: int, depth: int, columns: int) -> Memory:
     """Return the right matrices in blocks of columns; constant ones are brought there once."""
     w, lanes = call.input(1), builder.level.vector_bytes // 4
     is_transposed = bool(call.options.adj_y)
@@ -108,36 +109,13 @@ def _right(
             ("batch_matmul_f32", w.index, is_transposed, lanes),
             lambda: pack_matrix(_plain(w, is_transposed), np.zeros(columns, np.float32), lanes),
         )
-    widths = block_widths(columns, lanes)
-    target = builder.scratch(size * images)
-    _emit_pack(
-        builder,
-        source=builder.tensor(w.index),
-        target=target,
-        images=images,
-        source_image=4 * depth * columns,
-        target_image=size,
-        rows=depth,
-        columns=columns,
-        down=4 if is_transposed else 4 * columns,
-        across=4 * depth if is_transposed else 4,
-        width=widths[0] if len(widths) == 1 else 2 * lanes,
-        last_width=widths[-1],
-        has_bias=1,
-    )
-    return target
+    sizes = images, depth, columns
+    return emit_packed(builder, builder.tensor(w.index), sizes, is_transposed=is_transposed)
 
 
 def _plain(w: Tensor, is_transposed: bool) -> NDArray[Any]:
     matrix: NDArray[Any] = w.data.reshape(w.shape[-2:])
     return matrix.T if is_transposed else matrix
-
-
-def _emit_pack(builder: ProgramBuilder, **words: Any) -> None:
-    blocks = words["images"] * -(-words["columns"] // words["width"])
-    values = words["images"] * words["rows"] * words["columns"]
-    tiles = max(1, min(builder.workers, blocks, values // VALUES_A_TILE))
-    builder.emit(PACK, tiles, **words)
 
 
 register_variants(

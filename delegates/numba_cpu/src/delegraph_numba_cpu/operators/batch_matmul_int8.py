@@ -11,8 +11,12 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.padding import Window
 from delegraph.kernels.requantize import fixed_point_scaling
 from delegraph.schema.enums import ActivationFunctionType
-from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.operators.batch_matmul_f32 import check_stacks
+from delegraph_numba_cpu.operators.computed_int8 import (
+    MATRIX_BYTES,
+    computed_product,
+    emit_packed,
+)
 from delegraph_numba_cpu.operators.packing_int8 import Product, centred
 from delegraph_numba_cpu.operators.places import Part, fill, move
 from delegraph_numba_cpu.operators.plans_int8 import (
@@ -29,11 +33,6 @@ from delegraph_numba_cpu.operators.registry import (
     register_variants,
 )
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
-
-MATRIX_BYTES = 8 * len(blocks.MATRIX.names)
-
-BYTES_A_TILE = 20_000
-"""Of matrices that are packed, some microseconds."""
 
 
 def check(call: Call) -> Rejection | None:
@@ -63,9 +62,8 @@ def product_of(call: Call) -> Product:
         weight = centred(w).reshape(w.shape[-2:])
         weight = weight if call.options.adj_y else weight.T
         return Product.of(x, weight, None, y, scaling, ActivationFunctionType.NONE)
-    largest = np.broadcast_to(np.int16(255), (columns, depth))
     bias = np.zeros(columns, np.int64)
-    return Product(largest, bias, scaling, y.zero_point, -128, 127, 128, x.zero_point + 128)
+    return computed_product(x, y, scaling, depth, bias, ActivationFunctionType.NONE)
 
 
 def _is_packed_once(w: Tensor) -> bool:
@@ -97,7 +95,8 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
     if _is_packed_once(w):
         matrix = pack_matrix(builder, call, product)
     else:
-        matrix = _packed_stack(call, builder, product)
+        stored = builder.tensor(w.index) if call.options.adj_y else _turned(builder, w)
+        matrix = emit_packed(call, builder, product, stored, right, w.zero_point)
     source = _turned(builder, x) if call.options.adj_x else builder.tensor(x.index)
     target = builder.tensor(y.index)
     emit_product(builder, source, target, windows, matrix, product, rows, True, stack)
@@ -110,40 +109,6 @@ def _turned(builder: ProgramBuilder, tensor: Tensor) -> Memory:
     target = Part.scratch(builder, view.shape, view.dtype)
     move(builder, source.seen(view), target)
     return target.memory
-
-
-def _packed_stack(call: Call, builder: ProgramBuilder, product: Product) -> Memory:
-    """Emit the packing of the right matrices; return where records of them will be."""
-    w = call.input(1)
-    images = math.prod(w.shape[:-2])
-    outputs, depth = product.weight.shape
-    blocks_of_16, steps = -(-outputs // 16), -(-depth // 4)
-    record = {
-        "weights": 0, "headers": 0, "depth": depth, "steps": steps, "block_bytes": 64 * steps,
-        "outputs": outputs, "low": product.low, "high": product.high,
-        "rounding": product.rounding(builder.exact), "out_flip": product.out_flip(0),
-        "sum_factor": -w.zero_point,
-    }  # fmt: skip
-    name = (call.node.outputs[0], builder.exact, outputs, depth)
-    headers = -(-MATRIX_BYTES * images // 64) * 64
-    weights = headers + blocks.HEADER_BYTES * blocks_of_16 * images
-    packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
-    builder.emit(
-        blocks.PACK_STACK,
-        max(1, min(builder.workers, images * -(-outputs // 64), w.bytes // BYTES_A_TILE)),
-        source=builder.tensor(w.index) if call.options.adj_y else _turned(builder, w),
-        weights=packed + weights,
-        headers=packed + headers,
-        matrices=packed,
-        header=builder.packed(("headers", *name), lambda: product.headers(builder.exact)),
-        matrix=builder.packed(("matrix", *name), lambda: blocks.MATRIX.pack(**record)),
-        images=images,
-        depth=depth,
-        outputs=outputs,
-        zero=product.zero,
-        weight_zero=w.zero_point,
-    )
-    return packed
 
 
 register_variants(

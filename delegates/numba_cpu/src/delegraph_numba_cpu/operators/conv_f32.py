@@ -12,6 +12,7 @@ from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks.conv_f32 import CONV, DEPTHWISE, REPEAT
 from delegraph_numba_cpu.operators.conv_packing import (
     block_widths,
+    emit_packed,
     packed_channels,
     packed_matrix,
 )
@@ -42,13 +43,14 @@ def check_conv(call: Call) -> Rejection | None:
     return first_rejection(check_weighted(call, rank=4), check_images(call))
 
 
-def check_weighted(call: Call, rank: int) -> Rejection | None:
-    """Let pass float32 with constant, dense weights of a rank, and a fused clamp."""
+def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
+    """Let pass float32 with dense weights of a rank, constant if need be, and a fused clamp."""
     found = check_types(call, "FLOAT32")
     if found is not None:
         return found
     for position in (1, 2):
-        if call.optional_input(position) is not None:
+        tensor = call.optional_input(position)
+        if tensor is not None and (tensor.is_constant or not may_be_computed):
             found = check_constant(call, position)
             if found is not None:
                 return found
@@ -154,8 +156,8 @@ def emit_products(
 
 
 def check_fully_connected(call: Call) -> Rejection | None:
-    """Let pass constant weights in the default order."""
-    return check_weighted(call, rank=2)
+    """Let pass weights in the default order."""
+    return check_weighted(call, rank=2, may_be_computed=True)
 
 
 def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
@@ -190,12 +192,27 @@ def emit_dense(
         (1, 1),
         x=builder.tensor(x.index),
         y=target,
-        weight=packed_matrix(builder, weight, bias, outputs),
+        weight=_dense_weights(builder, weight, bias),
         residual=0,
         low=low,
         high=high,
         sum_low=UNLIMITED[0],
         sum_high=UNLIMITED[1],
+    )
+
+
+def _dense_weights(builder: ProgramBuilder, weight: Tensor, bias: Tensor | None) -> Memory:
+    """Return weights ``[O, K]`` for micro-kernels; computed ones are brought there at each run."""
+    outputs, depth = weight.shape
+    given = [tensor for tensor in (weight, bias) if tensor is not None]
+    if all(tensor.is_constant_or_persistent for tensor in given):
+        return packed_matrix(builder, weight, bias, outputs)
+    return emit_packed(
+        builder,
+        builder.tensor(weight.index),
+        (1, depth, outputs),
+        is_transposed=True,
+        bias=0 if bias is None else builder.tensor(bias.index),
     )
 
 
@@ -273,7 +290,7 @@ OPERATORS = {
         check_fully_connected,
         lower_fully_connected,
         ("FLOAT32",),
-        (*_FEATURES, "many-dims", "scalar"),
+        (*_FEATURES, "computed-weights", "many-dims", "scalar"),
     ),
     "DEPTHWISE_CONV_2D": Operator(check_depthwise, lower_depthwise, ("FLOAT32",), _FEATURES),
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from delegraph import Rejection, Tensor
 from delegraph.errors import OperatorError
 from delegraph.kernels.convolution_scale import (
@@ -15,9 +17,11 @@ from delegraph.kernels.convolution_scale import (
 )
 from delegraph.kernels.padding import Window, window
 from delegraph.kernels.requantize import Scaling, fixed_point_scaling
+from delegraph.kernels.weights import bias_or_zeros
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.moves import COPY
+from delegraph_numba_cpu.operators.computed_int8 import computed_product, emit_packed
 from delegraph_numba_cpu.operators.convolutions import check_images, windows_of
 from delegraph_numba_cpu.operators.packing_int8 import Product, centred
 from delegraph_numba_cpu.operators.plans_int8 import (
@@ -73,9 +77,25 @@ def check_depthwise(call: Call) -> Rejection | None:
 
 def check_fully_connected(call: Call) -> Rejection | None:
     """Let pass weights in the default order."""
+    weight = call.input(1)
     if call.options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         return Rejection("weights-format", expected="the default order of weights")
-    return check_constants(call)
+    return check_constants(call) if weight.is_constant else _check_computed(call)
+
+
+def _check_computed(call: Call) -> Rejection | None:
+    """Let pass int8 weights with one scale, and a constant bias."""
+    x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
+    for tensor in (x, weight, call.output()):
+        if tensor.type.name != "INT8":
+            return Rejection("dtype", actual=tensor.type.name, expected="INT8", tensor=tensor.index)
+    if weight.quantization is None or len(weight.quantization.scales) != 1:
+        return Rejection("quantization", expected="one scale", tensor=weight.index)
+    if len(weight.shape) != 2:
+        return Rejection("weights-shape", actual=weight.shape, expected="two dimensions")
+    if bias is not None and not (bias.is_constant and bias.type.name == "INT32"):
+        return Rejection("computed-bias", expected="a constant of INT32", tensor=bias.index)
+    return product_of(call).rejection()
 
 
 def check_transposed(call: Call) -> Rejection | None:
@@ -99,6 +119,12 @@ def product_of(call: Call) -> Product:
     """
     x, weight, y = call.input(_input(call)), call.input(1), call.output()
     bias = call.optional_input(_input(call, bias=True))
+    if not weight.is_constant:
+        outputs, depth = weight.shape
+        scaling = _scaling(call, x, weight, bias, y, outputs)
+        values = bias_or_zeros(bias, outputs, np.int64)
+        activation = call.options.fused_activation_function
+        return computed_product(x, y, scaling, depth, values, activation)
     values = centred(weight)
     if call.name == "DEPTHWISE_CONV_2D":
         values = values.reshape(-1, values.shape[-1]).T
@@ -141,12 +167,17 @@ def lower_conv(call: Call, builder: ProgramBuilder) -> None:
 
 def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
     """Emit a matrix product."""
-    x, y = call.input(0), call.output()
+    x, weight, y = call.input(0), call.input(1), call.output()
     product = product_of(call)
     one = Window(1, 1, 1, 1, 1, 0)
     outputs, depth = product.weight.shape
     windows = pack_windows(builder, depth, (one, one), product)
-    matrix = pack_matrix(builder, call, product)
+    if weight.is_constant:
+        matrix = pack_matrix(builder, call, product)
+    else:
+        matrix = emit_packed(
+            call, builder, product, builder.tensor(weight.index), 1, weight.zero_point
+        )
     rows = math.prod(y.shape) // max(outputs, 1)
     emit_product(
         builder, builder.tensor(x.index), builder.tensor(y.index), windows, matrix, product,

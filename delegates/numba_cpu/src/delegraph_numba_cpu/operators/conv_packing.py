@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.kernels.tensor import Tensor
+from delegraph_numba_cpu.blocks.conv_f32 import PACK
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 Array = NDArray[Any]
+
+VALUES_A_TILE = 20_000
 
 
 def block_widths(columns: int, lanes: int) -> list[int]:
@@ -106,3 +109,52 @@ def packed_channels(
             real_values(weight).reshape(-1, outputs), bias_values(bias, outputs), lanes
         ),
     )
+
+
+def emit_packed(
+    builder: ProgramBuilder,
+    source: Memory,
+    sizes: tuple[int, int, int],
+    *,
+    is_transposed: bool,
+    bias: Memory | int = 0,
+) -> Memory:
+    """Emit the packing of computed matrices as :func:`pack_matrix` does; return where they will be.
+
+    Args:
+        builder: gets the call.
+        source: the matrices.
+        sizes: how many, their rows and columns.
+        is_transposed: whether they are stored column by column.
+        bias: one value for each column, or 0 for zeros.
+    """
+    images, rows, columns = sizes
+    lanes = builder.level.vector_bytes // 4
+    widths = block_widths(columns, lanes)
+    size = 4 * (rows + 1) * sum(widths)
+    target = builder.scratch(size * images)
+    emit_pack(
+        builder,
+        source=source,
+        target=target,
+        images=images,
+        source_image=4 * rows * columns,
+        target_image=size,
+        rows=rows,
+        columns=columns,
+        down=4 if is_transposed else 4 * columns,
+        across=4 * rows if is_transposed else 4,
+        width=widths[0] if len(widths) == 1 else 2 * lanes,
+        last_width=widths[-1],
+        has_bias=1,
+        bias=bias,
+    )
+    return target
+
+
+def emit_pack(builder: ProgramBuilder, **words: Any) -> None:
+    """Emit a call of ``PACK``."""
+    blocks = words["images"] * -(-words["columns"] // words["width"])
+    values = words["images"] * words["rows"] * words["columns"]
+    tiles = max(1, min(builder.workers, blocks, values // VALUES_A_TILE))
+    builder.emit(PACK, tiles, **words)

@@ -1,0 +1,86 @@
+"""Products of int8 with matrices that are computed: what takes the place of packed weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Tensor
+from delegraph.kernels.activation import quantized_activation_range
+from delegraph.kernels.requantize import Scaling
+from delegraph_numba_cpu.blocks import conv_int8 as blocks
+from delegraph_numba_cpu.operators.packing_int8 import Product
+from delegraph_numba_cpu.operators.registry import Call
+from delegraph_numba_cpu.program import Memory, ProgramBuilder
+
+MATRIX_BYTES = 8 * len(blocks.MATRIX.names)
+
+BYTES_A_TILE = 20_000
+"""Of matrices that are packed, some microseconds."""
+
+
+def computed_product(
+    x: Tensor, y: Tensor, scaling: Scaling, depth: int, bias: NDArray[np.int64], activation: int
+) -> Product:
+    """Return what is known of products before their matrices are.
+
+    Args:
+        x: input.
+        y: output.
+        scaling: of the accumulators, ``[O]``.
+        depth: length of the rows of matrices.
+        bias: of the accumulators, ``[O]``.
+        activation: fused activation.
+    """
+    largest = np.broadcast_to(np.int16(255), (len(bias), depth))
+    low, high = quantized_activation_range(activation, y)
+    return Product(largest, bias, scaling, y.zero_point, low, high, 128, x.zero_point + 128)
+
+
+def emit_packed(
+    call: Call,
+    builder: ProgramBuilder,
+    product: Product,
+    source: Memory,
+    images: int,
+    weight_zero: int,
+) -> Memory:
+    """Emit the packing of matrices; return where records of them will be.
+
+    Args:
+        call: the node.
+        builder: gets the call.
+        product: see :func:`computed_product`.
+        source: the matrices, ``[images, O, K], int8``.
+        images: how many.
+        weight_zero: their zero point.
+    """
+    outputs, depth = product.weight.shape
+    blocks_of_16, steps = -(-outputs // 16), -(-depth // 4)
+    record = {
+        "weights": 0, "headers": 0, "depth": depth, "steps": steps, "block_bytes": 64 * steps,
+        "outputs": outputs, "low": product.low, "high": product.high,
+        "rounding": product.rounding(builder.exact), "out_flip": product.out_flip(0),
+        "sum_factor": -weight_zero,
+    }  # fmt: skip
+    name = (call.node.outputs[0], builder.exact, outputs, depth)
+    headers = -(-MATRIX_BYTES * images // 64) * 64
+    weights = headers + blocks.HEADER_BYTES * blocks_of_16 * images
+    packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
+    size = images * outputs * depth
+    builder.emit(
+        blocks.PACK_STACK,
+        max(1, min(builder.workers, images * -(-outputs // 64), size // BYTES_A_TILE)),
+        source=source,
+        weights=packed + weights,
+        headers=packed + headers,
+        matrices=packed,
+        header=builder.packed(("headers", *name), lambda: product.headers(builder.exact)),
+        matrix=builder.packed(("matrix", *name), lambda: blocks.MATRIX.pack(**record)),
+        images=images,
+        depth=depth,
+        outputs=outputs,
+        zero=product.zero,
+        weight_zero=weight_zero,
+    )
+    return packed
