@@ -11,6 +11,7 @@ from flex_cases import Case
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import op_def_registry
 
+from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from delegraph_flex.node_def import NodeDef
 
@@ -21,8 +22,8 @@ def groups() -> dict[str, list[tuple[str, Case]]]:
     """Return the cases that go into each model, by its name."""
     by_op: dict[str, list[tuple[str, Case]]] = defaultdict(list)
     for name, case in flex_cases.all_cases():
-        if any(flex_cases.type_of(array).name == "BFLOAT16" for array in case.inputs):
-            continue  # TensorFlow 2.18.1's interpreter takes none
+        if TensorType.BFLOAT16 in _types(case):
+            continue  # TensorFlow 2.18.1's interpreter takes none, and calls them float16
         module = name.partition(".")[0]
         by_op[f"{module}.{case.calls[-1].op}"].append((name, case))
     return {
@@ -52,6 +53,11 @@ def concrete_function(cases: list[tuple[str, Case]]) -> Any:
         for name, x in arrays.items()
     }
     return tf.function(body, autograph=False).get_concrete_function(**specs)
+
+
+def _types(case: Case) -> set[TensorType]:
+    outputs = {type for call in case.calls for type in call.output_types}
+    return outputs | {flex_cases.type_of(array) for array in case.inputs}
 
 
 def _called(call: flex_cases.Call, inputs: list[Any]) -> list[Any]:
