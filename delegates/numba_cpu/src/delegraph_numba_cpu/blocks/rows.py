@@ -1,7 +1,7 @@
 """Blocks of ``kernels/rows.py``: operators on the last axis.
 
-All have ``rows`` rows of ``length`` elements; float32 rows pass through ``scratch_bytes`` of
-scratch memory a worker when their length is no multiple of the vectors'.
+All have ``rows`` rows of ``length`` elements; the ends of float32 rows pass through
+``scratch_bytes`` of scratch memory a worker when their length is no multiple of the vectors'.
 """
 
 from delegraph_numba_cpu.blocks import Block

@@ -44,32 +44,36 @@ def row_pass(function, start=None, combine=None):
         combine: adds new elements to it.
 
     Returns:
-        ``(source, target, count, a, b) -> float32``; a target of 0 is not written.
+        ``(source, target, rest, results, whole, count, a, b) -> float32``. From element *whole* on
+        the row is at *rest*, and its new elements go to *results*; a maximum is not written.
     """
 
     @intrinsic
-    def run(context: Any, source: Any, target: Any, count: Any, a: Any, b: Any) -> Any:
+    def run(context: Any, source: Any, target: Any, rest: Any, results: Any, whole: Any,
+            count: Any, a: Any, b: Any) -> Any:  # fmt: skip
         def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source, target, count, a, b = arguments
+            source, target, rest, results, whole, count, a, b = arguments
             factors = [Lanes(builder, splat(builder, number, LANES)) for number in (a, b)]
             loop = Loop(builder, count, LANES)
             total = loop.carried(ir.Constant(VECTOR, [start or 0.0] * LANES))
+            is_whole = builder.icmp_signed("<", loop.index, whole)
             place = builder.mul(loop.index, integer(4))
-            x = Lanes(builder, load(builder, builder.add(source, place), VECTOR))
+
+            def address(row: Any, end: Any) -> Any:
+                return builder.select(is_whole, builder.add(row, place), end)
+
+            x = Lanes(builder, load(builder, address(source, rest), VECTOR))
             y = function(x, *factors)
+            if combine is not larger:
+                store(builder, y.value, address(target, results))
             if combine is None:
-                store(builder, y.value, builder.add(target, place))
                 loop.close(total)
                 return ir.Constant(F32, 0.0)
-            if combine is add:
-                store(builder, y.value, builder.add(target, place))
             following = combine(Lanes(builder, total), y)
             loop.close(following.value)
             return _folded(following, combine)
 
-        return types.float32(types.int64, types.int64, types.int64, types.float32, types.float32), (
-            generate
-        )
+        return types.float32(*[types.int64] * 6, types.float32, types.float32), generate
 
     return run
 
@@ -113,28 +117,29 @@ ZERO, ONE, INFINITY, EPSILON = (np.float32(x) for x in (0.0, 1.0, math.inf, 1e-6
 
 
 @jit
-def softmax_row(source, target, count, beta):
+def softmax_row(source, target, rest, results, whole, count, beta):
     """Write the exponentials of a row over their sum."""
-    maximum = maximum_of(source, source, count, ZERO, ZERO)
-    total = exponentials(source, target, count, maximum, beta)
-    scaled(target, target, count, ONE / total, ZERO)
+    maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
+    total = exponentials(source, target, rest, results, whole, count, maximum, beta)
+    scaled(target, target, results, results, whole, count, ONE / total, ZERO)
 
 
 @jit
-def log_softmax_row(source, target, count, beta):
+def log_softmax_row(source, target, rest, results, whole, count, beta):
     """Write the logarithms of what :func:`softmax_row` gives."""
-    maximum = maximum_of(source, source, count, ZERO, ZERO)
-    total = exponentials(source, target, count, maximum, ONE)
-    store_f32(target, total)
-    logarithm(target, target, LANES, ZERO, ZERO)
-    lowered(source, target, count, maximum, load_f32(target))
+    maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
+    total = exponentials(source, target, rest, results, whole, count, maximum, ONE)
+    store_f32(results, total)
+    logarithm(results, results, results, results, 0, LANES, ZERO, ZERO)
+    lowered(source, target, rest, results, whole, count, maximum, load_f32(results))
 
 
 @jit
-def l2_normalization_row(source, target, count, beta):
+def l2_normalization_row(source, target, rest, results, whole, count, beta):
     """Write a row over its length, which counts as 1e-6 at least."""
-    length = np.sqrt(squares(source, target, count, ZERO, ZERO))
-    divided(source, target, count, EPSILON if length < EPSILON else length, ZERO)
+    length = np.sqrt(squares(source, target, rest, results, whole, count, ZERO, ZERO))
+    divisor = EPSILON if length < EPSILON else length
+    divided(source, target, rest, results, whole, count, divisor, ZERO)
 
 
 def float_kernel(block_type, row, padding):
@@ -142,37 +147,30 @@ def float_kernel(block_type, row, padding):
 
     Args:
         block_type: the kernel's block.
-        row: ``(source, target, count, beta)``, with *count* a multiple of LANES.
-        padding: elements behind rows of other lengths.
+        row: ``(source, target, rest, results, whole, count, beta)``, as for :func:`row_pass`.
+        padding: elements behind rows whose length is no multiple of LANES.
     """
-    slots = block_type.slots("source", "target", "rows", "length", "tiles", "scratch")
-    source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot = slots
-    (scratch_bytes_slot,) = block_type.slots("scratch_bytes")
+    source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot, bytes_slot = (
+        block_type.slots("source", "target", "rows", "length", "tiles", "scratch", "scratch_bytes")
+    )
     beta_slot = block_type.slots("beta")[0] if "beta" in block_type.names else source_slot
 
     @kernel(block_type)
     def run(block, tile, worker):
-        rows, tiles, length = (
-            word(block, rows_slot),
-            word(block, tiles_slot),
-            word(block, length_slot),
-        )
-        size, count = 4 * length, (length + LANES - 1) // LANES * LANES
-        padded = word(block, scratch_slot) + worker * word(block, scratch_bytes_slot)
-        results = padded + 4 * count
+        rows, tiles = word(block, rows_slot), word(block, tiles_slot)
+        length = word(block, length_slot)
+        size, whole = 4 * length, length - length % LANES
+        count, left = (length + LANES - 1) // LANES * LANES, length - whole
+        rest = word(block, scratch_slot) + worker * word(block, bytes_slot)
+        results = rest + 4 * LANES
+        for j in range(left, LANES):
+            store_f32(rest + 4 * j, padding)
         for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-            source, target = (
-                word(block, source_slot) + i * size,
-                word(block, target_slot) + i * size,
-            )
-            if count == length:
-                row(source, target, count, real(block, beta_slot))
-            else:
-                copy_bytes(padded, source, size)
-                for j in range(length, count):
-                    store_f32(padded + 4 * j, padding)
-                row(padded, results, count, real(block, beta_slot))
-                copy_bytes(target, results, size)
+            source = word(block, source_slot) + i * size
+            target = word(block, target_slot) + i * size
+            copy_bytes(rest, source + 4 * whole, 4 * left)
+            row(source, target, rest, results, whole, count, real(block, beta_slot))
+            copy_bytes(target + 4 * whole, results, 4 * left)
 
     return run
 
