@@ -262,12 +262,16 @@ _FEATURES = ("activation", "empty", "extreme-values", "per-channel")
 for _type in TYPES:
     _whole = (_type, "INT32")
     _types = (*_whole, "INT4") if _type == "INT8" else _whole  # of INT2 the kit has no models
+    _computed = ("computed-weights",) if _type == "INT8" else ()
     register_variants(
         _type,
         {
             "CONV_2D": Operator(check_conv, lower_conv, _types, _FEATURES),
             "FULLY_CONNECTED": Operator(
-                check_fully_connected, lower_fully_connected, _types, (*_FEATURES, "many-dims")
+                check_fully_connected,
+                lower_fully_connected,
+                _types,
+                (*_FEATURES, *_computed, "many-dims"),
             ),
             "DEPTHWISE_CONV_2D": Operator(check_depthwise, lower_depthwise, _types, _FEATURES),
         },
