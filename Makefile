@@ -44,12 +44,13 @@ FLEX_ENVIRONMENT := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 \
   PYTHONPATH=delegates/flex/tests:$$PYTHONPATH
 
 flex-oracle: $(FLEX_ORACLE) $(FLEX_TENSORFLOW)
-	@rm -rf $(FLEX_MODELS)
-	@echo "Converting models ..."
-	@$(FLEX_ENVIRONMENT) $(FLEX_TENSORFLOW) $(FLEX_SCRIPTS)/convert.py $(FLEX_MODELS)
+	@rm -rf $(FLEX_MODELS) && mkdir -p $(FLEX_MODELS)
+	@echo "Converting models, which takes some minutes ..."
+	@$(FLEX_ENVIRONMENT) $(FLEX_TENSORFLOW) $(FLEX_SCRIPTS)/convert.py $(FLEX_MODELS) \
+	  2>$(FLEX_MODELS)/log.txt || { tail $(FLEX_MODELS)/log.txt >&2; exit 1; }
 	@echo "Running them in TensorFlow 2.18.1's interpreter ..."
 	@$(FLEX_ENVIRONMENT) $(FLEX_ORACLE) $(FLEX_SCRIPTS)/interpret.py $(FLEX_MODELS) \
-	  2>$(FLEX_MODELS)/interpret.log
+	  2>$(FLEX_MODELS)/log.txt || { tail $(FLEX_MODELS)/log.txt >&2; exit 1; }
 	@$(FLEX_ENVIRONMENT) $(FLEX_TENSORFLOW) $(FLEX_SCRIPTS)/agree.py $(FLEX_MODELS) $(FLEX_KEEP)
 
 # What tests compare with where TensorFlow is not installed.
