@@ -20,6 +20,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     fake_quantization,
     fourier,
     gather,
+    gradients,
     joining,
     linear_algebra,
     matmul,

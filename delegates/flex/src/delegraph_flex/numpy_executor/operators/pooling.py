@@ -88,7 +88,7 @@ def _average_pool(node: FlexNode, rank: int, data_format: str) -> Step:
         sums = _reduced(x.astype(compute, copy=False), windows, np.add, 0)
         for axis, window in enumerate(windows, 1):
             shape = (-1,) + (1,) * (rank - 1 - axis)
-            sums /= _inputs_of_windows(window).reshape(shape).astype(compute)
+            sums /= inputs_of_windows(window).reshape(shape).astype(compute)
         return sums.astype(dtype, copy=False)
 
     return run
@@ -154,7 +154,7 @@ def _positions(window: Window, tap: int, first: int, end: int) -> slice:
     return slice(start, start + (end - first - 1) * window.stride + 1, window.stride)
 
 
-def _inputs_of_windows(window: Window) -> NDArray[np.int64]:
+def inputs_of_windows(window: Window) -> NDArray[np.int64]:
     """Return how many taps of each window fall inside the input: ``[output]``."""
     counts = np.zeros(window.output, np.int64)
     for tap in window.taps:
@@ -177,7 +177,7 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
             places %= x[0].size
         shape = (len(x), *(window.output for window in windows), x.shape[3])
         y, indices = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
-        for outputs, inputs in _taps(windows):
+        for outputs, inputs in taps_inside(windows):
             values = x[inputs]
             is_better = (values > y[outputs]) | (indices[outputs] < 0)
             np.copyto(y[outputs], values, where=is_better)
@@ -187,7 +187,7 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
     return run
 
 
-def _taps(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+def taps_inside(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
     """Return for each tap, in order, the outputs it reads inside the image for, and the inputs."""
     pairs = []
     for tap in product(*(window.taps for window in windows)):
@@ -215,7 +215,7 @@ def dilation2d(node: FlexNode) -> Step:
         shape = (len(x), *(window.output for window in windows), x.shape[3])
         y = np.full(shape, lowest, x.dtype)
         taps = product(*(window.taps for window in windows))
-        for tap, (outputs, inputs) in zip(taps, _taps(windows), strict=True):
+        for tap, (outputs, inputs) in zip(taps, taps_inside(windows), strict=True):
             part = y[outputs]
             np.fmax(part, x[inputs] + weight[tap], out=part)
         return y
