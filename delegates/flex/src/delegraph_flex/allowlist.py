@@ -26,7 +26,6 @@ UNSAFE = frozenset(
         "MergeV2Checkpoints",
         "ModelDataset",
         "OptimizeDatasetV2",
-        "Print",
         "PrintV2",
         "PyFunc",
         "PyFuncStateless",

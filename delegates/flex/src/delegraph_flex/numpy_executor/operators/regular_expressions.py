@@ -1,0 +1,128 @@
+"""Regular expressions, in RE2's language and in time that is linear in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import re2
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.operators.strings import each
+from delegraph_flex.numpy_executor.registry import operator
+
+Strings = NDArray[np.object_]
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: bytes | str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        reason = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
+        raise ValueError(f"invalid pattern {pattern!r}: {reason}") from error
+
+
+def _constant(node: FlexNode) -> Any:
+    """Return the pattern of an attribute; a bad one is known before anything runs."""
+    try:
+        return _compiled(node.bytes("pattern"))
+    except ValueError as error:
+        raise Unsupported(str(error)) from error
+
+
+def _replacement(rewrite: bytes, groups: int) -> Callable[[Any], Any]:
+    """Return what RE2 puts in place of a match; groups count from 0, the whole match.
+
+    Raises:
+        ValueError: the rewrite names a group that the pattern does not have.
+    """
+    parts: list[bytes | int] = []
+    at = 0
+    while at < len(rewrite):
+        following = rewrite[at + 1 : at + 2]
+        if rewrite[at : at + 1] != b"\\":
+            parts.append(rewrite[at : at + 1])
+            at += 1
+            continue
+        if not following.isdigit() and following != b"\\":
+            raise ValueError(f"invalid rewrite {rewrite!r}: a backslash before {following!r}")
+        parts.append(int(following) if following.isdigit() else following)
+        at += 2
+    if max((part for part in parts if isinstance(part, int)), default=0) > groups:
+        raise ValueError(f"invalid rewrite {rewrite!r}: the pattern has {groups} groups")
+
+    def replace(match: Any) -> Any:
+        found = [
+            part if isinstance(part, bytes) else _encoded(match.group(part) or b"")
+            for part in parts
+        ]
+        return b"".join(found).decode("utf-8", "surrogateescape")
+
+    return replace
+
+
+def _encoded(text: str | bytes) -> bytes:
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
+def _replaced(x: Strings, pattern: Any, rewrite: bytes, globally: bool) -> NDArray[Any]:
+    """Return strings with matches replaced: character by character, as far as they are UTF-8."""
+    replacement, count = _replacement(rewrite, pattern.groups), 0 if globally else 1
+    try:
+        of_text = _compiled(pattern.pattern.decode())
+    except UnicodeDecodeError:
+        of_text = None
+
+    def one(value: bytes) -> bytes:
+        try:
+            text = value.decode() if of_text is not None else None
+        except UnicodeDecodeError:
+            text = None
+        if text is not None:
+            return _encoded(of_text.sub(replacement, text, count))
+        return bytes(pattern.sub(lambda m: _encoded(replacement(m)), value, count))
+
+    return each(one)(x)
+
+
+@operator("RegexReplace")
+def replace(node: FlexNode) -> Step:
+    r"""Strings with matches of a pattern replaced; ``\1`` in the replacement is a group."""
+    globally = node.bool("replace_global", True)
+
+    def run(x: Strings, pattern: NDArray[Any], rewrite: NDArray[Any]) -> NDArray[Any]:
+        return _replaced(x, _compiled(pattern.item()), rewrite.item(), globally)
+
+    return run
+
+
+@operator("StaticRegexReplace")
+def replace_constant(node: FlexNode) -> Step:
+    """The same, with pattern and replacement as attributes."""
+    pattern, rewrite = _constant(node), node.bytes("rewrite")
+    globally = node.bool("replace_global", True)
+    return lambda x: _replaced(x, pattern, rewrite, globally)
+
+
+def _matched(pattern: Any) -> Step:
+    return each(lambda value: pattern.fullmatch(value) is not None, np.bool_)
+
+
+@operator("RegexFullMatch")
+def full_match(node: FlexNode) -> Step:
+    """Whether whole strings match a pattern."""
+    return lambda x, pattern: _matched(_compiled(pattern.item()))(x)
+
+
+@operator("StaticRegexFullMatch")
+def full_match_constant(node: FlexNode) -> Step:
+    """The same, with the pattern as attribute."""
+    return _matched(_constant(node))

@@ -1,0 +1,120 @@
+"""Strings of numbers, and of base 64."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.operators.strings import each
+from delegraph_flex.numpy_executor.registry import COMPLEX, INTEGERS, operator
+
+_PRINTED_FLOATS = (DataType.FLOAT32, DataType.FLOAT64)
+
+
+@operator("AsString")
+def as_string(node: FlexNode) -> Step:
+    """Numbers as text, in the formats of C's ``printf``."""
+    type = node.type("T")
+    if type is DataType.BOOL:
+        return _each_number(lambda value: b"true" if value else b"false")
+    if type is DataType.STRING:
+        return lambda x: x
+    precision, width, fill = node.int("precision", -1), node.int("width", -1), node.text("fill", "")
+    if fill not in ("", " ", "-", "0", "+"):
+        raise Unsupported(f"fill is {fill!r}, expected a blank, '-', '0' or '+'")
+    form = f"%{fill}{width if width > -1 else ''}"
+    if type in INTEGERS:
+        if precision >= 0 or node.bool("scientific", False) or node.bool("shortest", False):
+            raise Unsupported("precision, scientific and shortest are for floats")
+        return _each_number(lambda value: (form + "d").__mod__(value).encode())
+    if type not in (*_PRINTED_FLOATS, *COMPLEX):
+        raise Unsupported(f"AsString of {type.name}", "dtype")
+    form += (f".{precision}" if precision > -1 else "") + _float_letter(node)
+    if type in COMPLEX:
+        both = f"({form},{form})"
+        return _each_number(lambda value: (both % (value.real, value.imag)).encode())
+    return _each_number(lambda value: (form % value).encode())
+
+
+def _float_letter(node: FlexNode) -> str:
+    scientific, shortest = node.bool("scientific", False), node.bool("shortest", False)
+    if scientific and shortest:
+        raise Unsupported("scientific and shortest exclude each other")
+    return "e" if scientific else "g" if shortest else "f"
+
+
+def _each_number(function: Callable[[Any], bytes]) -> Step:
+    def run(x: NDArray[Any]) -> NDArray[Any]:
+        result = np.empty(np.shape(x), object)
+        flat = result.reshape(-1)
+        for i, value in enumerate(np.asarray(x).reshape(-1).tolist()):
+            flat[i] = function(value)
+        return result
+
+    return run
+
+
+_FLOAT = re.compile(
+    rb"\s*[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf(inity)?|nan)\s*", re.I
+)
+_INTEGER = re.compile(rb"\s*[-+]?\d+\s*")
+
+
+@operator("StringToNumber")
+def to_number(node: FlexNode) -> Step:
+    """Text as numbers."""
+    type = node.type("out_type", DataType.FLOAT32)
+    if type.name in ("FLOAT32", "FLOAT64"):
+        pattern, parse = _FLOAT, float
+    elif type.name in ("INT32", "INT64"):
+        pattern, parse = _INTEGER, int
+    else:
+        raise Unsupported(f"StringToNumber to {type.name}", "dtype")
+    is_float = parse is float
+    limits = None if is_float else np.iinfo(type.dtype)
+
+    def one(value: bytes) -> Any:
+        number = parse(value) if pattern.fullmatch(value) else None
+        if number is None or (limits is not None and not limits.min <= number <= limits.max):
+            raise ValueError(
+                f"could not correctly convert string: {value.decode(errors='replace')}"
+            )
+        return number
+
+    return each(one, type.dtype)
+
+
+@operator("EncodeBase64")
+def encode_base64(node: FlexNode) -> Step:
+    """Strings in the base 64 of web addresses, padded with ``=`` on demand."""
+    if node.bool("pad", False):
+        return each(base64.urlsafe_b64encode)
+    return each(lambda value: base64.urlsafe_b64encode(value).rstrip(b"="))
+
+
+_BASE64 = re.compile(rb"[A-Za-z0-9_-]*={0,2}")
+
+
+@operator("DecodeBase64")
+def decode_base64(node: FlexNode) -> Step:
+    """Strings from the base 64 of web addresses, padded or not."""
+
+    def one(value: bytes) -> bytes:
+        text = value.rstrip(b"=")
+        if not _BASE64.fullmatch(value) or len(text) % 4 == 1:
+            raise ValueError(f"invalid base 64: {value!r}")
+        try:
+            return base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
+        except binascii.Error as error:
+            raise ValueError(f"invalid base 64: {value!r}: {error}") from error
+
+    return each(one)

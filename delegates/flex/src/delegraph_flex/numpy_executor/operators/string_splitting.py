@@ -1,0 +1,79 @@
+"""Splitting strings into a sparse matrix of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import operator
+
+Strings = NDArray[np.object_]
+
+
+@operator("StringSplit")
+def split_at_any(node: FlexNode) -> Step:
+    """Parts of strings between any of several bytes: indices, values, shape."""
+    skip_empty = node.bool("skip_empty", True)
+
+    def parts(value: bytes, delimiters: bytes) -> Iterator[bytes]:
+        if not delimiters or not value:
+            yield from (value[i : i + 1] for i in range(len(value)))
+            return
+        start = 0
+        for i, byte in enumerate(value):
+            if byte in delimiters:
+                yield value[start:i]
+                start = i + 1
+        yield value[start:]
+
+    def run(x: Strings, delimiter: NDArray[Any]) -> list[NDArray[Any]]:
+        found = [list(parts(value, delimiter.item())) for value in _vector(x)]
+        return _sparse([[p for p in row if p or not skip_empty] for row in found])
+
+    return run
+
+
+@operator("StringSplitV2")
+def split(node: FlexNode) -> Step:
+    """Parts of strings between separators, or blanks: indices, values, shape."""
+    most = node.int("maxsplit", -1)
+
+    def run(x: Strings, separator: NDArray[Any]) -> list[NDArray[Any]]:
+        sep = separator.item()
+        if sep:
+            return _sparse([value.split(sep, most) for value in _vector(x)])
+        return _sparse([_at_blanks(value, most) for value in _vector(x)])
+
+    return run
+
+
+def _at_blanks(value: bytes, most: int) -> list[bytes]:
+    """Return the parts between runs of blanks, and after *most* of them what is left."""
+    if most == 0:
+        return [value]
+    parts = value.split(None, most)
+    return [*parts, b""] if len(parts) == most > 0 else parts
+
+
+def _vector(x: Strings) -> Sequence[bytes]:
+    if np.ndim(x) != 1:
+        raise ValueError(f"input has {np.ndim(x)} dimensions, expected 1")
+    return x.tolist()
+
+
+def _sparse(rows: Sequence[Sequence[bytes]]) -> list[NDArray[Any]]:
+    """Return indices, values and shape of the sparse matrix with these rows."""
+    indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
+    values = np.empty(len(indices), object)
+    values[:] = [part for row in rows for part in row]
+    shape = [len(rows), max(map(len, rows), default=0)]
+    return [
+        np.array(indices, np.int64).reshape(-1, 2),
+        values,
+        np.array(shape, np.int64),
+    ]

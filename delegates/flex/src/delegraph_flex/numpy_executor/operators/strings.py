@@ -1,0 +1,151 @@
+"""Operators on single strings: case, length, joining, parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.registry import operator
+
+Strings = NDArray[np.object_]
+
+
+def each(
+    function: Callable[[bytes], Any], dtype: Any = object
+) -> Callable[[Strings], NDArray[Any]]:
+    """Return the function of arrays that applies *function* to every string."""
+
+    def run(x: Strings) -> NDArray[Any]:
+        result = np.empty(np.shape(x), dtype)
+        flat = result.reshape(-1)
+        for i, value in enumerate(np.asarray(x, object).reshape(-1)):
+            flat[i] = function(value)
+        return result
+
+    return run
+
+
+def _by_encoding(
+    node: FlexNode, text: Callable[[str], str], ascii: Callable[[bytes], bytes]
+) -> Step:
+    if node.choice("encoding", ("", "utf-8"), "") == "":
+        return each(ascii)
+    return each(lambda value: text(value.decode("utf-8", "replace")).encode())
+
+
+@operator("StringLower")
+def lower(node: FlexNode) -> Step:
+    """Strings in lower case, of ASCII letters or all."""
+    return _by_encoding(node, str.lower, bytes.lower)
+
+
+@operator("StringUpper")
+def upper(node: FlexNode) -> Step:
+    """Strings in upper case, of ASCII letters or all."""
+    return _by_encoding(node, str.upper, bytes.upper)
+
+
+@operator("StringStrip")
+def strip(node: FlexNode) -> Step:
+    """Strings without blanks at either end."""
+    return each(lambda value: value.strip(b" \t\n\v\f\r"))
+
+
+def _unit(node: FlexNode) -> str:
+    return node.choice("unit", ("BYTE", "UTF8_CHAR"), "BYTE")
+
+
+def character_starts(value: bytes) -> list[int]:
+    """Return where UTF-8 characters start: every byte but those that continue one."""
+    return [i for i, byte in enumerate(value) if byte & 0xC0 != 0x80]
+
+
+@operator("StringLength")
+def length(node: FlexNode) -> Step:
+    """Lengths of strings, in bytes or UTF-8 characters."""
+    if _unit(node) == "BYTE":
+        return each(len, np.int32)
+    return each(lambda value: len(character_starts(value)), np.int32)
+
+
+@operator("StringJoin")
+def join(node: FlexNode) -> Step:
+    """Strings of several arrays joined, element by element; single ones go with all."""
+    separator = node.bytes("separator", b"")
+
+    def run(*parts: Strings) -> Strings:
+        shapes = {np.shape(part) for part in parts} - {()}
+        if len(shapes) > 1:
+            raise ValueError(f"inputs have shapes {sorted(shapes)}, expected equal ones or scalars")
+        spread = np.broadcast_arrays(*[np.asarray(part, object) for part in parts])
+        result = np.empty(spread[0].shape, object)
+        flat = result.reshape(-1)
+        for i, values in enumerate(zip(*(part.reshape(-1) for part in spread), strict=True)):
+            flat[i] = separator.join(values)
+        return result
+
+    return run
+
+
+@operator("ReduceJoin")
+def reduce_join(node: FlexNode) -> Step:
+    """Strings along some dimensions joined into one."""
+    separator, keep = node.bytes("separator", b""), node.bool("keep_dims", False)
+
+    def run(x: Strings, axes: NDArray[Any]) -> Strings:
+        rank = np.ndim(x)
+        order = [_axis(axis, rank) for axis in np.asarray(axes).reshape(-1).tolist()]
+        if len(set(order)) < len(order):
+            raise ValueError(f"dimensions {order} have one twice")
+        kept = [i for i in range(rank) if i not in order]
+        moved = x.transpose(kept + order[::-1])
+        shape = tuple(x.shape[i] for i in kept)
+        count = int(np.prod(shape, dtype=np.int64))
+        rows = moved.reshape(count, -1) if count else np.empty((0, 0), object)
+        result = np.empty(count, object)
+        for i, row in enumerate(rows):
+            result[i] = separator.join(row)
+        if keep:
+            shape = tuple(1 if i in order else x.shape[i] for i in range(rank))
+        return result.reshape(shape)
+
+    return run
+
+
+def _axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"dimension {axis}, expected one of {rank}")
+    return axis % rank
+
+
+@operator("Substr")
+def substring(node: FlexNode) -> Step:
+    """A part of each string, by position and length in bytes or UTF-8 characters."""
+    in_bytes = _unit(node) == "BYTE"
+
+    def one(value: bytes, position: int, count: int) -> bytes:
+        starts = range(len(value)) if in_bytes else character_starts(value)
+        total = len(starts)
+        if not -total <= position <= total:
+            raise ValueError(f"pos {position} out of range for string {value!r}")
+        first = position if position >= 0 else total + position
+        last = min(first + max(count, 0), total)
+        ends = [*starts, len(value)]
+        return value[ends[first] : ends[last]]
+
+    def run(x: Strings, position: NDArray[Any], count: NDArray[Any]) -> Strings:
+        if np.shape(position) != np.shape(count):
+            raise ValueError(f"pos is {np.shape(position)}, len {np.shape(count)}: not equal")
+        spread = np.broadcast_arrays(np.asarray(x, object), position, count)
+        result = np.empty(spread[0].shape, object)
+        flat = result.reshape(-1)
+        for i, (value, at, n) in enumerate(zip(*(s.reshape(-1) for s in spread), strict=True)):
+            flat[i] = one(value, int(at), int(n))
+        return result
+
+    return run

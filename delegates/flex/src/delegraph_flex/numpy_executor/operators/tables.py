@@ -1,0 +1,174 @@
+"""Tables from keys to values, shared by all subgraphs of an interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.operators.variables import shared
+from delegraph_flex.numpy_executor.registry import operator
+
+Array = NDArray[Any]
+
+
+@dataclass(slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: that its handle has.
+        key_type: of the keys.
+        value_type: of the values.
+        value_shape: of one value; tables of single values have ().
+        is_mutable: whether it can be written to again; else once.
+        items: what it holds; None for a table that waits for its one initialisation.
+    """
+
+    name: str
+    key_type: DataType
+    value_type: DataType
+    value_shape: tuple[int, ...]
+    is_mutable: bool
+    items: dict[Any, Any] | None = field(default=None)
+
+    def contents(self) -> dict[Any, Any]:
+        """Return what it holds.
+
+        Raises:
+            ValueError: it is not initialised.
+        """
+        if self.items is None:
+            raise ValueError(f"table {self.name!r} is not initialized")
+        return self.items
+
+    def put(self, keys: Array, values: Array, *, anew: bool) -> None:
+        """Take keys with their values, *anew* in place of what there was."""
+        if np.shape(values) != (*np.shape(keys), *self.value_shape):
+            raise ValueError(f"keys are {np.shape(keys)}, values {np.shape(values)}")
+        found = {} if anew or self.items is None else self.items
+        flat = np.asarray(values).reshape(-1, *self.value_shape)
+        for key, value in zip(_keys(keys), flat, strict=True):
+            if not self.is_mutable and found.get(key, value) != value:
+                raise ValueError(f"table {self.name!r} has key {key!r} with another value already")
+            found[key] = np.array(value) if self.value_shape else value
+        self.items = found
+
+
+def _keys(keys: Array) -> list[Any]:
+    return list(np.asarray(keys).reshape(-1).tolist())
+
+
+def _table(handle: Any) -> Table:
+    if not isinstance(handle, Table):
+        raise ValueError(f"handle is no table but a {handle.__class__.__name__}")
+    return handle
+
+
+def _handle(node: FlexNode, shape: tuple[int, ...], is_mutable: bool) -> Step:
+    keys, values = node.type("key_dtype"), node.type("value_dtype")
+    items: dict[Any, Any] | None = {} if is_mutable else None
+    table = shared(node, "table", lambda name: Table(name, keys, values, shape, is_mutable, items))
+    return lambda: table
+
+
+@operator("HashTableV2")
+def hash_table(node: FlexNode) -> Step:
+    """A table that is filled once."""
+    return _handle(node, (), is_mutable=False)
+
+
+@operator("MutableHashTableV2")
+def mutable_hash_table(node: FlexNode) -> Step:
+    """A table that can be written to."""
+    return _handle(node, (), is_mutable=True)
+
+
+@operator("MutableHashTableOfTensorsV2")
+def mutable_hash_table_of_tensors(node: FlexNode) -> Step:
+    """A table of tensors that can be written to."""
+    return _handle(node, node.shape("value_shape") or (), is_mutable=True)
+
+
+@operator("LookupTableFindV2")
+def find(node: FlexNode) -> Step:
+    """Values of keys, and a default for keys that are not there."""
+
+    def run(handle: Any, keys: Array, default: Array) -> Array:
+        table = _table(handle)
+        items, missing = table.contents(), default[()] if not table.value_shape else default
+        if np.shape(default) != table.value_shape:
+            raise ValueError(f"default is {np.shape(default)}, expected {table.value_shape}")
+        result = np.empty((np.size(keys), *table.value_shape), table.value_type.dtype)
+        for i, key in enumerate(_keys(keys)):
+            result[i] = items.get(key, missing)
+        return result.reshape(*np.shape(keys), *table.value_shape)
+
+    return run
+
+
+def _writing(anew: bool) -> Step:
+    def run(handle: Any, keys: Array, values: Array) -> tuple[()]:
+        _table(handle).put(keys, values, anew=anew)
+        return ()
+
+    return run
+
+
+@operator("LookupTableImportV2")
+def import_(node: FlexNode) -> Step:
+    """Nothing; the table holds these keys and values and no others."""
+    return _writing(anew=True)
+
+
+@operator("InitializeTableV2")
+def initialize(node: FlexNode) -> Step:
+    """Nothing; the table is filled, the one time that it can be."""
+    return _writing(anew=False)
+
+
+@operator("LookupTableInsertV2")
+def insert(node: FlexNode) -> Step:
+    """Nothing; the table holds these keys and values besides."""
+    return _writing(anew=False)
+
+
+@operator("LookupTableRemoveV2")
+def remove(node: FlexNode) -> Step:
+    """Nothing; the table does not hold these keys any more."""
+
+    def run(handle: Any, keys: Array) -> tuple[()]:
+        items = _table(handle).contents()
+        for key in _keys(keys):
+            items.pop(key, None)
+        return ()
+
+    return run
+
+
+@operator("LookupTableSizeV2")
+def size(node: FlexNode) -> Step:
+    """Number of keys."""
+    return lambda handle: np.array(len(_table(handle).contents()), np.int64)
+
+
+@operator("LookupTableExportV2")
+def export(node: FlexNode) -> Step:
+    """All keys, and their values."""
+
+    def run(handle: Any) -> list[Array]:
+        table = _table(handle)
+        items = table.contents()
+        keys = np.empty(len(items), table.key_type.dtype)
+        keys[:] = list(items)
+        values = np.empty((len(items), *table.value_shape), table.value_type.dtype)
+        for i, value in enumerate(items.values()):
+            values[i] = value
+        return [keys, values]
+
+    return run

@@ -1,0 +1,361 @@
+"""Lists of tensors, as loops carry them: every operator makes a new list.
+
+Source:
+    tensorflow/core/kernels/list_kernels.{h,cc}.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.node_def import Shape
+from delegraph_flex.numpy_executor.registry import operator
+
+Array = NDArray[Any]
+MAX_ELEMENTS = 1 << 24
+"""A list may not be longer: its length may come from an untrusted file."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorList:
+    """A list of tensors of one type.
+
+    Attributes:
+        type: of the elements.
+        shape: that all elements have, -1 where they differ; None when not even the rank is known.
+        items: the elements; None for one that was never set.
+        most: number of elements it may have; below 0 for any.
+    """
+
+    type: DataType
+    shape: Shape
+    items: tuple[Array | None, ...] = ()
+    most: int = -1
+
+    def with_items(self, items: tuple[Array | None, ...]) -> TensorList:
+        """Return a list of the same kind with other elements."""
+        if 0 <= self.most < len(items):
+            raise ValueError(f"list of {len(items)} elements, its limit is {self.most}")
+        return replace(self, items=items)
+
+    def item(self, index: int, shape: Shape) -> Array:
+        """Return an element; zeros of the list's shape, or else of *shape*, if it was never set."""
+        if not 0 <= index < len(self.items):
+            raise ValueError(f"element {index} of a list of {len(self.items)}")
+        found = self.items[index]
+        if found is not None:
+            return found
+        known = merged(self.shape, shape)
+        for other in self.items:
+            known = merged(known, None if other is None else other.shape)
+        return zeros(self.type, known)
+
+
+def zeros(type: DataType, shape: Shape) -> Array:
+    """Return an element that was never set.
+
+    Raises:
+        ValueError: its shape is not known.
+    """
+    if shape is None or -1 in shape:
+        raise ValueError(f"an element that was never set has the unknown shape {shape}")
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise ValueError(f"an element that was never set has the shape {shape}")
+    return np.full(shape, b"", object) if type.dtype.hasobject else np.zeros(shape, type.dtype)
+
+
+def merged(a: Shape, b: Shape) -> Shape:
+    """Return the shape that agrees with both.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if a is None or b is None:
+        return b if a is None else a
+    if len(a) != len(b) or any(x != y and -1 not in (x, y) for x, y in zip(a, b, strict=True)):
+        raise ValueError(f"shapes {list(a)} and {list(b)} do not agree")
+    return tuple(y if x == -1 else x for x, y in zip(a, b, strict=True))
+
+
+def _shape(given: Array) -> Shape:
+    """Return the shape that a tensor holds; the scalar -1 means that nothing is known."""
+    if np.ndim(given) == 0:
+        if int(given) != -1:
+            raise ValueError(f"shape is the scalar {int(given)}, expected a vector or -1")
+        return None
+    return tuple(max(int(size), -1) for size in given)
+
+
+def _count(given: Array) -> int:
+    count = int(given)
+    if not 0 <= count <= MAX_ELEMENTS:
+        raise ValueError(f"number of elements is {count}, expected 0 to {MAX_ELEMENTS}")
+    return count
+
+
+def _list(value: Any, type: DataType) -> TensorList:
+    if not isinstance(value, TensorList):
+        raise ValueError(f"handle is no list of tensors but a {value.__class__.__name__}")
+    if value.type != type:
+        raise ValueError(f"list of {value.type.name}, expected {type.name}")
+    return value
+
+
+def _own(tensor: Array, list_shape: Shape) -> Array:
+    """Return a copy that may be kept, after checking its shape."""
+    merged(list_shape, np.shape(tensor))
+    return np.array(tensor)
+
+
+def _type(node: FlexNode) -> DataType:
+    type = node.type("element_dtype")
+    if type in (DataType.RESOURCE, DataType.VARIANT):
+        raise Unsupported(f"a list of {type.name}", "dtype")
+    return type
+
+
+@operator("EmptyTensorList")
+def empty(node: FlexNode) -> Step:
+    """A list without elements, to be pushed to."""
+    type = _type(node)
+    return lambda shape, most: TensorList(type, _shape(shape), (), int(most))
+
+
+@operator("TensorListReserve")
+def reserve(node: FlexNode) -> Step:
+    """A list of elements that are not set yet."""
+    type = _type(node)
+    return lambda shape, count: TensorList(type, _shape(shape), (None,) * _count(count))
+
+
+@operator("TensorListPushBack")
+def push_back(node: FlexNode) -> Step:
+    """A list with one element more."""
+    type = _type(node)
+
+    def run(handle: Any, tensor: Array) -> TensorList:
+        found = _list(handle, type)
+        return found.with_items((*found.items, _own(tensor, found.shape)))
+
+    return run
+
+
+@operator("TensorListPopBack")
+def pop_back(node: FlexNode) -> Step:
+    """A list with one element less, and that element."""
+    type = _type(node)
+
+    def run(handle: Any, shape: Array) -> list[Any]:
+        found = _list(handle, type)
+        if not found.items:
+            raise ValueError("trying to pop from an empty list")
+        last = found.item(len(found.items) - 1, _shape(shape))
+        return [replace(found, items=found.items[:-1]), last]
+
+    return run
+
+
+@operator("TensorListLength")
+def length(node: FlexNode) -> Step:
+    """Number of elements."""
+    return lambda handle: np.array(len(handle.items), np.int32)
+
+
+@operator("TensorListElementShape")
+def element_shape(node: FlexNode) -> Step:
+    """Shape of the elements, the scalar -1 when nothing is known of it."""
+    dtype = node.type("shape_type").dtype
+    return lambda handle: np.array(-1 if handle.shape is None else handle.shape, dtype)
+
+
+@operator("TensorListGetItem")
+def get_item(node: FlexNode) -> Step:
+    """One element."""
+    type = _type(node)
+    return lambda handle, index, shape: _list(handle, type).item(int(index), _shape(shape))
+
+
+@operator("TensorListSetItem")
+def set_item(node: FlexNode) -> Step:
+    """A list with another element at one place."""
+    type, resize = _type(node), node.bool("resize_if_index_out_of_bounds", False)
+
+    def run(handle: Any, index: Array, tensor: Array) -> TensorList:
+        found, at = _list(handle, type), int(index)
+        items = list(found.items)
+        if resize and len(items) <= at <= MAX_ELEMENTS:
+            items += [None] * (at + 1 - len(items))
+        if not 0 <= at < len(items):
+            raise ValueError(f"trying to modify element {at} in a list with {len(items)} elements")
+        items[at] = _own(tensor, found.shape)
+        return found.with_items(tuple(items))
+
+    return run
+
+
+@operator("TensorListResize")
+def resize(node: FlexNode) -> Step:
+    """A list cut, or filled up with elements that are not set."""
+
+    def run(handle: Any, size: Array) -> TensorList:
+        found: TensorList = _list(handle, handle.type)
+        items = found.items[: _count(size)]
+        return found.with_items(items + (None,) * (_count(size) - len(items)))
+
+    return run
+
+
+def _stacked(items: list[Array], type: DataType, shape: Shape) -> Array:
+    if items:
+        return np.stack(items)
+    if shape is None or -1 in shape:
+        raise ValueError(f"stacking no elements needs their shape, which is {shape}")
+    return np.empty((0, *shape), type.dtype)
+
+
+@operator("TensorListStack")
+def stack(node: FlexNode) -> Step:
+    """All elements as one tensor."""
+    type, count = _type(node), node.int("num_elements", -1)
+
+    def run(handle: Any, shape: Array) -> Array:
+        found = _list(handle, type)
+        if count not in (-1, len(found.items)):
+            raise ValueError(f"list has {len(found.items)} elements, expected {count}")
+        known = merged(found.shape, _shape(shape))
+        items = [found.item(i, known) for i in range(len(found.items))]
+        return _stacked(items, type, known)
+
+    return run
+
+
+@operator("TensorListGather")
+def gather(node: FlexNode) -> Step:
+    """Some elements as one tensor."""
+    type = _type(node)
+
+    def run(handle: Any, indices: Array, shape: Array) -> Array:
+        found = _list(handle, type)
+        known = merged(found.shape, _shape(shape))
+        return _stacked([found.item(i, known) for i in indices.tolist()], type, known)
+
+    return run
+
+
+@operator("TensorListFromTensor")
+def from_tensor(node: FlexNode) -> Step:
+    """The rows of a tensor as a list."""
+    type = _type(node)
+
+    def run(tensor: Array, shape: Array) -> TensorList:
+        if np.ndim(tensor) == 0:
+            raise ValueError("tensor is a scalar, expected at least one dimension")
+        known = merged(_shape(shape), tensor.shape[1:])
+        return TensorList(type, known, tuple(np.array(row, type.dtype) for row in tensor))
+
+    return run
+
+
+def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0) -> TensorList:
+    """Return a list with the rows of *tensor* at *indices*, made as long as they need."""
+    if np.ndim(indices) != 1 or len(indices) != len(tensor):
+        raise ValueError(f"{np.size(indices)} indices for {len(tensor)} elements")
+    places = indices.tolist()
+    if min(places, default=0) < 0 or max(places, default=0) >= MAX_ELEMENTS:
+        raise ValueError(f"indices {places[:8]}, expected 0 or more")
+    items = list(target.items)
+    items += [None] * (max(least, max(places, default=-1) + 1) - len(items))
+    for place, row in zip(places, tensor, strict=True):
+        items[place] = _own(row, target.shape)
+    return target.with_items(tuple(items))
+
+
+@operator("TensorListScatter")
+def scatter(node: FlexNode) -> Step:
+    """A list with the rows of a tensor at given places."""
+    type = _type(node)
+
+    def run(tensor: Array, indices: Array, shape: Array) -> TensorList:
+        return _scattered(TensorList(type, _shape(shape)), tensor, indices)
+
+    return run
+
+
+@operator("TensorListScatterV2")
+def scatter_to_length(node: FlexNode) -> Step:
+    """The same, with a least length."""
+    type = _type(node)
+
+    def run(tensor: Array, indices: Array, shape: Array, count: Array) -> TensorList:
+        least = 0 if int(count) < 0 else _count(count)
+        if int(count) >= 0 and max(indices.tolist(), default=-1) >= least:
+            raise ValueError(f"indices up to {max(indices.tolist())} in a list of {least}")
+        return _scattered(TensorList(type, _shape(shape)), tensor, indices, least)
+
+    return run
+
+
+@operator("TensorListScatterIntoExistingList")
+def scatter_into(node: FlexNode) -> Step:
+    """A list with some elements replaced by rows of a tensor."""
+    type = _type(node)
+    return lambda handle, tensor, indices: _scattered(_list(handle, type), tensor, indices)
+
+
+@operator("TensorListConcat", "TensorListConcatV2")
+def concatenate(node: FlexNode) -> Step:
+    """All elements joined along their first dimension, and the length of each."""
+    type = _type(node)
+    declared = node.shape("element_shape") if node.op == "TensorListConcat" else None
+
+    def run(handle: Any, *further: Array) -> list[Array]:
+        found = _list(handle, type)
+        known = merged(found.shape, declared)
+        if further:
+            known = merged(known, _shape(further[0]))
+        items = [found.item(i, known) for i in range(len(found.items))]
+        lengths = np.array([len(item) for item in items], np.int64)
+        if items:
+            return [np.concatenate(items), lengths]
+        if known is None or -1 in known[1:]:
+            raise ValueError(f"joining no elements needs their shape, which is {known}")
+        return [np.empty((0, *known[1:]), type.dtype), lengths]
+
+    return run
+
+
+@operator("TensorListSplit")
+def split(node: FlexNode) -> Step:
+    """A tensor cut along its first dimension into the elements of a list."""
+    type = _type(node)
+
+    def run(tensor: Array, shape: Array, lengths: Array) -> TensorList:
+        ends = np.cumsum(lengths).tolist()
+        if min(lengths.tolist(), default=0) < 0 or (ends[-1] if ends else 0) != len(tensor):
+            raise ValueError(f"lengths {lengths.tolist()[:8]} of a tensor of {len(tensor)} rows")
+        known = _shape(shape)
+        parts = np.split(tensor, ends[:-1]) if ends else []
+        return TensorList(type, known, tuple(_own(part, known) for part in parts))
+
+    return run
+
+
+@operator("TensorListConcatLists")
+def concatenate_lists(node: FlexNode) -> Step:
+    """Two lists one behind the other."""
+    type = _type(node)
+
+    def run(a: Any, b: Any) -> TensorList:
+        first, second = _list(a, type), _list(b, type)
+        known = merged(first.shape, second.shape)
+        return TensorList(type, known, first.items + second.items)
+
+    return run

@@ -1,0 +1,172 @@
+"""Text between encodings, and as code points."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.operators.strings import each
+from delegraph_flex.numpy_executor.registry import operator
+
+Array = NDArray[Any]
+_OUTPUT_CODECS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
+_MAX_CODE_POINT = 0x10FFFF
+
+
+def _codec(node: FlexNode, name: str) -> str:
+    encoding = node.text(name)
+    try:
+        found = codecs.lookup(encoding)
+    except LookupError:
+        found = None
+    if found is None or not getattr(found, "_is_text_encoding", True):
+        raise Unsupported(f"encoding {encoding!r} is not known")
+    return found.name
+
+
+def _decoder(node: FlexNode, encoding: str) -> Callable[[bytes], Iterator[tuple[int, int]]]:
+    """Return the function from bytes to code points and where each starts."""
+    errors = node.choice("errors", ("strict", "replace", "ignore"), "replace")
+    replacement = node.int("replacement_char", 0xFFFD)
+    control = node.bool("replace_control_characters", False)
+
+    def decode(value: bytes) -> Iterator[tuple[int, int]]:
+        for point, start in _decoded(value, encoding):
+            is_control = control and 0 <= point <= 0x1F
+            if point >= 0 and not is_control:
+                yield point, start
+            elif errors == "strict" and not is_control:
+                raise ValueError(f"invalid formatting on input string {value!r}")
+            elif errors == "replace" or is_control:
+                yield replacement, start
+
+    return decode
+
+
+def _decoded(value: bytes, encoding: str) -> Iterator[tuple[int, int]]:
+    """Yield code points, -1 for what is none, with the byte where each starts."""
+    start = 0
+    while start < len(value):
+        try:
+            text = value[start:].decode(encoding)
+            bad = None
+        except UnicodeDecodeError as error:
+            text, bad = value[start : start + error.start].decode(encoding), error
+        for character in text:
+            yield ord(character), start
+            start += len(character.encode(encoding))
+        if bad is None:
+            return
+        yield -1, start
+        start += bad.end - bad.start
+
+
+def _decode_all(
+    node: FlexNode, x: Array, decode: Callable[[bytes], Iterator[tuple[int, int]]]
+) -> list[Array]:
+    rows = [list(decode(value)) for value in np.asarray(x, object).reshape(-1)]
+    splits = np.cumsum([0, *map(len, rows)])
+    found = np.array([pair for row in rows for pair in row], np.int64).reshape(-1, 2)
+    dtype = node.type("Tsplits").dtype if "Tsplits" in node.node_def.attrs else np.int64
+    return [splits.astype(dtype), found[:, 0].astype(np.int32), found[:, 1].copy()]
+
+
+@operator("UnicodeDecode")
+def decode(node: FlexNode) -> Step:
+    """Code points of strings, and where those of each string end."""
+    convert = _decoder(node, _codec(node, "input_encoding"))
+    return lambda x: _decode_all(node, x, convert)[:2]
+
+
+@operator("UnicodeDecodeWithOffsets")
+def decode_with_offsets(node: FlexNode) -> Step:
+    """The same, and the byte where each code point starts."""
+    convert = _decoder(node, _codec(node, "input_encoding"))
+    return lambda x: _decode_all(node, x, convert)
+
+
+@operator("UnicodeEncode")
+def encode(node: FlexNode) -> Step:
+    """Strings of code points, which splits divide."""
+    codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
+    errors = node.choice("errors", ("strict", "replace", "ignore"), "replace")
+    replacement = node.int("replacement_char", 0xFFFD)
+
+    def text(points: list[int]) -> bytes:
+        valid = [_checked(point, errors, replacement) for point in points]
+        return "".join(chr(point) for point in valid if point >= 0).encode(codec)
+
+    def run(points: Array, splits: Array) -> Array:
+        bounds = splits.tolist()
+        _check_splits(bounds, len(points))
+        result = np.empty(len(bounds) - 1, object)
+        for i, (start, end) in enumerate(pairwise(bounds)):
+            result[i] = text(points[start:end].tolist())
+        return result
+
+    return run
+
+
+def _checked(point: int, errors: str, replacement: int) -> int:
+    """Return a code point, or what stands for one that does not exist; -1 for nothing."""
+    if 0 <= point <= _MAX_CODE_POINT and not 0xD800 <= point <= 0xDFFF:
+        return point
+    if errors == "strict":
+        raise ValueError(f"code point {point} does not exist")
+    return replacement if errors == "replace" else -1
+
+
+def _check_splits(bounds: list[int], count: int) -> None:
+    if not bounds or bounds[0] != 0 or bounds[-1] != count or bounds != sorted(bounds):
+        raise ValueError(f"splits of {count} values are {bounds[:8]}, expected 0 ... {count}")
+
+
+@operator("UnicodeTranscode")
+def transcode(node: FlexNode) -> Step:
+    """Strings in another encoding."""
+    convert = _decoder(node, _codec(node, "input_encoding"))
+    codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
+    return each(lambda value: "".join(chr(point) for point, _ in convert(value)).encode(codec))
+
+
+@operator("WhitespaceTokenizeWithOffsets")
+def whitespace_tokenize(node: FlexNode) -> Step:
+    """Words between blanks: code points, their splits, starts and limits, splits of strings.
+
+    Source:
+        tensorflow_text/core/kernels/whitespace_tokenize_kernel.cc.
+    """
+    dtype = node.type("Tsplits").dtype if "Tsplits" in node.node_def.attrs else np.int64
+
+    def run(points: Array, splits: Array) -> list[Array]:
+        bounds = splits.tolist()
+        _check_splits(bounds, len(points))
+        is_blank = np.array([chr(p).isspace() for p in points.tolist()], bool)
+        is_blank &= ~np.isin(points, _NO_BLANKS)
+        words: list[tuple[int, int, int]] = []  # first and last point, start of its string
+        outer = [0]
+        for start, end in pairwise(bounds):
+            edges = np.flatnonzero(np.diff(np.r_[True, is_blank[start:end], True])) + start
+            words += [(a, b, start) for a, b in edges.reshape(-1, 2).tolist()]
+            outer.append(len(words))
+        table = np.array(words, np.int64).reshape(-1, 3)
+        return [
+            points[~is_blank],
+            np.cumsum([0, *(table[:, 1] - table[:, 0])]).astype(dtype),
+            table[:, 0] - table[:, 2],
+            table[:, 1] - table[:, 2],
+            np.array(outer, dtype),
+        ]
+
+    return run
+
+
+_NO_BLANKS = [0x1C, 0x1D, 0x1E, 0x1F]
+"""Separators that Python counts among blanks and Unicode does not."""

@@ -1,0 +1,165 @@
+"""Variables: tensors under a name, shared by all subgraphs of an interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.node_def import Shape
+from delegraph_flex.numpy_executor.operators.tensor_lists import merged
+from delegraph_flex.numpy_executor.registry import operator
+
+Array = NDArray[Any]
+
+
+@dataclass(slots=True)
+class Variable:
+    """A variable.
+
+    Attributes:
+        name: that its handle has.
+        type: of its values.
+        shape: that it may have, -1 where that is open.
+        value: None before anything is assigned.
+    """
+
+    name: str
+    type: DataType
+    shape: Shape
+    value: Array | None = None
+
+    def read(self) -> Array:
+        """Return the value.
+
+        Raises:
+            ValueError: there is none yet.
+        """
+        if self.value is None:
+            raise ValueError(f"variable {self.name!r} is read before it is assigned")
+        return self.value
+
+    def assign(self, value: Array) -> None:
+        """Take a copy of *value*."""
+        merged(self.shape, np.shape(value))
+        self.value = np.array(value, self.type.dtype)
+
+
+def shared(node: FlexNode, kind: str, make: Any) -> Any:
+    """Return the resource that a node's container and name stand for, made when it is new.
+
+    One without a name is the node's own.
+    """
+    container = node.bytes("container", b"").decode(errors="replace")
+    name = node.bytes("shared_name", b"").decode(errors="replace")
+    if not name:
+        return make(f"of node {node.index}")
+    key = ("flex", kind, container, name)
+    found = node.around.resources.get(key)
+    if found is None:
+        found = node.around.resources[key] = make(name)
+    return found
+
+
+def _variable(handle: Any) -> Variable:
+    if not isinstance(handle, Variable):
+        raise ValueError(f"handle is no variable but a {handle.__class__.__name__}")
+    return handle
+
+
+@operator("VarHandleOp")
+def handle(node: FlexNode) -> Step:
+    """The variable of a name."""
+    type, shape = node.type("dtype"), node.shape("shape")
+    if type in (DataType.RESOURCE, DataType.VARIANT):
+        raise Unsupported(f"a variable of {type.name}", "dtype")
+    variable = shared(node, "variable", lambda name: Variable(name, type, shape))
+    if variable.type != type:
+        raise Unsupported(f"variable {variable.name!r} is {variable.type.name}, not {type.name}")
+    return lambda: variable
+
+
+@operator("ReadVariableOp")
+def read(node: FlexNode) -> Step:
+    """What a variable holds."""
+    return lambda handle: _variable(handle).read()
+
+
+@operator("AssignVariableOp")
+def assign(node: FlexNode) -> Step:
+    """Nothing; the variable holds the value from now on."""
+
+    def run(handle: Any, value: Array) -> tuple[()]:
+        _variable(handle).assign(value)
+        return ()
+
+    return run
+
+
+def _updating(function: Any) -> Step:
+    def run(handle: Any, value: Array) -> tuple[()]:
+        variable = _variable(handle)
+        stored = variable.read()
+        if np.shape(value) != stored.shape:
+            raise ValueError(f"value is {np.shape(value)}, the variable {stored.shape}")
+        variable.value = function(stored, value)
+        return ()
+
+    return run
+
+
+@operator("AssignAddVariableOp")
+def assign_add(node: FlexNode) -> Step:
+    """Nothing; a value is added to the variable."""
+    return _updating(np.add)
+
+
+@operator("AssignSubVariableOp")
+def assign_sub(node: FlexNode) -> Step:
+    """Nothing; a value is taken from the variable."""
+    return _updating(np.subtract)
+
+
+@operator("VarIsInitializedOp")
+def is_initialized(node: FlexNode) -> Step:
+    """Whether a variable holds anything."""
+    return lambda handle: np.array(_variable(handle).value is not None)
+
+
+@operator("VariableShape")
+def variable_shape(node: FlexNode) -> Step:
+    """Shape of what a variable holds."""
+    dtype = node.type("out_type", DataType.INT32).dtype
+    return lambda handle: np.array(_variable(handle).read().shape, dtype)
+
+
+@operator("DestroyResourceOp")
+def destroy(node: FlexNode) -> Step:
+    """Nothing; the variable holds nothing any more."""
+
+    def run(handle: Any) -> tuple[()]:
+        if isinstance(handle, Variable):
+            handle.value = None
+        return ()
+
+    return run
+
+
+@operator("ResourceGather")
+def resource_gather(node: FlexNode) -> Step:
+    """Rows of a variable."""
+    if node.int("batch_dims", 0) != 0:
+        raise Unsupported("batch_dims other than 0")
+
+    def run(handle: Any, indices: Array) -> Array:
+        stored = _variable(handle).read()
+        if np.size(indices) and (np.min(indices) < 0 or np.max(indices) >= len(stored)):
+            raise ValueError(f"an index is outside of 0 to {len(stored) - 1}")
+        return stored[indices]
+
+    return run
