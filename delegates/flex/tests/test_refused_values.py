@@ -61,7 +61,18 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
         for attrs in [{"T": F32, "Index": I32, "shrink_axis_mask": 1}]
         for at, by, message in ((2, 1, "element 2 is not in"), (1, -1, "has stride -1"))
     ),
-    ("StridedSlice", (X, *[ints(0, 0, 0)] * 2, ints(1, 1, 1)), {"T": F32, "Index": I32}, "3 pos"),
+    (
+        "StridedSlice",
+        (X, *[ints(0, 0, 0)] * 2, ints(1, 1, 1)),
+        {"T": F32, "Index": I32},
+        "3 positions are too many",
+    ),
+    (
+        "StridedSlice",
+        (X, *[ints(0, 0, 0, 0)] * 2, ints(1, 1, 1, 1)),
+        {"T": F32, "ellipsis_mask": 1},
+        "4 positions are too many",
+    ),
     ("Split", (np.int32(1), X), {"T": F32, "num_split": 2}, "no 2 equal parts"),
     ("SplitV", (X, ints(1, 1), np.int32(1)), {"T": F32, "num_split": 2}, "no 2 parts of 3"),
     ("Unpack", (X,), {"T": F32, "num": 3}, "axis 0 has 2 elements"),

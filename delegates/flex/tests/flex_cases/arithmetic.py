@@ -104,6 +104,7 @@ def _integers() -> Iterator[Case]:
             yield one(op, x, y, T=type)
         for op in dividing:
             yield one(op, x, y, T=type)
+            yield one(op, x[:0], 0 * y, T=type, name=f"{op}-of-nothing")
     for type in (DataType.INT32, DataType.INT64):
         x = np.array([7, -7, 5, -5, np.iinfo(type.dtype).min], type.dtype)[:, None]
         y = np.array([2, -2, 3, -1], type.dtype)

@@ -41,7 +41,7 @@ def add_numbers(node: FlexNode) -> Step:
     return np.add
 
 
-@operator("AddN", "AccumulateNV2", types=NUMBERS)
+@operator("AddN", types=NUMBERS)
 def add_all(node: FlexNode) -> Step:
     """The sum of several arrays of one shape, from left to right."""
 
@@ -209,7 +209,7 @@ def _checked(divide: Callable[[Array, Array], Array]) -> Step:
     """Return an integer division that refuses zero."""
 
     def run(x: Array, y: Array) -> Array:
-        if not y.all():
+        if x.size and not y.all():
             raise ValueError("integer division by zero")
         return divide(x, y)
 

@@ -231,12 +231,15 @@ class StridedIndex:
             if self._ellipsis & bit:
                 index.append(...)
                 later = range(i + 1, len(begin))
-                axis = len(shape) - sum(not self._new >> j & 1 for j in later)
+                left = len(shape) - sum(not self._new >> j & 1 for j in later)
+                if left < axis:
+                    raise ValueError(f"{len(begin)} positions are too many for {list(shape)}")
+                axis = left
             elif self._new & bit:
                 index.append(None)
             else:
                 if axis >= len(shape):
-                    raise ValueError(f"{len(begin)} positions, expected {len(shape)} at most")
+                    raise ValueError(f"{len(begin)} positions are too many for {list(shape)}")
                 if self._shrink & bit:
                     index.append(_element(first, stride, shape[axis]))
                 else:
