@@ -57,7 +57,7 @@ class TensorFlowExecutor(Executor):
     def bind(self, node: FlexNode) -> Step:
         op_def = op_def_registry.get(node.op)
         if op_def is None:
-            raise Unsupported(f"TensorFlow {tf.__version__} does not have {node.op}", "op")
+            raise Unsupported(f"TensorFlow {tf.__version__} does not have {node.op}", "executor")
         attrs = attributes.checked_attributes(node, op_def)
         attributes.check_types(node, op_def, attrs)
         _limit_threads(node.around.num_threads)
