@@ -1,0 +1,97 @@
+"""SentencePiece models: text as numbers of pieces, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.operators.variables import shared
+from delegraph_flex.numpy_executor.registry import operator
+
+Array = NDArray[Any]
+
+
+class SentencePieceModel:
+    """A model of pieces, as handles name it."""
+
+    def __init__(self, serialised: bytes) -> None:
+        try:
+            import sentencepiece
+        except ImportError as error:
+            raise Unsupported(
+                'SentencePiece is not installed: pip install "delegraph-flex[sentencepiece]"',
+                "executor",
+            ) from error
+        try:
+            self.processor = sentencepiece.SentencePieceProcessor(model_proto=serialised)
+        except (RuntimeError, TypeError) as error:
+            raise Unsupported(f"attribute 'model' is no SentencePiece model: {error}") from error
+
+
+def _model(handle: Any) -> Any:
+    if not isinstance(handle, SentencePieceModel):
+        raise ValueError(f"handle is no SentencePiece model but a {handle.__class__.__name__}")
+    return handle.processor
+
+
+@operator("SentencepieceOp")
+def handle(node: FlexNode) -> Step:
+    """The SentencePiece model that an attribute holds."""
+    serialised = node.bytes("model", b"")
+    model = shared(node, "sentencepiece", lambda name: SentencePieceModel(serialised))
+    return lambda: model
+
+
+@operator("SentencepieceTokenizeOp")
+def tokenize(node: FlexNode) -> Step:
+    """Pieces of strings, as numbers or text, and where those of each string end."""
+    if node.bool("return_nbest", False):
+        raise Unsupported("return_nbest is true, expected false")
+    type = node.type("out_type", DataType.INT32)
+    splits = node.type("Tsplits", DataType.INT64).dtype
+
+    def run(
+        handle: Any, x: Array, nbest: Array, alpha: Array, bos: Array, eos: Array, reverse: Array
+    ) -> list[Array]:
+        if not -1 < int(nbest) < 2:
+            raise ValueError(f"nbest_size is {int(nbest)}: sampling is not supported, only 0 and 1")
+        flags = {"add_bos": bool(bos), "add_eos": bool(eos), "reverse": bool(reverse)}
+        kind = str if type is DataType.STRING else int
+        texts = [value.decode("utf-8", "replace") for value in np.asarray(x, object).reshape(-1)]
+        rows = [_model(handle).encode(text, out_type=kind, **flags) for text in texts]
+        pieces = [piece.encode() if kind is str else piece for row in rows for piece in row]
+        values = np.empty(len(pieces), type.dtype)
+        values[:] = pieces
+        return [values, np.cumsum([0, *map(len, rows)]).astype(splits)]
+
+    return run
+
+
+@operator("SentencepieceDetokenizeOp")
+def detokenize(node: FlexNode) -> Step:
+    """Strings of pieces."""
+    if node.type("T", DataType.INT32) is not DataType.INT32:
+        raise Unsupported(f"pieces are {node.type('T').name}, expected INT32", "dtype")
+
+    def run(
+        handle: Any, values: Array, splits: Array, bos: Array, eos: Array, reverse: Array
+    ) -> Array:
+        rows = np.split(values, splits[1:-1])
+        result = np.empty(len(rows), object)
+        for i, row in enumerate(rows):
+            pieces = row.tolist()[::-1] if reverse else row.tolist()
+            result[i] = _model(handle).decode(pieces).encode()
+        return result
+
+    return run
+
+
+@operator("SentencepieceVocabSizeOp")
+def vocabulary_size(node: FlexNode) -> Step:
+    """Number of pieces."""
+    return lambda handle: np.array(_model(handle).get_piece_size(), np.int32)
