@@ -26,15 +26,34 @@ def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None
             raise ValueError(f"{name}: {bad} is not in [0, {size})") from None
 
 
+def scalar(value: Any, name: str) -> int:
+    """Return an integer that came as data.
+
+    Raises:
+        ValueError: it has several elements, or none.
+    """
+    if np.size(value) != 1:
+        raise ValueError(f"{name} has {np.size(value)} elements, expected one")
+    return int(value) if np.ndim(value) == 0 else int(value.reshape(()))
+
+
+def check_rank(array: NDArray[Any], rank: int, name: str) -> None:
+    """Refuse an array of another number of dimensions.
+
+    Raises:
+        ValueError: it has another.
+    """
+    if array.ndim != rank:
+        raise ValueError(f"{name} has shape {list(array.shape)}, expected {rank} dimensions")
+
+
 def axis_of(value: Any, rank: int, name: str = "axis") -> int:
     """Return an axis that came as data, counted from the front.
 
     Raises:
         ValueError: it is no scalar, or an array of that rank does not have it.
     """
-    if getattr(value, "size", 1) != 1:
-        raise ValueError(f"{name} has {value.size} elements, expected one")
-    axis = int(value) if np.ndim(value) == 0 else int(value.reshape(()))
+    axis = scalar(value, name)
     if not -rank <= axis < rank:
         raise ValueError(f"{name} is {axis}, expected it in [{-rank}, {rank})")
     return axis + rank if axis < 0 else axis

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.indices import check_range
+from delegraph_flex.numpy_executor.indices import check_range, check_rank, scalar
 from delegraph_flex.numpy_executor.registry import operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
@@ -24,7 +24,7 @@ def bincount(node: FlexNode) -> Step:
 
     def run(values: NDArray[Any], size: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
         rows = np.zeros(values.size, np.intp)
-        made = _bins(rows, values, 1, _scalar(size), weights, dtype, False)
+        made = _bins(rows, values, 1, scalar(size, "size"), weights, dtype, False)
         return made.reshape(-1)
 
     return run
@@ -40,7 +40,7 @@ def dense_bincount(node: FlexNode) -> Step:
             raise ValueError(f"input has shape {list(values.shape)}, expected a vector or matrix")
         count = len(values) if values.ndim == 2 else 1
         rows = np.arange(count).repeat(values.shape[-1] if values.ndim else 1)
-        made = _bins(rows, values, count, _scalar(size), weights, dtype, is_binary)
+        made = _bins(rows, values, count, scalar(size, "size"), weights, dtype, is_binary)
         return made if values.ndim == 2 else made[0]
 
     return run
@@ -58,7 +58,8 @@ def sparse_bincount(node: FlexNode) -> Step:
         size: NDArray[Any],
         weights: NDArray[Any],
     ) -> NDArray[Any]:
-        rank = len(shape)
+        check_rank(shape, 1, "dense_shape")
+        rank = shape.size
         if rank not in (1, 2) or indices.shape != (values.size, rank):
             raise ValueError(
                 f"indices have shape {list(indices.shape)} for {values.size} values in {rank}"
@@ -67,7 +68,7 @@ def sparse_bincount(node: FlexNode) -> Step:
         count = int(shape[0]) if rank == 2 else 1
         rows = indices[:, 0] if rank == 2 else np.zeros(values.size, np.intp)
         check_range(rows, count)
-        made = _bins(rows, values, count, _scalar(size), weights, dtype, is_binary)
+        made = _bins(rows, values, count, scalar(size, "size"), weights, dtype, is_binary)
         return made if rank == 2 else made[0]
 
     return run
@@ -87,15 +88,9 @@ def ragged_bincount(node: FlexNode) -> Step:
                 f"row splits {splits[:9].tolist()} do not rise from 0 to {values.size}"
             )
         rows = np.arange(lengths.size).repeat(lengths)
-        return _bins(rows, values, lengths.size, _scalar(size), weights, dtype, is_binary)
+        return _bins(rows, values, lengths.size, scalar(size, "size"), weights, dtype, is_binary)
 
     return run
-
-
-def _scalar(size: NDArray[Any]) -> int:
-    if size.size != 1:
-        raise ValueError(f"size has {size.size} elements, expected one")
-    return int(size.reshape(())[()])
 
 
 def _bins(
@@ -132,7 +127,7 @@ def histogram_fixed_width(node: FlexNode) -> Step:
     dtype = node.type("dtype", DataType.INT32).dtype
 
     def run(values: NDArray[Any], limits: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:
-        bins = _scalar(count)
+        bins = scalar(count, "nbins")
         if bins <= 0 or limits.shape != (2,) or not limits[0] < limits[1]:
             raise ValueError(f"{bins} bins in {limits.tolist()}, expected some in a rising range")
         require_reasonable((bins,))

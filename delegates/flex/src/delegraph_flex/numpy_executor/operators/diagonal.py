@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import scalar
 from delegraph_flex.numpy_executor.registry import NUMBERS, operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
@@ -156,7 +157,8 @@ def matrix_diag(node: FlexNode) -> Step:
             raise ValueError(
                 f"diagonal has shape {list(diagonal.shape)}, expected {count} diagonals"
             )
-        height, width = _matrix_size(diagonal.shape[-1], low, high, int(rows), int(columns))
+        size = scalar(rows, "num_rows"), scalar(columns, "num_cols")
+        height, width = _matrix_size(diagonal.shape[-1], low, high, *size)
         at = band(height, width, low, high, align)
         shape = (*diagonal.shape[: diagonal.ndim - len(at.shape)], height, width)
         require_reasonable(shape)
@@ -200,7 +202,7 @@ def matrix_band_part(node: FlexNode) -> Step:
     def run(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
         _check_matrices(x)
         rows, columns = x.shape[-2:]
-        low, high = int(lower), int(upper)
+        low, high = scalar(lower, "num_lower"), scalar(upper, "num_upper")
         if low > rows or high > columns:
             raise ValueError(f"a band of {low} below and {high} above in {rows} x {columns}")
         keep = _inside_band(rows, columns, low, high)

@@ -12,6 +12,7 @@ from scipy import linalg
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import check_rank
 from delegraph_flex.numpy_executor.operators.matmul import adjoint
 from delegraph_flex.numpy_executor.registry import COMPLEX, operator
 
@@ -190,6 +191,7 @@ def tridiagonal_matmul(node: FlexNode) -> Step:
     def run(
         above: NDArray[Any], main: NDArray[Any], below: NDArray[Any], b: NDArray[Any]
     ) -> NDArray[Any]:
+        check_rank(b, max(b.ndim, 2), "rhs")
         if not above.shape == main.shape == below.shape == (*b.shape[:-2], 1, b.shape[-2]):
             raise ValueError(f"diagonals {list(main.shape)} times {list(b.shape)}")
         result: NDArray[Any] = main.swapaxes(-1, -2) * b

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
-from delegraph_flex.numpy_executor.indices import check_range
+from delegraph_flex.numpy_executor.indices import check_range, check_rank, scalar
 from delegraph_flex.numpy_executor.registry import operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
@@ -29,6 +29,17 @@ def check_splits(splits: NDArray[Any], count: int) -> None:
         raise ValueError(f"row splits {splits.reshape(-1)[:9].tolist()} of {count} values")
     if (splits[1:] < splits[:-1]).any():
         raise ValueError("row splits decrease")
+
+
+def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
+    """Refuse splits that do not split each other, and the last of them the values.
+
+    Raises:
+        ValueError: they do not.
+    """
+    counts = [splits.size - 1 for splits in nested[1:]] + [len(values) if values.ndim else 0]
+    for splits, count in zip(nested, counts, strict=True):
+        check_splits(splits, count)
 
 
 def _within(lengths: NDArray[Any]) -> NDArray[Any]:
@@ -54,13 +65,13 @@ def ragged_range(node: FlexNode) -> Step:
             )
         starts, limits, deltas = (part.reshape(-1) for part in bounds)
         lengths = _lengths(starts, limits, deltas)
-        splits = np.zeros(lengths.size + 1, splits_dtype)
-        ends = lengths.cumsum(out=splits[1:])
-        require_reasonable((int(ends[-1]) if ends.size else 0,))
+        splits = np.zeros(lengths.size + 1, np.int64)
+        lengths.cumsum(out=splits[1:])
+        require_reasonable((int(splits[-1]),))
         values = _within(lengths).astype(dtype)
         if deltas.size != 1 or deltas[0] != 1:
             values = values * _for_each(deltas, lengths)
-        return [splits, values + _for_each(starts, lengths)]
+        return [splits.astype(splits_dtype, copy=False), values + _for_each(starts, lengths)]
 
     return run
 
@@ -93,9 +104,7 @@ def ragged_gather(node: FlexNode) -> Step:
         nested, values, indices = inputs[:rank], inputs[rank], inputs[rank + 1]
         if indices.ndim + rank - 1 != out_rank:
             raise ValueError(f"indices of {indices.ndim} dimensions give no {out_rank} splits")
-        counts = [len(splits) - 1 for splits in nested[1:]] + [len(values)]
-        for splits, count in zip(nested, counts, strict=True):
-            check_splits(splits, count)
+        check_nested(nested, values)
         check_range(indices, len(nested[0]) - 1)
         dtype = nested[0].dtype
         results = [_even_splits(indices.shape[: i + 2], dtype) for i in range(indices.ndim - 1)]
@@ -123,11 +132,10 @@ def ragged_tensor_to_sparse(node: FlexNode) -> Step:
 
     def run(*inputs: NDArray[Any]) -> list[NDArray[Any]]:
         nested, values = inputs[:rank], inputs[rank]
-        counts = [len(splits) - 1 for splits in nested[1:]] + [len(values)]
+        check_nested(nested, values)
         columns: list[NDArray[Any]] = [np.arange(len(nested[0]) - 1)]
         shape = [len(nested[0]) - 1]
-        for splits, count in zip(nested, counts, strict=True):
-            check_splits(splits, count)
+        for splits in nested:
             lengths = np.diff(splits)
             columns = [column.repeat(lengths) for column in columns] + [_within(lengths)]
             shape.append(int(lengths.max(initial=0)))
@@ -155,7 +163,8 @@ def ragged_tensor_to_tensor(node: FlexNode) -> Step:
     def run(
         shape: NDArray[Any], values: NDArray[Any], default: NDArray[Any], *parts: NDArray[Any]
     ) -> NDArray[Any]:
-        first = int(parts[0].reshape(-1)[0]) if has_size else parts[0].size - 1
+        first = scalar(parts[0], "the number of rows") if has_size else parts[0].size - 1
+        require_reasonable((first,))
         rows = [
             _row_of_each(part) if kind == "ROW_SPLITS" else part
             for kind, part in zip(kinds[has_size:], parts[has_size:], strict=True)
@@ -166,11 +175,12 @@ def ragged_tensor_to_tensor(node: FlexNode) -> Step:
         result[...] = default
         places = np.where(np.arange(first) < sizes[0], np.arange(first), -1)
         for row, column, size in zip(rows, columns, sizes[1:], strict=False):
+            check_rank(row, 1, "row partition")
             check_range(row, places.size, "row partition")
             parents = places[row]
             places = np.where((parents >= 0) & (column < size), parents * size + column, -1)
-        if places.size != len(values):
-            raise ValueError(f"row partitions of {places.size} values, but there are {len(values)}")
+        if not values.ndim or places.size != len(values):
+            raise ValueError(f"row partitions of {places.size} values of {list(values.shape)}")
         keep = places >= 0
         inner = result.reshape(math.prod(sizes[: len(rows) + 1]), *values.shape[1:])
         inner[places[keep]] = values[keep]
@@ -181,6 +191,7 @@ def ragged_tensor_to_tensor(node: FlexNode) -> Step:
 
 def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
     """Return the row of each value."""
+    check_rank(splits, 1, "row splits")
     check_splits(splits, int(splits[-1]) if splits.size else 0)
     require_reasonable((int(splits[-1]),))
     return np.arange(splits.size - 1).repeat(np.diff(splits))

@@ -13,6 +13,7 @@ from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.indices import (
     check_depth,
     check_range,
+    check_rank,
     ignores_bad_indices,
     inside,
     places,
@@ -111,9 +112,9 @@ def inplace(node: FlexNode) -> Step:
     combine = {"InplaceAdd": np.add, "InplaceSub": np.subtract}.get(node.op)
 
     def run(x: NDArray[Any], i: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
-        if v.shape[1:] != x.shape[1:] or len(v) != len(i):
+        if i.ndim != 1 or not x.ndim or v.shape != (i.size, *x.shape[1:]):
             raise ValueError(
-                f"{len(i)} rows of shape {list(v.shape)} do not fit into {list(x.shape)}"
+                f"{i.size} rows of shape {list(v.shape)} do not fit into {list(x.shape)}"
             )
         result = x.copy()
         if not len(i):
@@ -135,6 +136,7 @@ def invert_permutation(node: FlexNode) -> Step:
     """The inverse of a permutation."""
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
+        check_rank(x, 1, "the permutation")
         check_range(x, x.size, "the permutation")
         result = np.full_like(x, -1)
         result[x] = np.arange(x.size, dtype=x.dtype)

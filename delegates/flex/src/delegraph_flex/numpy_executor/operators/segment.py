@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.indices import check_range
+from delegraph_flex.numpy_executor.indices import check_range, scalar
 from delegraph_flex.numpy_executor.registry import NUMBERS, REAL, operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
@@ -104,7 +104,7 @@ def unsorted_segment(node: FlexNode) -> Step:
                 f" {list(data.shape)}"
             )
         inner = data.shape[ids.ndim :]
-        shape = (int(count), *inner)
+        shape = (scalar(count, "num_segments"), *inner)
         require_reasonable(shape)
         result = np.full(shape, start, data.dtype)
         rows, where = data.reshape(ids.size, *inner), ids.reshape(-1)
@@ -143,7 +143,7 @@ def sparse_segment(node: FlexNode) -> Step:
                 f" {list(data.shape)}, expected two equally long vectors"
             )
         needed = int(ids[-1]) + 1 if ids.size else 0
-        rows = int(count[0]) if count else needed
+        rows = scalar(count[0], "num_segments") if count else needed
         if rows < needed:
             raise ValueError(f"segment ids reach {needed - 1}, expected less than {rows}")
         result = _filled(data, rows, 0)
@@ -172,7 +172,7 @@ def sparse_segment_gradient(node: FlexNode) -> Step:
     def run(
         grad: NDArray[Any], indices: NDArray[Any], ids: NDArray[Any], rows: NDArray[Any]
     ) -> NDArray[Any]:
-        result = _precise(_filled(grad, int(rows), 0))
+        result = _precise(_filled(grad, scalar(rows, "output_dim0"), 0))
         check_range(indices, len(result))
         check_range(ids, len(grad), "segment ids")
         terms = _precise(grad)

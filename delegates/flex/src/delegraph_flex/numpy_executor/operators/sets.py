@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import check_rank
 from delegraph_flex.numpy_executor.registry import operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
@@ -63,6 +64,8 @@ def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[i
         flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         return [set(row) for row in flat.tolist()], x.shape[:-1]
     indices, values, shape = parts
+    check_rank(shape, 1, "a set's shape")
+    check_rank(values, 1, "a set's values")
     dims = tuple(shape.tolist())
     if len(dims) < 2 or indices.shape != (values.size, len(dims)):
         raise ValueError(f"indices of shape {list(indices.shape)} for sets of {list(dims)}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.indices import scalar
 from delegraph_flex.numpy_executor.registry import REAL, operator
 
 
@@ -28,7 +29,7 @@ def top_k_v2(node: FlexNode) -> Step:
     With ``sorted`` false TensorFlow leaves the order open; here it is the same.
     """
     dtype = node.type("index_type", DataType.INT32).dtype
-    return lambda x, k: _largest(x, int(k), dtype)
+    return lambda x, k: _largest(x, scalar(k, "k"), dtype)
 
 
 _LONG = 256
@@ -75,7 +76,7 @@ def nth_element(node: FlexNode) -> Step:
     is_reverse = node.bool("reverse", False)
 
     def run(x: NDArray[Any], n: NDArray[Any]) -> NDArray[Any]:
-        place = int(n)
+        place = scalar(n, "n")
         if not x.ndim or not 0 <= place < x.shape[-1]:
             raise ValueError(f"element {place} of an input of shape {list(x.shape)}")
         ordered = np.sort(x, axis=-1)
@@ -94,7 +95,7 @@ def in_top_k(node: FlexNode) -> Step:
 @operator("InTopKV2")
 def in_top_k_v2(node: FlexNode) -> Step:
     """Whether fewer than k predictions of a row are larger than that of its target."""
-    return lambda predictions, targets, k: _is_among(predictions, targets, int(k))
+    return lambda predictions, targets, k: _is_among(predictions, targets, scalar(k, "k"))
 
 
 def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArray[np.bool_]:

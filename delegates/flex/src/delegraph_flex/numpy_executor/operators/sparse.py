@@ -11,12 +11,22 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.numpy_executor.indices import axis_of, check_range
+from delegraph_flex.numpy_executor.indices import axis_of, check_range, check_rank
 from delegraph_flex.numpy_executor.registry import NUMBERS, operator
 from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
 
 
-def _check(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> None:
+def _check(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> None:
+    """Refuse parts that are no sparse tensor.
+
+    Raises:
+        ValueError: their shapes do not go together, or an index is outside.
+    """
+    check_rank(values, 1, "values")
+    _check_indices(indices, values.size, shape)
+
+
+def _check_indices(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> None:
     """Refuse parts that are no sparse tensor.
 
     Raises:
@@ -49,7 +59,7 @@ def sparse_to_dense(node: FlexNode) -> Step:
         where = indices.reshape(-1, 1) if indices.ndim < 2 else indices
         if values.ndim > 1 or (values.ndim and values.size != len(where)):
             raise ValueError(f"{values.shape} values at {len(where)} indices")
-        _check(where, len(where), shape)
+        _check_indices(where, len(where), shape)
         if validates:
             _check_rising(where)
         result = np.full(dims, default, values.dtype)
@@ -73,7 +83,8 @@ def sparse_reshape(node: FlexNode) -> Step:
     """The indices of a sparse tensor in another shape, and that shape; one may be -1."""
 
     def run(indices: NDArray[Any], shape: NDArray[Any], wanted: NDArray[Any]) -> Any:
-        _check(indices, len(indices), shape)
+        _check_indices(indices, indices.shape[0] if indices.ndim else 0, shape)
+        check_rank(wanted, 1, "new_shape")
         dims = _resolved(wanted.tolist(), math.prod(shape.tolist()))
         places = np.zeros(len(indices), np.int64)
         for column, size in zip(indices.T, shape.tolist(), strict=True):
@@ -90,6 +101,8 @@ def sparse_reshape(node: FlexNode) -> Step:
 
 def _resolved(dims: list[int], count: int) -> list[int]:
     """Return dimensions of *count* elements, one of which may be -1."""
+    if count >= 1 << 63:
+        raise ValueError("the shape has more elements than an index can tell")
     known = math.prod(dim for dim in dims if dim != -1)
     if dims.count(-1) == 1 and known > 0 and count % known == 0:
         return [count // known if dim == -1 else dim for dim in dims]
@@ -105,6 +118,7 @@ def sparse_fill_empty_rows(node: FlexNode) -> Step:
     def run(
         indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any], default: NDArray[Any]
     ) -> list[NDArray[Any]]:
+        check_rank(shape, 1, "dense_shape")
         if not shape.size or indices.shape != (values.size, shape.size):
             raise ValueError(f"indices {list(indices.shape)} in {shape.size} dimensions")
         count = int(shape[0])
@@ -142,7 +156,7 @@ def sparse_reorder(node: FlexNode) -> Step:
     """Indices and values, row by row."""
 
     def run(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> list[NDArray[Any]]:
-        _check(indices, values.size, shape)
+        _check(indices, values, shape)
         order = _order(indices)
         return [indices[order], values[order]]
 
@@ -160,7 +174,7 @@ def sparse_slice(node: FlexNode) -> Step:
         start: NDArray[Any],
         size: NDArray[Any],
     ) -> list[NDArray[Any]]:
-        _check(indices, values.size, shape)
+        _check(indices, values, shape)
         if start.shape != shape.shape or size.shape != shape.shape or (size < 0).any():
             raise ValueError(f"start {start.tolist()}, size {size.tolist()} of {shape.tolist()}")
         made = np.maximum(np.minimum(size, shape - start), 0)
@@ -183,8 +197,8 @@ def sparse_add(node: FlexNode) -> Step:
         b_shape: NDArray[Any],
         threshold: NDArray[Any],
     ) -> list[NDArray[Any]]:
-        _check(a_indices, a_values.size, a_shape)
-        _check(b_indices, b_values.size, b_shape)
+        _check(a_indices, a_values, a_shape)
+        _check(b_indices, b_values, b_shape)
         if a_shape.tolist() != b_shape.tolist():
             raise ValueError(f"shapes {a_shape.tolist()} and {b_shape.tolist()} differ")
         indices = np.concatenate((a_indices, b_indices))
@@ -209,7 +223,7 @@ def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
     def run(
         indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any], b: NDArray[Any]
     ) -> NDArray[Any]:
-        _check(indices, values.size, shape)
+        _check(indices, values, shape)
         if shape.size != 2 or b.ndim != 2:
             raise ValueError(f"{shape.tolist()} times {list(b.shape)}, expected two matrices")
         right = b.conj().T if adjoint_b else b
@@ -235,7 +249,7 @@ def sparse_reduce_sum(node: FlexNode) -> Step:
     def run(
         indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any], axes: NDArray[Any]
     ) -> NDArray[Any]:
-        _check(indices, values.size, shape)
+        _check(indices, values, shape)
         rank = shape.size
         summed = {axis_of(axis, rank) for axis in axes.reshape(-1).tolist()}
         kept = [axis for axis in range(rank) if axis not in summed]

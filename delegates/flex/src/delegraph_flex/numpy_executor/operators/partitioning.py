@@ -1,0 +1,60 @@
+"""Operators that deal rows out to several tensors, and put them together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.numpy_executor.indices import check_range
+from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+
+
+@operator("DynamicPartition")
+def dynamic_partition(node: FlexNode) -> Step:
+    """A tensor for each number, with the elements or slices that have the number, in order."""
+    count = node.int("num_partitions")
+    if count < 1:
+        raise Unsupported(f"num_partitions is {count}, expected at least 1")
+
+    def run(data: NDArray[Any], numbers: NDArray[Any]) -> list[NDArray[Any]]:
+        if data.shape[: numbers.ndim] != numbers.shape:
+            raise ValueError(
+                f"partitions have shape {list(numbers.shape)}, expected the beginning of"
+                f" {list(data.shape)}"
+            )
+        check_range(numbers, count, "partitions")
+        return [data[numbers == number] for number in range(count)]
+
+    return run
+
+
+@operator("DynamicStitch", "ParallelDynamicStitch")
+def dynamic_stitch(node: FlexNode) -> Step:
+    """Elements or slices put at indices; the last one at an index stays, others are zero."""
+    count = node.int("N")
+
+    def run(*inputs: NDArray[Any]) -> NDArray[Any]:
+        indices, data = inputs[:count], inputs[count:]
+        inner = data[0].shape[indices[0].ndim :]
+        for where, values in zip(indices, data, strict=True):
+            if values.shape != where.shape + inner:
+                raise ValueError(
+                    f"data of shape {list(values.shape)} at indices of shape {list(where.shape)},"
+                    f" expected {list(where.shape + inner)}"
+                )
+        places = np.concatenate([where.reshape(-1) for where in indices])
+        shape = (int(places.max(initial=-1)) + 1, *inner)
+        require_reasonable(shape)
+        check_range(places, shape[0])
+        zero = b"" if data[0].dtype.hasobject else 0
+        result = np.full(shape, zero, data[0].dtype)
+        for where, values in zip(indices, data, strict=True):
+            result[where] = values
+        return result
+
+    return run
