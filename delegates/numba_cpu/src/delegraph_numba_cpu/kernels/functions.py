@@ -63,7 +63,12 @@ def power_of_two(n: Lanes) -> Lanes:
 
 def exp(x: Lanes) -> Lanes:
     """Return the exponential; denormal results, infinity and NaN included."""
-    n, e = split_exp(x.at_least(-105.0).at_most(89.0))
+    return bounded_exp(x.at_least(-105.0).at_most(89.0))
+
+
+def bounded_exp(x: Lanes) -> Lanes:
+    """Return the exponential of numbers from -105 to 89; NaN stays."""
+    n, e = split_exp(x)
     if avx512.IS_THERE:
         return avx512.times_power_of_two(e + 1.0, n)
     whole = n.nearest_integer()
@@ -127,11 +132,11 @@ def log(x: Lanes) -> Lanes:
 def gelu(x: Lanes) -> Lanes:
     """Return ``x / 2 * erfc(-x / sqrt(2))`` by a fit of erfc."""
     v = x * -math.sqrt(0.5)
-    z = v.magnitude().at_most(20.0)  # where erfc has long been 0 or 2
+    z = v.magnitude().at_most(10.1)  # where erfc has long been 0 or 2
     t = reciprocal(z.times_plus(0.5, 1.0))
-    value = t * exp(polynomial(t, ERFC_FIT) - z * z)
-    erfc = (v >= 0.0).choose(value, 2.0 - value)
-    return x * 0.5 * erfc
+    exponent = polynomial(t, ERFC_FIT) - z * z
+    half = t * 0.5 * bounded_exp(exponent)
+    return x * (v >= 0.0).choose(half, 1.0 - half)
 
 
 def gelu_by_tanh(x: Lanes) -> Lanes:
