@@ -38,6 +38,8 @@ def cases() -> Iterator[Case]:
     yield from _keys()
     yield from _stateful()
     yield from _classes()
+    yield from _gammas()
+    yield from _poissons()
 
 
 def _stateless_floats() -> Iterator[Case]:
@@ -147,3 +149,41 @@ def _classes() -> Iterator[Case]:
     odd = np.array([[0, np.inf, -np.inf, 1], [np.nan, 0, 0, -100]], np.float32)
     for number in (9, 0):
         yield one("StatelessMultinomial", odd, np.int32(number), SEED, Tseed=DataType.INT64, **same)
+
+
+def _gammas() -> Iterator[Case]:
+    seeds = count(9201)
+    alphas = np.array([0.2, 1.0, 3.5, 40.0])
+    for type in FLOATS[:3]:
+        alpha, out = alphas.astype(type.dtype), tensor_type(type)
+        # The C library's power is not Python's everywhere.
+        tolerance = 1e-14 if type is DataType.FLOAT64 else 0.0
+        shape = np.array([5], np.int32)
+        attrs = {"S": DataType.INT32, "T": type, "seed": next(seeds), "seed2": 1}
+        gamma = one("RandomGamma", shape, alpha, **attrs, tolerance=tolerance, out=out)
+        yield replace(gamma, runs=2)
+        shape = np.array([6, 4], np.int64)
+        attrs = {"dtype": type, "T": DataType.INT64, "Tseed": DataType.INT64}
+        yield one(
+            "StatelessRandomGammaV2", shape, SEED, alpha, **attrs, tolerance=tolerance, out=out
+        )
+        attrs = {"dtype": type, "shape_dtype": DataType.INT64}
+        key = (KEY, COUNTERS[""], ALG)
+        yield one(
+            "StatelessRandomGammaV3", shape, *key, alpha, **attrs, tolerance=tolerance, out=out
+        )
+
+
+def _poissons() -> Iterator[Case]:
+    seeds = count(9301)
+    counts = (*FLOATS[:3], *INTEGERS)
+    for rate_type in counts:
+        rates = np.array([0, 0.3, 4, 9.5, 10, 33, 200]).astype(rate_type.dtype)
+        for type in counts:
+            shape = np.array([4], np.int32)
+            attrs = {"S": DataType.INT32, "R": rate_type, "dtype": type}
+            attrs |= {"seed": next(seeds), "seed2": 1, "out": tensor_type(type)}
+            yield one("RandomPoissonV2", shape, rates, **attrs)
+            attrs = {"T": DataType.INT32, "Rtype": rate_type, "dtype": type}
+            attrs |= {"Tseed": DataType.INT64, "out": tensor_type(type)}
+            yield one("StatelessRandomPoisson", np.array([3, 7], np.int32), SEED, rates, **attrs)

@@ -145,13 +145,13 @@ def normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return standard normal floats: ``[count]``."""
     pairs = -(-count // 2)
     if dtype == np.float64:
-        values = _box_muller(doubles(flat_words(random, 4 * pairs)))
+        values = box_muller(doubles(flat_words(random, 4 * pairs)))
     else:
-        values = _box_muller(floats(flat_words(random, 2 * pairs)))
+        values = box_muller(floats(flat_words(random, 2 * pairs)))
     return values[:count].astype(dtype, copy=False)
 
 
-def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
+def box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
     """Return two normal numbers from each two uniform ones: ``[N]``, in the same precision."""
     type = uniforms.dtype.type
     logarithms = _logarithms(np.maximum(uniforms[0::2], type(_SMALLEST_UNIFORM)))
@@ -200,7 +200,7 @@ def truncated_normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArra
     rows, tries = np.arange(blocks), 4 if is_double else 3
     while len(rows):
         words = random.blocks(rows * step, tries).reshape(-1)
-        values = _box_muller(doubles(words) if is_double else floats(words))
+        values = box_muller(doubles(words) if is_double else floats(words))
         values = values.reshape(len(rows), -1)
         inside = np.abs(values) < _TRUNCATED_AT
         enough = np.count_nonzero(inside, axis=1) >= size

@@ -19,6 +19,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     elementwise,
     fake_quantization,
     fourier,
+    gamma_and_poisson,
     gather,
     gradients,
     joining,

@@ -1,0 +1,194 @@
+"""Random numbers of the gamma and the Poisson distribution: TensorFlow's own, bit for bit.
+
+They are found by trial and error, one by one, in double precision; each has a stretch of the stream
+for itself.
+
+Source:
+    core/kernels/random_op.cc, stateless_random_gamma_op.cc, random_poisson_op.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.numpy_executor.operators.stateful_random import stream_of
+from delegraph_flex.numpy_executor.operators.stateless_random import place, result_type
+from delegraph_flex.numpy_executor.philox import Philox, box_muller, doubles
+from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
+
+Array = NDArray[Any]
+Draw = Callable[[Philox, float], float]
+"""Draws one number from a place in the stream, by the distribution's parameter."""
+
+_STRETCH = 256  # groups of the stream that each number has for itself
+_FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64)
+_COUNTS = (*_FLOATS, DataType.INT32, DataType.INT64)
+
+
+@operator("RandomGamma", types=_FLOATS)
+def random_gamma(node: FlexNode) -> Step:
+    """Numbers of the gamma distribution, of a shape and the distribution's."""
+    stream, dtype = stream_of(node), node.type("T").dtype
+
+    def run(shape: Array, alpha: Array) -> Array:
+        dims = (*requested_shape(shape), *alpha.shape)
+        require_reasonable(dims)
+        return _drawn(stream.reserve_outputs(math.prod(dims)), dims, alpha, _gamma, dtype)
+
+    return run
+
+
+@operator("StatelessRandomGammaV2")
+def stateless_random_gamma(node: FlexNode) -> Step:
+    """Numbers of the gamma distribution, of a shape that ends with the distribution's."""
+    dtype = result_type(node, "dtype", DataType.FLOAT32, _FLOATS)
+
+    def run(shape: Array, seed: Array, alpha: Array) -> Array:
+        random = Philox.of_stateless_seed(seed)
+        return _drawn(random, requested_shape(shape), alpha, _gamma, dtype)
+
+    return run
+
+
+@operator("StatelessRandomGammaV3")
+def stateless_random_gamma_v3(node: FlexNode) -> Step:
+    """Numbers of the gamma distribution, of a shape, key, counter and algorithm."""
+    dtype = result_type(node, "dtype", DataType.FLOAT32, _FLOATS)
+
+    def run(shape: Array, key: Array, counter: Array, alg: Array, alpha: Array) -> Array:
+        return _drawn(place(key, counter, alg), requested_shape(shape), alpha, _gamma, dtype)
+
+    return run
+
+
+@operator("RandomPoissonV2")
+def random_poisson(node: FlexNode) -> Step:
+    """Numbers of the Poisson distribution, of a shape and the distribution's."""
+    stream, dtype = stream_of(node), result_type(node, "dtype", DataType.INT64, _COUNTS)
+    result_type(node, "R", DataType.FLOAT64, _COUNTS)
+
+    def run(shape: Array, rate: Array) -> Array:
+        dims = (*requested_shape(shape), *rate.shape)
+        require_reasonable(dims)
+        return _drawn(stream.reserve_outputs(math.prod(dims)), dims, rate, _poisson, dtype)
+
+    return run
+
+
+@operator("StatelessRandomPoisson")
+def stateless_random_poisson(node: FlexNode) -> Step:
+    """Numbers of the Poisson distribution, of a shape that ends with the distribution's."""
+    dtype = result_type(node, "dtype", DataType.INT64, _COUNTS)
+    result_type(node, "Rtype", DataType.FLOAT64, _COUNTS)
+
+    def run(shape: Array, seed: Array, rate: Array) -> Array:
+        random = Philox.of_stateless_seed(seed)
+        return _drawn(random, requested_shape(shape), rate, _poisson, dtype)
+
+    return run
+
+
+def _drawn(
+    random: Philox, dims: tuple[int, ...], parameters: Array, draw: Draw, dtype: np.dtype[Any]
+) -> Array:
+    """Return numbers of shape *dims*, which ends with that of *parameters*."""
+    if dims[len(dims) - parameters.ndim :] != parameters.shape or len(dims) < parameters.ndim:
+        shapes = f"{list(dims)} and {list(parameters.shape)}"
+        raise ValueError(f"shapes of output and parameter are {shapes}, expected an equal end")
+    if not math.prod(dims):
+        return np.zeros(dims, dtype)
+    if not (np.isfinite(parameters) & (parameters >= 0)).all():  # some would never end
+        raise ValueError("a parameter is negative or not finite")
+    samples = math.prod(dims) // parameters.size
+    values = [
+        draw(random.skipped(_STRETCH * (i * samples + j)), parameter)
+        for i, parameter in enumerate(parameters.reshape(-1).tolist())
+        for j in range(samples)
+    ]
+    return np.array(values).astype(dtype).reshape(parameters.size, samples).T.reshape(dims)
+
+
+def _groups(random: Philox) -> Iterator[Any]:
+    """Yield groups of four words, as ``[1, 4]``."""
+    size = 2
+    while True:
+        words = random.words(size)
+        random, size = random.skipped(size), 2 * size
+        yield from words[:, np.newaxis]
+
+
+def _gamma(random: Philox, alpha: float) -> float:
+    """Return a number by Marsaglia and Tsang's method."""
+    groups = _groups(random)
+    if alpha == 0:
+        return 0.0
+    if alpha == 1:
+        return -math.log1p(-float(doubles(next(groups))[1]))
+    normals: list[float] = []
+    uniforms: list[float] = []
+
+    def uniform() -> float:
+        if not uniforms:
+            uniforms.extend(doubles(next(groups)).tolist())
+        return uniforms.pop()
+
+    d = alpha + (2.0 / 3 if alpha < 1 else -1.0 / 3)
+    c = 1.0 / 3 / math.sqrt(d)
+    while True:
+        if not normals:
+            normals.extend(box_muller(doubles(next(groups))).tolist())
+        x = normals.pop()
+        v = 1 + c * x
+        if v <= 0:
+            continue
+        v = v * v * v
+        u = uniform()
+        squeezed = u < 1 - 0.0331 * (x * x) * (x * x)
+        if squeezed or _log(u) < 0.5 * x * x + d * (1 - v + math.log(v)):
+            return d * v * (uniform() ** (1 / alpha) if alpha < 1 else 1.0)
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else -math.inf
+
+
+def _poisson(random: Philox, rate: float) -> float:
+    """Return a number by Knuth's method for rates below 10, by Hörmann's from there."""
+    uniforms = (value for words in _groups(random) for value in doubles(words)[::-1].tolist())
+    return _knuth(uniforms, rate) if rate < 10 else _hoermann(uniforms, rate)
+
+
+def _knuth(uniforms: Iterator[float], rate: float) -> float:
+    limit = math.exp(-rate)
+    product, count = next(uniforms), 0
+    while product > limit:
+        product, count = product * next(uniforms), count + 1
+    return count
+
+
+def _hoermann(uniforms: Iterator[float], rate: float) -> float:
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    inverse = 1.1239 + 1.1328 / (b - 3.4)
+    while True:
+        u, v = next(uniforms) - 0.5, next(uniforms)
+        shifted = 0.5 - abs(u)
+        if shifted == 0:
+            continue
+        k = math.floor((2 * a / shifted + b) * u + rate + 0.43)
+        if shifted >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2):
+            return k
+        if k < 0 or (shifted < 0.013 and v > shifted):
+            continue
+        s = _log(v * inverse / (a / (shifted * shifted) + b))
+        if s <= -rate + k * math.log(rate) - math.lgamma(k + 1):
+            return k
