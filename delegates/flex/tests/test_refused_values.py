@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import time
 from typing import Any
 
 import flex_cases
 import numpy as np
 import pytest
 
+from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from delegraph_flex.flex_node import Unsupported
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
@@ -175,6 +177,13 @@ def test_print_v2_logs_its_text(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         run("PrintV2", flex_cases.strings(b"hello"), out=(), output_stream=b"log(info)")
     assert caplog.messages == ["hello"]
+
+
+def test_timestamp_is_the_time_now() -> None:
+    before = time.time()
+    (now,) = run("Timestamp", out=TensorType.FLOAT64)
+    assert now.dtype == np.float64
+    assert before <= now <= time.time()
 
 
 def test_operators_leave_their_inputs_as_they_are() -> None:

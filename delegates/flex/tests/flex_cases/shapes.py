@@ -22,6 +22,7 @@ def cases() -> Iterator[Case]:
     yield from _transposes()
     yield from _broadcasts()
     yield from _bitcasts()
+    yield from _formats()
 
 
 def sample(type: DataType, shape: tuple[int, ...]) -> np.ndarray:
@@ -126,3 +127,13 @@ def _bitcasts() -> Iterator[Case]:
                 )  # fmt: skip
     yield one("Bitcast", np.float32(1), T=_F32, type=_I32, out=TensorType.INT32)
     yield one("Bitcast", x[:0], T=types[-1], type=DataType.INT8, out=TensorType.INT8)
+
+
+def _formats() -> Iterator[Case]:
+    for source, target in ((b"NHWC", b"NCHW"), (b"NCHW", b"NHWC"), (b"NHWC", b"HWNC")):
+        formats = {"src_format": source, "dst_format": target}
+        for dtype, type in ((np.int32, _I32), (np.int64, _I64)):
+            for axes in ([0, 1, 2, 3], [-1, -4], 2, [[1, -2], [3, 0]]):
+                yield one("DataFormatDimMap", np.array(axes, dtype), T=type, **formats)
+            for x in ([7, 8, 9, 10], [[1, 2], [3, 4], [5, 6], [7, 8]], [[1, 2], [3, 4]], [5, 6]):
+                yield one("DataFormatVecPermute", np.array(x, dtype), T=type, **formats)

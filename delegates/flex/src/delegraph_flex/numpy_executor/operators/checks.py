@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,12 @@ def check_numerics(node: FlexNode) -> Step:
         return x
 
     return run
+
+
+@operator("Timestamp")
+def timestamp(node: FlexNode) -> Step:
+    """The seconds since 1970, as float64."""
+    return lambda: np.float64(time.time())
 
 
 @operator("Print")

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
-from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.indices import axis_of
 from delegraph_flex.numpy_executor.registry import COMPLEX, operator
 
 Array = NDArray[Any]
+_I32 = DataType.INT32
 
 
 @operator(
@@ -134,6 +135,37 @@ def conjugate_transpose(node: FlexNode) -> Step:
     return lambda x, order: np.conjugate(_transposed(x, order))
 
 
+@operator("DataFormatDimMap")
+def map_data_format_axes(node: FlexNode) -> Step:
+    """The axes of one data format (``NHWC``) as those of another (``NCHW``)."""
+    source, target = _data_formats(node)
+    places = np.array([target.index(letter) for letter in source], node.type("T", _I32).dtype)
+
+    def run(axes: Array) -> Any:
+        count = len(source)
+        if axes.size and not -count <= axes.min() <= axes.max() < count:
+            raise ValueError(f"axes {axes.tolist()} are not in [{-count}, {count})")
+        return places[axes]
+
+    return run
+
+
+@operator("DataFormatVecPermute")
+def permute_data_format(node: FlexNode) -> Step:
+    """A vector, or the rows of a matrix, for each axis (or axis of space) in another format."""
+    source, target = _data_formats(node)
+
+    def run(x: Array) -> Array:
+        letters: tuple[str, ...] = (source, target)
+        if len(x) == len(source) - 2:  # only the axes of space
+            letters = tuple("".join(c for c in word if c not in "NC") for word in letters)
+        if x.ndim not in (1, 2) or len(x) != len(letters[0]) or x.shape[1:] not in ((), (2,)):
+            raise ValueError(f"input has shape {list(x.shape)}, expected [{len(source)}] or pairs")
+        return x[[letters[0].index(letter) for letter in letters[1]]]
+
+    return run
+
+
 @operator("BroadcastArgs")
 def broadcast_shapes(node: FlexNode) -> Step:
     """The shape that two shapes broadcast to."""
@@ -180,6 +212,13 @@ def bitcast(node: FlexNode) -> Step:
         return whole.view(target).reshape(shape[:-1])
 
     return run
+
+
+def _data_formats(node: FlexNode) -> tuple[str, str]:
+    source, target = node.text("src_format", "NHWC"), node.text("dst_format", "NCHW")
+    if sorted(source) != sorted(target) or len(set(source)) != len(source) or len(source) < 4:
+        raise Unsupported(f"data formats are {source!r} and {target!r}, expected the same letters")
+    return source, target
 
 
 def _itself(x: Array) -> Array:
