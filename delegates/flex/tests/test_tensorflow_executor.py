@@ -418,3 +418,49 @@ def test_a_function_may_call_another_while_a_dataset_calls_it_from_several_threa
         output_types=[DataType.INT64], output_shapes=[(-1,)],
     )  # fmt: skip
     assert leave(single(last), I64).tolist() == list(range(2, 22))
+
+
+def test_control_flow_operators_run_functions() -> None:
+    signatures = {
+        "is_small": FunctionSignature((I64,), ((),), (BOOL,), ((),)),
+        "double": FunctionSignature((I64,), ((),), (I64,), ((),)),
+        "negate": FunctionSignature((I64,), ((),), (I64,), ((),)),
+    }
+    bodies = {"is_small": lambda x: x < 100, "double": lambda x: 2 * x, "negate": lambda x: -x}
+    around = Surroundings(
+        {}, lambda name, arrays: [np.asarray(bodies[name](arrays[0]))], signatures.__getitem__
+    )
+    loop = step(
+        "StatelessWhile", [I64], [I64], around, T=[DataType.INT64], cond=Function("is_small"),
+        body=Function("double"), output_shapes=[()], parallel_iterations=10,
+    )  # fmt: skip
+    assert leave(loop(EXECUTOR.enter(np.int64(3), I64)), I64) == 192
+    branch = step(
+        "If", [BOOL, I64], [I64], around, Tcond=DataType.BOOL, Tin=[DataType.INT64],
+        Tout=[DataType.INT64], then_branch=Function("double"), else_branch=Function("negate"),
+    )  # fmt: skip
+    x = EXECUTOR.enter(np.int64(3), I64)
+    flags = (EXECUTOR.enter(np.bool_(flag), BOOL) for flag in (True, False))
+    assert [int(leave(branch(flag, x), I64)) for flag in flags] == [6, -3]
+
+
+def test_a_function_takes_and_gives_handles() -> None:
+    def call(name: str, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        values = [EXECUTOR.enter(arrays[0], RESOURCE), EXECUTOR.enter(arrays[1], VARIANT)]
+        insert(around, "LookupTableInsertV2", values[0], b"from inside", 3)
+        return [EXECUTOR.leave(values[1], VARIANT)]
+
+    signature = FunctionSignature((RESOURCE, VARIANT), ((), ()), (VARIANT,), ((),))
+    around = Surroundings({}, call, lambda _: signature)
+    handle = table(around, "MutableHashTableV2", shared_name=b"t")()
+    types = {"element_dtype": DataType.FLOAT32, "shape_type": DataType.INT32}
+    scalar = EXECUTOR.enter(np.array([], np.int32), I32)
+    empty = step("EmptyTensorList", [I32, I32], [VARIANT], **types)
+    tensors = empty(scalar, EXECUTOR.enter(np.int32(9), I32))
+    run = step(
+        "PartitionedCall", [RESOURCE, VARIANT], [VARIANT], around, f=Function("f"),
+        Tin=[DataType.RESOURCE, DataType.VARIANT], Tout=[DataType.VARIANT],
+    )  # fmt: skip
+    length = step("TensorListLength", [VARIANT], [I32])
+    assert leave(length(run(handle, tensors)), I32) == 0
+    assert found(around, handle, b"from inside") == 3
