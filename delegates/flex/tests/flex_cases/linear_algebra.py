@@ -58,6 +58,11 @@ def _functions(x: NDArray[Any], hermitian: NDArray[Any], attrs: dict[str, Any]) 
         yield one("LogMatrixDeterminant", matrix, out=two, **attrs)
     singular = np.array([[1, 2], [2, 4]], x.dtype)
     yield one("MatrixDeterminant", singular, **attrs)
+    if x.dtype.kind == "f":
+        for bad in (np.nan, np.inf):
+            odd = np.diag(np.array([bad, 2], x.dtype))
+            yield one("MatrixDeterminant", odd, **attrs)
+            yield one("LogMatrixDeterminant", odd, out=two, **attrs)
     yield one("Cholesky", hermitian, **attrs)
     yield one("Cholesky", np.tril(hermitian[0]), **attrs)
     index = {"output_idx_type": DataType.INT64, "out": (two[0], TensorType.INT64)}
@@ -141,6 +146,10 @@ def _decompositions(x: NDArray[Any], attrs: dict[str, Any]) -> Iterator[Case]:
             outputs += (8,)
         yield _chain("Svd product", x, svd, outputs, attrs)
     values: list[Any] = [("Svd", {"compute_uv": False, "full_matrices": False}, (0,), 3)]
+    bad = np.stack((x, x))
+    bad[(1,) * bad.ndim if min(x.shape) > 1 else (1, *(0,) * x.ndim)] = np.nan
+    yield _chain("Svd of NaN", bad, values, (1,), attrs)
+    yield _chain("Svd of NaN", bad, [svd[0]], (1,), attrs)
     yield _chain("Svd values", x, values, (1,), attrs)
 
 

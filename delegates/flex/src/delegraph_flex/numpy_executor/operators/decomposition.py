@@ -58,26 +58,41 @@ def qr(node: FlexNode) -> Step:
 
 @operator("Svd", types=WIDE)
 def svd(node: FlexNode) -> Step:
-    """Singular values s, falling, and u and v with u @ diag(s) @ v^H = x."""
+    """Singular values s, falling, and u and v with u @ diag(s) @ v^H = x.
+
+    A matrix with infinities or NaN gives NaN, as in TensorFlow.
+    """
     is_full = node.bool("full_matrices", False)
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        _check_finite(x)
-        u, s, v = np.linalg.svd(x, full_matrices=is_full)
-        return s.astype(x.dtype, copy=False), u, adjoint(v)
+        finite, bad = _finite(x)
+        u, s, v = np.linalg.svd(finite, full_matrices=is_full)
+        results = s.astype(x.dtype, copy=False), u, adjoint(v)
+        if bad is not None:
+            for result in results:
+                result[bad] = np.nan
+        return results
 
     def run_values(x: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        _check_finite(x)
-        s = np.linalg.svd(x, compute_uv=False)
+        finite, bad = _finite(x)
+        s = np.linalg.svd(finite, compute_uv=False).astype(x.dtype, copy=False)
+        if bad is not None:
+            s[bad] = np.nan
         nothing = np.zeros((), x.dtype)
-        return s.astype(x.dtype, copy=False), nothing, nothing
+        return s, nothing, nothing
 
     return run if node.bool("compute_uv", True) else run_values
 
 
-def _check_finite(x: NDArray[Any]) -> None:
-    if x.ndim < 2 or not np.isfinite(x).all():
-        raise ValueError(f"input has shape {list(x.shape)}, expected matrices of finite numbers")
+def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Return matrices with zeros for those that are not finite, and which those are."""
+    if x.ndim < 2:
+        raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
+    good = np.isfinite(x)
+    if good.all():
+        return x, None
+    bad = ~np.asarray(good.all(axis=(-2, -1)))
+    return np.where(bad[..., None, None], x.dtype.type(0), x), bad
 
 
 @operator("SelfAdjointEigV2", types=WIDE)
@@ -85,16 +100,22 @@ def self_adjoint_eig(node: FlexNode) -> Step:
     """Eigenvalues, rising, and eigenvectors of matrices whose lower triangle is read."""
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        check_square(x)
+        _check_finite(x)
         values, vectors = np.linalg.eigh(x)
         return values.astype(x.dtype, copy=False), vectors
 
     def run_values(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        check_square(x)
+        _check_finite(x)
         values = np.linalg.eigvalsh(x).astype(x.dtype, copy=False)
         return values, np.zeros((), x.dtype)
 
     return run if node.bool("compute_v", True) else run_values
+
+
+def _check_finite(x: NDArray[Any]) -> None:
+    check_square(x)
+    if not np.isfinite(x).all():
+        raise ValueError("input has infinities or NaN: it has no eigenvalues")
 
 
 @operator("Lu", types=WIDE)

@@ -76,7 +76,8 @@ def log_matrix_determinant(node: FlexNode) -> Step:
     def run(x: NDArray[Any]) -> tuple[Any, Any]:
         check_square(x)
         sign, logarithm = np.linalg.slogdet(x)
-        return np.asarray(sign, x.dtype), np.asarray(logarithm, x.dtype)
+        known = np.where(np.isnan(logarithm), logarithm, sign)
+        return known.astype(x.dtype, copy=False), np.asarray(logarithm, x.dtype)
 
     return run
 

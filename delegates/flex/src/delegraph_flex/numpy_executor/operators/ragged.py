@@ -179,11 +179,11 @@ def ragged_tensor_to_tensor(node: FlexNode) -> Step:
             check_range(row, places.size, "row partition")
             parents = places[row]
             places = np.where((parents >= 0) & (column < size), parents * size + column, -1)
-        if not values.ndim or places.size != len(values):
+        if not values.ndim or places.size > len(values):
             raise ValueError(f"row partitions of {places.size} values of {list(values.shape)}")
         keep = places >= 0
         inner = result.reshape(math.prod(sizes[: len(rows) + 1]), *values.shape[1:])
-        inner[places[keep]] = values[keep]
+        inner[places[keep]] = values[: places.size][keep]
         return result
 
     return run
