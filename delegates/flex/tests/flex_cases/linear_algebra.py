@@ -146,10 +146,11 @@ def _decompositions(x: NDArray[Any], attrs: dict[str, Any]) -> Iterator[Case]:
             outputs += (8,)
         yield _chain("Svd product", x, svd, outputs, attrs)
     values: list[Any] = [("Svd", {"compute_uv": False, "full_matrices": False}, (0,), 3)]
-    bad = np.stack((x, x))
-    bad[(1,) * bad.ndim if min(x.shape) > 1 else (1, *(0,) * x.ndim)] = np.nan
-    yield _chain("Svd of NaN", bad, values, (1,), attrs)
-    yield _chain("Svd of NaN", bad, [svd[0]], (1,), attrs)
+    if x.dtype.kind == "f":
+        bad = np.stack((x, x))
+        bad[1].reshape(-1)[0] = np.nan
+        yield _chain("Svd of NaN", bad, values, (1,), attrs)
+        yield _chain("Svd of NaN", bad, [svd[0]], (1,), attrs)
     yield _chain("Svd values", x, values, (1,), attrs)
 
 
