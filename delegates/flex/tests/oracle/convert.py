@@ -51,7 +51,7 @@ def _convert_all(tasks: list[Task], folder: Path) -> None:
         name, source = tasks[done.value]
         tasks = tasks[done.value + 1 :]
         if isinstance(source, list) and len(source) > 1:
-            tasks = [(f"{name}.{i}", [case]) for i, case in enumerate(source)] + tasks
+            tasks = _halves(name, source) + tasks
         else:
             print(f"not convertible: {name}: the converter ended with {process.exitcode}")
 
@@ -91,10 +91,15 @@ def _write_cases(folder: Path, name: str, data: bytes, cases: list[tuple[str, Ca
     write(folder, name, data, [inputs] * runs, tolerances=tolerances, cases=cases_of)
 
 
+def _halves(name: str, cases: list[tuple[str, Case]]) -> list[Task]:
+    middle = len(cases) // 2
+    return [(f"{name}a", cases[:middle]), (f"{name}b", cases[middle:])]
+
+
 def _converted(
     name: str, cases: list[tuple[str, Case]]
 ) -> Iterator[tuple[str, bytes, list[tuple[str, Case]]]]:
-    """Yield a model of all cases, or one of each that the converter takes if it takes not all."""
+    """Yield a model of all cases, or several of those that the converter takes."""
     try:
         yield name, select(case_models.concrete_function(cases)), cases
     except Exception as error:  # noqa: BLE001 - the converter refuses in many ways
@@ -102,8 +107,8 @@ def _converted(
             reason = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
             print(f"not convertible: {cases[0][0]}: {reason[:150]}", flush=True)
             return
-        for i, case in enumerate(cases):
-            yield from _converted(f"{name}.{i}", [case])
+        for part, half in _halves(name, cases):
+            yield from _converted(part, half)
 
 
 def select(function: Any) -> bytes:
