@@ -96,6 +96,7 @@ def non_max_suppression_with_overlaps(node: FlexNode) -> Step:
     ) -> NDArray[np.int32]:
         if shares.ndim != 2 or shares.shape[0] != shares.shape[1]:
             raise ValueError(f"overlaps have shape {list(shares.shape)}, expected a square")
+        _require_scalars(threshold, least)
         limit = _check_scores(len(shares), scores, most)
         ranked = _ranked(scores, least)
         return _suppressed(lambda one, others: shares[others, one], ranked, threshold, limit)
@@ -114,10 +115,9 @@ def _kept(
 def _check(boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any) -> int:
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise ValueError(f"boxes have shape {list(boxes.shape)}, expected [n, 4]")
-    if np.ndim(threshold) or not 0 <= threshold <= 1:
-        raise ValueError(f"overlap threshold is {threshold}, expected a scalar from 0 to 1")
-    if least is not None and np.ndim(least):
-        raise ValueError(f"score threshold has shape {list(np.shape(least))}, expected a scalar")
+    _require_scalars(threshold, 0 if least is None else least)
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"overlap threshold is {threshold}, expected 0 to 1")
     return _check_scores(len(boxes), scores, most)
 
 
@@ -204,6 +204,7 @@ def combined_non_max_suppression(node: FlexNode) -> Step:
     def run(
         boxes: Floats, scores: Floats, per_class: Any, total: Any, threshold: Any, least: Any
     ) -> list[NDArray[Any]]:
+        _require_scalars(threshold, least)
         _check_combined(boxes, scores, per_class, total, threshold)
         classes, rows = scores.shape[2], int(total)
         if is_per_class:
@@ -241,6 +242,12 @@ def _check_combined(
         raise ValueError(f"most boxes are {per_class} and {total}, expected at least 1")
     if not 0 <= threshold <= 1:
         raise ValueError(f"overlap threshold is {threshold}, expected 0 to 1")
+
+
+def _require_scalars(*values: Any) -> None:
+    for value in values:
+        if np.ndim(value):
+            raise ValueError(f"a threshold has shape {list(np.shape(value))}, expected a scalar")
 
 
 def _best_of_classes(

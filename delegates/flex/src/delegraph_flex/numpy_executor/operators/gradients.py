@@ -26,7 +26,7 @@ from delegraph_flex.numpy_executor.operators.convolutions import (
 )
 from delegraph_flex.numpy_executor.operators.pooling import inputs_of_windows, taps_inside
 from delegraph_flex.numpy_executor.registry import FLOATS, REAL, operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+from delegraph_flex.numpy_executor.requested_shape import requested_shape
 from delegraph_flex.numpy_executor.windows import Sliding, spatial, surrounded, tap_index
 
 Array = NDArray[Any]
@@ -96,12 +96,11 @@ def _of_filters(
     axes = len(sliding.strides)
 
     def run(x: Array, sizes: Array, dy: Array) -> Array:
-        shape = tuple(sizes.tolist())
+        shape = requested_shape(sizes)
         is_fitting = len(shape) == x.ndim == dy.ndim == axes + 2
         if not is_fitting or shape[-2] != x.shape[-1] or not fits(shape[-2:], dy.shape[-1]):
             shapes = f"{list(x.shape)}, {list(shape)} and {list(dy.shape)}"
             raise ValueError(f"input, filter and gradient have shapes {shapes}")
-        require_reasonable(shape)
         windows = sliding.windows(x.shape[1:-1], shape[:axes])
         _require_outputs(dy, len(x), windows)
         padded, wide = surrounded(_widened(x), windows), _widened(dy)
@@ -148,10 +147,9 @@ def average_pool_grad(node: FlexNode) -> Step:
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
 
     def run(sizes: Array, dy: Array) -> Array:
-        shape = tuple(sizes.tolist())
+        shape = requested_shape(sizes)
         if len(shape) != 4 or dy.ndim != 4 or shape[3] != dy.shape[3]:
             raise ValueError(f"input and gradient have shapes {list(shape)} and {list(dy.shape)}")
-        require_reasonable(shape)
         windows = sliding.windows(shape[1:-1], kernel)
         _require_outputs(dy, shape[0], windows)
         down, across = (inputs_of_windows(window) for window in windows)

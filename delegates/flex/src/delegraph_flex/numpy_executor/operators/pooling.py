@@ -119,7 +119,7 @@ def _image_sizes(x: NDArray[Any], rank: int) -> tuple[int, ...]:
 
 
 def _spatial_values(values: NDArray[Any]) -> tuple[int, ...]:
-    numbers = tuple(values.tolist())
+    numbers = tuple(values.reshape(-1).tolist())
     if values.shape != (4,) or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
         raise ValueError(f"sizes or strides are {numbers}, expected four, 1 at both ends")
     return numbers[1:-1]

@@ -57,8 +57,8 @@ def result_type(node: FlexNode, name: str, default: DataType, types: Any) -> np.
 
 def place(key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]) -> Philox:
     """Return the place in the stream that a key, counter and algorithm name."""
-    if int(alg) not in (_PHILOX, _AUTOMATIC):
-        raise ValueError(f"algorithm is {int(alg)}, expected {_PHILOX} (Philox) or {_AUTOMATIC}")
+    if np.ndim(alg) or int(alg) not in (_PHILOX, _AUTOMATIC):
+        raise ValueError(f"algorithm is {alg}, expected {_PHILOX} (Philox) or {_AUTOMATIC}")
     if key.shape != (1,) or counter.ndim != 1 or len(counter) < 2:
         shapes = f"{list(key.shape)} and {list(counter.shape)}"
         raise ValueError(f"key and counter have shapes {shapes}, expected [1] and [2]")

@@ -22,7 +22,7 @@ from delegraph_flex.numpy_executor.operators.convolutions import (
     require_no_dilations,
 )
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
 from delegraph_flex.numpy_executor.windows import Sliding, inside, tap_index
 
 Spread = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
@@ -52,7 +52,7 @@ def depthwise_conv2d_backprop_input(node: FlexNode) -> Step:
     spread = _gradient(node, sliding, lambda dy, tap: (dy * tap).sum(axis=-1))
 
     def run(sizes: NDArray[Any], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
-        shape = tuple(sizes.tolist())
+        shape = requested_shape(sizes)
         require_depthwise(shape, weight)
         channels, multiplier = weight.shape[2:]
         if dy.ndim != 4 or dy.shape[3] != channels * multiplier:
@@ -70,7 +70,7 @@ def _sized(node: FlexNode, sliding: Sliding) -> Step:
         if weight.ndim != rank or dy.ndim != rank or weight.shape[-1] != dy.shape[-1]:
             shapes = f"{list(weight.shape)} and {list(dy.shape)}"
             raise ValueError(f"filter and gradient have shapes {shapes}, expected equal outputs")
-        shape = tuple(sizes.tolist())
+        shape = requested_shape(sizes)
         if len(shape) == rank - 2:
             shape = (len(dy), *shape, weight.shape[-2])
         if len(shape) != rank or shape[-1] != weight.shape[-2]:
