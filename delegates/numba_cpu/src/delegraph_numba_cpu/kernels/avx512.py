@@ -17,6 +17,7 @@ IS_THERE = level().vector_bytes == 64
 VECTOR = ir.VectorType(F32, 16)
 ALL = ir.Constant(I16, -1)
 CURRENT_ROUNDING = ir.Constant(I32, 4)
+_THREE_QUARTERS = ir.Constant(I32, 0b0011)  # from there to 1.5
 
 
 def times_power_of_two(x: Lanes, n: Lanes) -> Lanes:
@@ -56,6 +57,24 @@ def square_root(x: Lanes) -> Lanes:
     better = first.times_plus(rest, lost).times_plus(0.5, first)
     special = estimate.equals(estimate).choose(x, estimate)
     return first.equals(first).choose(better, special)
+
+
+def split(x: Lanes) -> tuple[Lanes, Lanes]:
+    """Return n and m such that ``x = 2**n * m``, n whole and m from 0.75 to 1.5.
+
+    Of 0 and infinity n is -infinity and infinity; below 0 they mean nothing.
+    """
+
+    def mantissa(builder: Any, x: Any) -> Any:
+        name = "llvm.x86.avx512.mask.getmant.ps.512"
+        return call(builder, name, VECTOR, [x, _THREE_QUARTERS, x, ALL, CURRENT_ROUNDING])
+
+    def exponent(builder: Any, x: Any) -> Any:
+        name = "llvm.x86.avx512.mask.getexp.ps.512"
+        return call(builder, name, VECTOR, [x, x, ALL, CURRENT_ROUNDING])
+
+    m, n = _by_sixteen(mantissa, x), _by_sixteen(exponent, x)
+    return (m < 1.0).choose(n + 1.0, n), m
 
 
 def _root_estimate(x: Lanes) -> Lanes:

@@ -113,20 +113,29 @@ def logistic(x: Lanes) -> Lanes:
 
 def log(x: Lanes) -> Lanes:
     """Return the natural logarithm; -inf of 0, NaN below."""
-    is_tiny = x < 2.0**-126
-    scaled = is_tiny.choose(x * 2.0**32, x)
-    bits = scaled.bits()
-    exponent = (bits - 0x3F3504F3) >> 23  # so that the rest is from sqrt(1/2) to sqrt(2)
-    rest = (bits - (exponent << 23)).as_float()
-    n = exponent.to_float() - is_tiny.choose(x.filled(32.0), 0.0)
+    n, rest = avx512.split(x) if avx512.IS_THERE else split(x)
     s = (rest - 1.0) * reciprocal(rest + 1.0)
     squared = s * s
     series = polynomial(squared, LOG_SERIES) * squared * s
     value = n.times_plus(LN2_LOW, series) + s + s
     value = n.times_plus(LN2_HIGH, value)
-    value = (x > LARGEST).choose(x, value)
-    value = x.equals(0.0).choose(-math.inf, value)
+    value = n.magnitude().equals(math.inf).choose(n, value)
     return (x >= 0.0).choose(value, math.nan)
+
+
+def split(x: Lanes) -> tuple[Lanes, Lanes]:
+    """Return n and m such that ``x = 2**n * m``, n whole and m from sqrt(1/2) to sqrt(2).
+
+    Of 0 and infinity n is -infinity and infinity; below 0 they mean nothing.
+    """
+    is_tiny = x < 2.0**-126
+    scaled = is_tiny.choose(x * 2.0**32, x)
+    bits = scaled.bits()
+    exponent = (bits - 0x3F3504F3) >> 23
+    m = (bits - (exponent << 23)).as_float()
+    n = exponent.to_float() - is_tiny.choose(x.filled(32.0), 0.0)
+    n = (x > LARGEST).choose(x, n)
+    return x.equals(0.0).choose(-math.inf, n), m
 
 
 def gelu(x: Lanes) -> Lanes:
