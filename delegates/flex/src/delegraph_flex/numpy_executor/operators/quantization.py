@@ -157,7 +157,8 @@ def _scaled(is_even: bool, is_narrow: bool) -> Callable[[np.dtype[Any]], Quantiz
 def _half_away(x: Any) -> Any:
     """Return the nearest whole numbers, halves away from zero."""
     whole = np.trunc(x)
-    return whole + np.where(np.abs(x - whole) >= _HALF, np.copysign(np.float32(1), x), 0)
+    up = np.copysign(np.float32(1), x)
+    return whole + np.where(np.abs(x - whole) >= _HALF, up, np.float32(0))
 
 
 def _integers(x: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
