@@ -464,3 +464,24 @@ def test_a_function_takes_and_gives_handles() -> None:
     length = step("TensorListLength", [VARIANT], [I32])
     assert leave(length(run(handle, tensors)), I32) == 0
     assert found(around, handle, b"from inside") == 3
+
+
+def test_an_attribute_may_list_functions() -> None:
+    around = Surroundings(
+        {},
+        lambda name, arrays: [arrays[0] + int(name[-1])],
+        lambda _: FunctionSignature((I64,), ((),), (I64,), ((),)),
+    )
+    case = step(
+        "StatelessCase", [I32, I64], [I64], around, Tin=[DataType.INT64], Tout=[DataType.INT64],
+        branches=[Function("add1"), Function("add2")], output_shapes=[()],
+    )  # fmt: skip
+    x = EXECUTOR.enter(np.int64(10), I64)
+    chosen = (EXECUTOR.enter(np.int32(i), I32) for i in (0, 1))
+    assert [int(leave(case(i, x), I64)) for i in chosen] == [11, 12]
+
+
+def test_threads_of_a_program_that_uses_tensorflow_stay_as_they_are() -> None:
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    step("Neg", [F32], [F32], Surroundings({}, num_threads=3), T=DataType.FLOAT32)
+    assert tf.config.threading.get_intra_op_parallelism_threads() == before
