@@ -37,6 +37,7 @@ def _slices() -> Iterator[Case]:
         yield one("Slice", x, np.array(begin), np.array(size), T=_F32, Index=_I64)
     none = np.zeros(0, np.int32)
     yield one("Slice", np.float32(1), none, none, T=_F32, Index=_I32)
+    yield one("Slice", sample(DataType.STRING, ()), none, none, T=DataType.STRING, Index=_I32)
 
 
 # begin, end, strides, then the masks that are not 0: begin b, end e, ellipsis l, new n, shrink s.

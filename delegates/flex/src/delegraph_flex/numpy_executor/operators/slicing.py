@@ -35,7 +35,7 @@ def slice_(node: FlexNode) -> Step:
                     f"begin {begin.tolist()} and size {size.tolist()} leave shape {list(x.shape)}"
                 )
             index.append(slice(first, end))
-        return x[tuple(index)]
+        return _part(x, (*index, ...))
 
     return run
 
