@@ -30,10 +30,13 @@ from delegraph_numba_cpu.kernels.tiles_int8 import (
     TILE_ROWS,
     lay_out_tiles,
     multiply_tile,
+    multiply_tile_16,
     release_tiles,
 )
 
 HAS_TILES = level().has_tiles
+LEAST_STEPS = 12
+"""Steps of a product by one block that pays in matrix registers."""
 
 HEADER_BYTES = blocks.HEADER_BYTES
 EXACT, EXACT_AWAY, EXACT_CLOSE = blocks.EXACT, blocks.EXACT_AWAY, blocks.EXACT_CLOSE
@@ -78,11 +81,15 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
     outputs = word(matrix, OUTPUTS)
     whole = outputs // 64 * 4
     n = first
-    if HAS_TILES and rows > 1 and n < min(last, whole):
+    if HAS_TILES and rows > 1:
         lay_out_tiles(acc + 4096, word(matrix, STEPS))
         while n < min(last, whole):
             multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
             n += 4
+        if word(matrix, STEPS) >= LEAST_STEPS and rows >= TILE_ROWS:
+            while n < last:
+                multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
+                n += 1
         release_tiles()
     while n < last:
         if n < whole:
@@ -103,7 +110,7 @@ def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
         m = max(min(start, rows - TILE_ROWS), 0)
         multiply_tile(a + m * a_bytes, a_bytes, weights, size, steps, header, acc)
         if has_sums:
-            add_sums(acc, sums + 4 * m)
+            add_sums(acc, sums + 4 * m, 64)
         done, count = start - m, min(rows - start, TILE_ROWS)
         finish_rows_64(
             acc + 256 * done, count, header, place + start * row_bytes, row_bytes, record
@@ -111,12 +118,27 @@ def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 
 @jit
-def add_sums(acc, sums):
-    """Add to rows of 64 accumulators what each adds."""
+def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
+    """Multiply with the up to 16 columns of block *n*; arguments as of :func:`multiply`."""
+    size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
+    weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
+    place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
+    for start in range(0, rows, TILE_ROWS):
+        m = min(start, rows - TILE_ROWS)
+        multiply_tile_16(a + m * a_bytes, a_bytes, weights, steps, header, acc)
+        if word(matrix, SUM_FACTOR):
+            add_sums(acc, sums + 4 * m, 16)
+        first, count, at = acc + 64 * (start - m), min(rows - start, TILE_ROWS), start * row_bytes
+        finish_rows(first, 64, count, header, place + at, row_bytes, columns, record)
+
+
+@jit
+def add_sums(acc, sums, columns):
+    """Add to rows of accumulators what each adds."""
     for m in range(TILE_ROWS):
         value = load_i32(sums + 4 * m)
-        for i in range(64):
-            place = acc + 256 * m + 4 * i
+        for i in range(columns):
+            place = acc + 4 * (columns * m + i)
             store_i32(place, load_i32(place) + value)
 
 

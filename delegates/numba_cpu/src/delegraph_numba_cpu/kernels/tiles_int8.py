@@ -124,6 +124,22 @@ def lay_out_tiles(memory, steps):
 
 
 @jit
+def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
+    """Store bias + a @ weights of 16 rows and one block; arguments as of :func:`multiply_tile`."""
+    load_0(header, 0)
+    for step in range(0, steps - 15, 16):
+        load_a(a + 4 * step, a_bytes)
+        load_b(weights + 64 * step, 64)
+        dot_0()
+    if steps % 16:
+        step = steps - steps % 16
+        load_last_a(a + 4 * step, a_bytes)
+        load_last_b(weights + 64 * step, 64)
+        dot_last_0()
+    store_0(acc, 64)
+
+
+@jit
 def multiply_tile(a, a_bytes, weights, block_bytes, steps, header, acc):
     """Store bias + a @ weights of 16 rows and 4 blocks of 16 columns, int32 ``[16, 64]``.
 
