@@ -141,11 +141,10 @@ def _scaled(is_even: bool, is_narrow: bool) -> Callable[[np.dtype[Any]], Quantiz
         huge = np.finfo(np.float32).max
 
         def convert(x: Floats, low: Any, high: Any) -> tuple[Any, Any, Any]:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                scale = np.minimum(
-                    np.where(first * low > 0, first / low, huge),
-                    np.where(last * high > 0, last / high, huge),
-                ).astype(np.float32)
+            scale = np.minimum(
+                np.where(first * low > 0, first / low, huge),
+                np.where(last * high > 0, last / high, huge),
+            ).astype(np.float32)
             low, high = first / scale, last / scale
             return _integers(rounded(np.clip(x, low, high) * scale), dtype), low, high
 
