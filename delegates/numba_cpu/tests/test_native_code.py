@@ -1,0 +1,35 @@
+"""Native code: of kernels only, with their helpers inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+SOURCE = """
+from numba import cfunc, types
+from delegraph_numba_cpu.native_code import compile_kernels_only
+
+compile_kernels_only()
+from delegraph_numba_cpu.kernels.machine import jit, load_i64, store_i64
+import llvmlite.binding as llvm
+
+@jit
+def helper(value):
+    return 3 * value + 1
+
+def kernel(block, tile, worker):
+    store_i64(block, helper(load_i64(block)))
+
+compiled = cfunc(types.void(*[types.int64] * 3))(kernel)
+code = llvm.ObjectFileRef.from_data(compiled._library.object_code())
+print(compiled.address, any(section.is_text() for section in code.sections()))
+lines = compiled._library.get_llvm_str().splitlines()
+print(any(" call " in line and "helper" in line for line in lines))
+"""
+
+
+def test_kernels_hold_their_helpers_and_nothing_is_made_to_run(
+    fresh_python: Callable[..., str],
+) -> None:
+    address_and_code, has_calls = fresh_python(SOURCE).splitlines()
+    assert address_and_code == "0 True"
+    assert has_calls == "False"
