@@ -37,6 +37,12 @@ def cases() -> Iterator[Case]:
     yield one(
         "UnsortedSegmentMax", data, none, np.int32(2), T=FLOAT, Tindices=LONG, Tnumsegments=INT
     )
+    rows, ids = rng.integers(-99, 99, (200, 100)), rng.integers(-1, 4, 200)
+    for op in ("Sum", "Max", "Min", "Prod"):  # so many that they are sorted first
+        yield one(
+            f"UnsortedSegment{op}", rows, ids, np.int32(5), T=LONG, Tindices=LONG, Tnumsegments=INT
+        )
+        yield one(f"Segment{op}", rows, np.sort(np.abs(ids)), T=LONG, Tindices=LONG)
     yield from _sparse(rng)
 
 

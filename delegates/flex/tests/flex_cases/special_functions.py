@@ -58,6 +58,9 @@ def cases() -> Iterator[Case]:
                 continue
             yield one(op, points.astype(type.dtype), T=type, tolerance=tolerance)
             yield one(op, points[5].astype(type.dtype), T=type, tolerance=tolerance)
+        if type is DataType.FLOAT32:
+            many = np.concatenate((np.linspace(-6, 6, 1500), [np.nan, np.inf, -np.inf, 0, -0.0]))
+            yield one("Erf", many.astype(type.dtype), T=type, tolerance=5e-7)
         a, x = (POSITIVE[::3, None].astype(type.dtype), POSITIVE.astype(type.dtype))
         for op in ("Igamma", "Igammac") if type not in KNOWN else ():
             yield one(op, a, x, T=type, tolerance=tolerance)

@@ -21,6 +21,10 @@ Scale = Callable[[NDArray[Any]], NDArray[Any]]
 _SCALES: dict[str, Scale | None] = {"Sum": None, "Mean": np.asarray, "SqrtN": np.sqrt}
 
 
+_MANY = 1 << 14
+"""So many elements are sorted by segment first, so that whole rows are combined."""
+
+
 @operator("SegmentSum", "SegmentProd", "SegmentMean", types=NUMBERS)
 @operator("SegmentMax", "SegmentMin", types=REAL)
 def segment(node: FlexNode) -> Step:
@@ -34,7 +38,7 @@ def segment(node: FlexNode) -> Step:
         result = _filled(data, int(ids[-1]) + 1 if ids.size else 0, empty)
         if ids.size:
             starts = _starts(ids)
-            reduced = reduce.reduceat(data, starts, axis=0, dtype=data.dtype)
+            reduced = _reduced(reduce, data, starts)
             if is_mean:
                 reduced = _divided(reduced, _counts(starts, ids.size))
             result[ids[starts]] = reduced
@@ -61,6 +65,18 @@ def _starts(ids: NDArray[Any]) -> NDArray[np.intp]:
     if ids[0] < 0 or (steps < 0).any():
         raise ValueError("segment ids are not increasing from zero or more")
     return np.concatenate(([0], np.flatnonzero(steps) + 1))
+
+
+def _reduced(reduce: np.ufunc, data: NDArray[Any], starts: NDArray[np.intp]) -> NDArray[Any]:
+    """Return each segment reduced to a row; ``reduceat`` is slow on long rows."""
+    if data.ndim == 1 or data.size < 128 * starts.size:
+        made: NDArray[Any] = reduce.reduceat(data, starts, axis=0, dtype=data.dtype)
+        return made
+    result = np.empty((starts.size, *data.shape[1:]), data.dtype)
+    bounds = [*starts.tolist(), len(data)]
+    for row, begin, end in zip(result, bounds, bounds[1:], strict=False):
+        reduce.reduce(data[begin:end], axis=0, dtype=data.dtype, out=row)
+    return result
 
 
 def _counts(starts: NDArray[np.intp], end: int) -> NDArray[np.intp]:
@@ -111,7 +127,14 @@ def unsorted_segment(node: FlexNode) -> Step:
         if where.size and where.min() < 0:
             rows, where = rows[where >= 0], where[where >= 0]
         check_range(where, shape[0], "segment ids")
-        combine.at(result, where, rows)
+        if rows.ndim == 1 or rows.size < _MANY:
+            combine.at(result, where, rows)
+        elif where.size:
+            order = where.argsort(kind="stable")
+            ordered = where[order]
+            starts = _starts(ordered)
+            found = ordered[starts]
+            result[found] = combine(result[found], _reduced(combine, rows[order], starts))
         return result
 
     return run
@@ -150,7 +173,7 @@ def sparse_segment(node: FlexNode) -> Step:
         if ids.size:
             check_range(indices, len(data))
             starts = _starts(ids)
-            sums = np.add.reduceat(_precise(data[indices]), starts, axis=0)
+            sums = _reduced(np.add, _precise(data[indices]), starts)
             if scale is not None:
                 sums = _divided(sums, scale(_counts(starts, ids.size)))
             result[ids[starts]] = sums.astype(data.dtype)

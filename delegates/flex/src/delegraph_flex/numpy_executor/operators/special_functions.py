@@ -30,7 +30,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "BesselY1": special.y1,
     "Dawsn": special.dawsn,
     "Digamma": special.psi,
-    "Erf": special.erf,
+    "Erf": lambda x: _erf(x) if x.size >= _MANY and x.dtype == np.float32 else special.erf(x),
     "Erfc": special.erfc,
     "Erfinv": special.erfinv,
     "Expint": special.expi,
@@ -42,6 +42,54 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Ndtri": special.ndtri,
     "Spence": special.spence,
 }
+
+
+_MANY = 1024
+"""From so many elements on, a few passes over all are faster than a call for each."""
+_BLOCK = 1 << 14
+_ERF_END = 3.92
+_ERF = (
+    0.000393740871,
+    -0.000939271922,
+    0.000552894696,
+    -0.00104527798,
+    0.00437964608,
+    -0.00817048326,
+    0.0121779272,
+    -0.0196174901,
+    0.0306243252,
+    -0.0435857343,
+    0.0581674347,
+    -0.0739898904,
+    0.0906245114,
+    -0.109181854,
+    0.134083299,
+    -0.180108562,
+    0.360736821,
+)
+"""Coefficients of erf(x) / x, highest power first, in u: x² between 0 and 3.92² spread to [-1, 1].
+
+Made by interpolation at Chebyshev points; in float32 it is within 2e-7 of the truth.
+"""
+
+
+def _erf(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return erf of many numbers, block by block so that they stay in the cache."""
+    result = np.empty(x.shape, np.float32)
+    source, target = x.reshape(-1), result.reshape(-1)
+    for begin in range(0, source.size, _BLOCK):
+        z = np.clip(source[begin : begin + _BLOCK], -_ERF_END, _ERF_END)
+        u = z * z
+        u *= 2 / _ERF_END**2
+        u -= 1
+        made = target[begin : begin + _BLOCK]
+        made[...] = _ERF[0]
+        for coefficient in _ERF[1:]:
+            made *= u
+            made += coefficient
+        made *= z
+        np.clip(made, -1, 1, out=made)
+    return result
 
 
 @operator(*_FUNCTIONS, types=FLOATS)
