@@ -23,8 +23,6 @@ _SAME_NAME = {
     "EQUAL": "Equal",
     "EXP": "Exp",
     "FLOOR": "Floor",
-    "FLOOR_DIV": "FloorDiv",
-    "FLOOR_MOD": "FloorMod",
     "GREATER": "Greater",
     "GREATER_EQUAL": "GreaterEqual",
     "LESS": "Less",
@@ -51,7 +49,7 @@ _SAME_NAME = {
 }
 """Operators of the same inputs that have an attribute ``T`` and no other."""
 
-_WITH_ACTIVATION = {"ADD": "AddV2", "DIV": "RealDiv", "MUL": "Mul", "SUB": "Sub"}
+_ARITHMETIC = {"ADD": "AddV2", "DIV": "RealDiv", "MUL": "Mul", "SUB": "Sub"}
 
 _REDUCTIONS = {
     "MEAN": "Mean",
@@ -64,8 +62,12 @@ _REDUCTIONS = {
 _ACTIVATIONS = {
     ActivationFunctionType.RELU: "Relu",
     ActivationFunctionType.RELU6: "Relu6",
-    ActivationFunctionType.TANH: "Tanh",
+    ActivationFunctionType.RELU_N1_TO_1: "ClipByValue",
 }
+"""Those that builtin kernels heed: the others they leave out of arithmetic."""
+
+_WRAPPING = (TensorType.INT32, TensorType.INT64)
+"""Integers whose sums wrap around on both sides; narrower ones saturate in builtin kernels."""
 
 RULES: dict[str, Rule] = {}
 """The rule of each builtin operator, by its name."""
@@ -98,24 +100,37 @@ def activation(rewrite: Rewrite, before: int) -> None:
     if before != rewrite.operator.outputs[0]:
         op = _ACTIVATIONS[rewrite.option("fused_activation_function")]
         type = rewrite.type_of(rewrite.output)
-        rewrite.emit(op, [before], rewrite.operator.outputs, T=type)
+        limits = [-1, 1] if op == "ClipByValue" else []
+        bounds = [rewrite.constant(np.array(limit, type.dtype)) for limit in limits]
+        rewrite.emit(op, [before, *bounds], rewrite.operator.outputs, T=type)
 
 
 @rule(*_SAME_NAME)
 def _same(rewrite: Rewrite) -> None:
     op = _SAME_NAME[rewrite.operator.name]
+    is_ordered = op in ("Maximum", "Minimum")
+    rewrite.require(not is_ordered or rewrite.type.dtype.kind != "c", "no order of complex numbers")
     rewrite.emit(op, rewrite.operator.inputs, rewrite.operator.outputs, T=rewrite.type)
 
 
-@rule(*_WITH_ACTIVATION)
+@rule(*_ARITHMETIC)
 def _arithmetic(rewrite: Rewrite) -> None:
-    op, result = _WITH_ACTIVATION[rewrite.operator.name], before_activation(rewrite)
+    op, type = _ARITHMETIC[rewrite.operator.name], rewrite.output.type
+    is_integer = np.issubdtype(rewrite.type.dtype, np.integer)
+    rewrite.require(not is_integer or type in _WRAPPING, f"{type.name}, which saturates")
+    if is_integer and op == "RealDiv":
+        op = "Div"
+    result = before_activation(rewrite)
     rewrite.emit(op, rewrite.operator.inputs, [result], T=rewrite.type)
     activation(rewrite, result)
 
 
 @rule(*_REDUCTIONS)
 def _reduction(rewrite: Rewrite) -> None:
+    axes = rewrite.value(rewrite.inputs[1], "axes").reshape(-1)
+    rewrite.require(len(rewrite.inputs[0].shape) > 0, "an input without dimensions")
+    axes = axes % len(rewrite.inputs[0].shape)
+    rewrite.require(len(set(axes.tolist())) == len(axes), "an axis that occurs twice")
     rewrite.emit(
         _REDUCTIONS[rewrite.operator.name],
         rewrite.operator.inputs,
@@ -201,12 +216,16 @@ def _mirror_pad(rewrite: Rewrite) -> None:
 
 @rule("CAST")
 def _cast(rewrite: Rewrite) -> None:
+    target = rewrite.type_of(rewrite.output)
+    from_float = rewrite.type.dtype.kind in "fcV"  # bfloat16 is of kind V
+    is_narrow = target.dtype.kind in "iu" and rewrite.output.type not in _WRAPPING
+    rewrite.require(not (from_float and is_narrow), f"floats to {target.name}, which saturates")
     rewrite.emit(
         "Cast",
         rewrite.operator.inputs,
         rewrite.operator.outputs,
         SrcT=rewrite.type,
-        DstT=rewrite.type_of(rewrite.output),
+        DstT=target,
         Truncate=False,
     )
 
@@ -265,6 +284,8 @@ def _depthwise_conv_2d(rewrite: Rewrite) -> None:
     _require_plain_convolution(rewrite)
     stride_h, stride_w = rewrite.option("stride_h"), rewrite.option("stride_w")
     rewrite.require(stride_h == stride_w, f"strides {stride_h} and {stride_w}, which must be equal")
+    dilations = (rewrite.option("dilation_h_factor", 1), rewrite.option("dilation_w_factor", 1))
+    rewrite.require(dilations == (1, 1), f"dilations {dilations}, which only GPUs have")
     values = rewrite.value(weights, "weights")
     shape = (*weights.shape[1:3], x.shape[3], weights.shape[3] // max(x.shape[3], 1))
     op, kernel = "DepthwiseConv2dNative", rewrite.constant(values.reshape(shape).copy())
@@ -307,6 +328,7 @@ def _bias(rewrite: Rewrite, product: int, bias: list[int], result: int) -> None:
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
 def _pool(rewrite: Rewrite) -> None:
     op = {"AVERAGE_POOL_2D": "AvgPool", "MAX_POOL_2D": "MaxPool"}[rewrite.operator.name]
+    rewrite.require(0 not in rewrite.output.shape, "a window that is larger than the input")
     result = before_activation(rewrite)
     extra: dict[str, list[int]] = {"explicit_paddings": []} if op == "MaxPool" else {}
     rewrite.emit(
