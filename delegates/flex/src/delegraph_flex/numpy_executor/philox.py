@@ -22,8 +22,13 @@ from numpy.typing import NDArray
 from delegraph.kernels.counter_random import Words, counters, philox4x32
 
 _MASK = (1 << 64) - 1
+_WORD = (1 << 32) - 1
+_FEW = 10
+"""Groups up to which Python's integers are faster than NumPy's arrays."""
+
 _SCRAMBLER = 0x02461E293EC8F720  # the key under which seeds are mixed
-_SMALLEST_UNIFORM = 1e-7  # so that its logarithm is finite
+SMALLEST_UNIFORM = 1e-7
+"""What smaller numbers count as, so that their logarithm is finite."""
 _RESERVED = 256  # words an output may use, where their number varies
 _TRUNCATED_AT = 2.0  # standard deviations
 
@@ -54,8 +59,8 @@ class Philox:
         """
         if seed.shape != (2,):
             raise ValueError(f"seed has shape {list(seed.shape)}, expected [2]")
-        first, second = (int(value) & _MASK for value in seed)
-        mixed = [int(word) for word in cls(_SCRAMBLER, second << 64 | first).words(1)[0]]
+        first, second = (value & _MASK for value in seed.tolist())
+        mixed = _group(_SCRAMBLER, second << 64 | first)
         return cls(mixed[1] << 32 | mixed[0], (mixed[3] << 32 | mixed[2]) << 64)
 
     def skipped(self, groups: int) -> Philox:
@@ -64,6 +69,9 @@ class Philox:
 
     def words(self, groups: int) -> Words:
         """Return the next groups: ``[groups, 4], uint32``."""
+        if groups <= _FEW:
+            places = range(self.counter, self.counter + groups)
+            return np.array([_group(self.key, at) for at in places], np.uint32).reshape(-1, 4)
         low, high = self.counter & _MASK, self.counter >> 64 & _MASK
         first = min(groups, _MASK + 1 - low)
         words = philox4x32(self.key, counters(low, first), high)
@@ -83,6 +91,18 @@ class Philox:
         if wrapped.any():
             words[wrapped] = philox4x32(self.key, low_words[wrapped], high + 1 & _MASK)
         return words.reshape(len(starts), 4 * groups)
+
+
+def _group(key: int, counter: int) -> tuple[int, int, int, int]:
+    """Return the four words for one counter of 128 bits, as ``philox4x32`` does for many."""
+    c0, c1, c2, c3 = (counter >> shift & _WORD for shift in (0, 32, 64, 96))
+    k0, k1 = key & _WORD, key >> 32
+    for _ in range(10):
+        product0, product1 = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1 = product1 >> 32 ^ c1 ^ k0, product1 & _WORD
+        c2, c3 = product0 >> 32 ^ c3 ^ k1, product0 & _WORD
+        k0, k1 = k0 + 0x9E3779B9 & _WORD, k1 + 0xBB67AE85 & _WORD
+    return c0, c1, c2, c3
 
 
 class Stream:
@@ -145,16 +165,16 @@ def normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return standard normal floats: ``[count]``."""
     pairs = -(-count // 2)
     if dtype == np.float64:
-        values = box_muller(doubles(flat_words(random, 4 * pairs)))
+        values = _box_muller(doubles(flat_words(random, 4 * pairs)))
     else:
-        values = box_muller(floats(flat_words(random, 2 * pairs)))
+        values = _box_muller(floats(flat_words(random, 2 * pairs)))
     return values[:count].astype(dtype, copy=False)
 
 
-def box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
+def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
     """Return two normal numbers from each two uniform ones: ``[N]``, in the same precision."""
     type = uniforms.dtype.type
-    logarithms = _logarithms(np.maximum(uniforms[0::2], type(_SMALLEST_UNIFORM)))
+    logarithms = _logarithms(np.maximum(uniforms[0::2], type(SMALLEST_UNIFORM)))
     angles = (2 * np.pi * uniforms[1::2].astype(np.float64)).astype(type)
     points = np.zeros(len(angles), np.complex64 if type is np.float32 else np.complex128)
     points.imag = angles
@@ -200,7 +220,7 @@ def truncated_normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArra
     rows, tries = np.arange(blocks), 4 if is_double else 3
     while len(rows):
         words = random.blocks(rows * step, tries).reshape(-1)
-        values = box_muller(doubles(words) if is_double else floats(words))
+        values = _box_muller(doubles(words) if is_double else floats(words))
         values = values.reshape(len(rows), -1)
         inside = np.abs(values) < _TRUNCATED_AT
         enough = np.count_nonzero(inside, axis=1) >= size

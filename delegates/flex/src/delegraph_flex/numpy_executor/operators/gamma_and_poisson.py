@@ -21,14 +21,18 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.operators.stateful_random import stream_of
 from delegraph_flex.numpy_executor.operators.stateless_random import place, result_type
-from delegraph_flex.numpy_executor.philox import Philox, box_muller, doubles
+from delegraph_flex.numpy_executor.philox import SMALLEST_UNIFORM, Philox, doubles
 from delegraph_flex.numpy_executor.registry import operator
 from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
 
 Array = NDArray[Any]
-Draw = Callable[[Philox, float], float]
-"""Draws one number from a place in the stream, by the distribution's parameter."""
+Pairs = Iterator[list[float]]
+"""Two uniform numbers of each group of words in the stream."""
 
+Draw = Callable[[Pairs, float], float]
+"""Draws one number, by the distribution's parameter."""
+
+_PAIRS = 4  # drawn at a time: enough for most numbers
 _STRETCH = 256  # groups of the stream that each number has for itself
 _FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64)
 _COUNTS = (*_FLOATS, DataType.INT32, DataType.INT64)
@@ -108,44 +112,44 @@ def _drawn(
         return np.zeros(dims, dtype)
     if not (np.isfinite(parameters) & (parameters >= 0)).all():  # some would never end
         raise ValueError("a parameter is negative or not finite")
-    samples = math.prod(dims) // parameters.size
+    count = math.prod(dims)
+    starts = np.arange(count) * _STRETCH
+    pairs = doubles(random.blocks(starts, _PAIRS).reshape(-1)).reshape(count, _PAIRS, 2).tolist()
+    each = np.repeat(parameters.reshape(-1), count // parameters.size).tolist()
     values = [
-        draw(random.skipped(_STRETCH * (i * samples + j)), parameter)
-        for i, parameter in enumerate(parameters.reshape(-1).tolist())
-        for j in range(samples)
+        draw(_endless(first, random.skipped(start + _PAIRS)), parameter)
+        for first, start, parameter in zip(pairs, starts.tolist(), each, strict=True)
     ]
-    return np.array(values).astype(dtype).reshape(parameters.size, samples).T.reshape(dims)
+    return np.array(values).astype(dtype).reshape(parameters.size, -1).T.reshape(dims)
 
 
-def _groups(random: Philox) -> Iterator[Any]:
-    """Yield groups of four words, as ``[1, 4]``."""
-    size = 2
+def _endless(first: list[list[float]], random: Philox) -> Pairs:
+    """Yield the first pairs of uniform numbers, and those that follow in the stream."""
+    yield from first
     while True:
-        words = random.words(size)
-        random, size = random.skipped(size), 2 * size
-        yield from words[:, np.newaxis]
+        yield from doubles(random.words(_PAIRS).reshape(-1)).reshape(_PAIRS, 2).tolist()
+        random = random.skipped(_PAIRS)
 
 
-def _gamma(random: Philox, alpha: float) -> float:
+def _gamma(pairs: Pairs, alpha: float) -> float:
     """Return a number by Marsaglia and Tsang's method."""
-    groups = _groups(random)
     if alpha == 0:
         return 0.0
     if alpha == 1:
-        return -math.log1p(-float(doubles(next(groups))[1]))
+        return -math.log1p(-next(pairs)[1])
     normals: list[float] = []
     uniforms: list[float] = []
 
     def uniform() -> float:
         if not uniforms:
-            uniforms.extend(doubles(next(groups)).tolist())
+            uniforms.extend(next(pairs))
         return uniforms.pop()
 
     d = alpha + (2.0 / 3 if alpha < 1 else -1.0 / 3)
     c = 1.0 / 3 / math.sqrt(d)
     while True:
         if not normals:
-            normals.extend(box_muller(doubles(next(groups))).tolist())
+            normals.extend(_normals(*next(pairs)))
         x = normals.pop()
         v = 1 + c * x
         if v <= 0:
@@ -157,13 +161,20 @@ def _gamma(random: Philox, alpha: float) -> float:
             return d * v * (uniform() ** (1 / alpha) if alpha < 1 else 1.0)
 
 
+def _normals(first: float, second: float) -> tuple[float, float]:
+    """Return two normal numbers of two uniform ones, by Box and Muller's method."""
+    radius = math.sqrt(-2 * math.log(max(first, SMALLEST_UNIFORM)))
+    angle = 2 * math.pi * second
+    return math.sin(angle) * radius, math.cos(angle) * radius
+
+
 def _log(x: float) -> float:
     return math.log(x) if x > 0 else -math.inf
 
 
-def _poisson(random: Philox, rate: float) -> float:
+def _poisson(pairs: Pairs, rate: float) -> float:
     """Return a number by Knuth's method for rates below 10, by Hörmann's from there."""
-    uniforms = (value for words in _groups(random) for value in doubles(words)[::-1].tolist())
+    uniforms = (value for pair in pairs for value in reversed(pair))
     return _knuth(uniforms, rate) if rate < 10 else _hoermann(uniforms, rate)
 
 
