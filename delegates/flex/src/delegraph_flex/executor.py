@@ -12,10 +12,10 @@ from delegraph import TensorType
 from delegraph_flex.flex_node import FlexNode
 
 Step = Callable[..., Any]
-"""Computes a node: takes a value for each input, returns one value, or a sequence of several.
+"""Computes a node: takes a value for each input, returns one value, or a list or tuple of values.
 
-Who calls steps does so under ``np.errstate(all="ignore")``: infinities and NaNs are results here,
-as in TensorFlow, and no warnings.
+No value is itself a list or tuple. Who calls steps does so under ``np.errstate(all="ignore")``:
+infinities and NaNs are results here, as in TensorFlow, and no warnings.
 """
 
 

@@ -118,7 +118,8 @@ class FlexKernel(SimpleDelegateKernelInterface):
                 step, inputs, outputs, done, _ = call
                 result = step(*[values[i] for i in inputs])
                 if len(outputs) == 1:
-                    values[outputs[0]] = result
+                    is_list = isinstance(result, list | tuple)
+                    values[outputs[0]] = result[0] if is_list else result
                 else:
                     for place, value in zip(outputs, result if outputs else (), strict=True):
                         values[place] = value
