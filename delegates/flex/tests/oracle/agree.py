@@ -28,6 +28,12 @@ MODELS = Path(__file__).resolve().parent.parent / "models"
 """Where the repository keeps small ones."""
 
 EXECUTORS = ("tensorflow", "numpy")
+CHANGED = {
+    "unicode.UnicodeEncode": "since then, surrogates are left out where they were replaced",
+    "linear_algebra.Svd product": "the converter drops the conjugation of complex factors",
+}
+"""Cases in which TensorFlow itself changed, or which the converter makes another case of."""
+
 TOLERANCES = {model.name: model.tolerance for model in written_models.MODELS}
 
 
@@ -79,7 +85,9 @@ def _judged(path: Path, executor: str) -> Iterator[tuple[str, str, str]]:
                 tolerance = tolerances.get(name, TOLERANCES.get(path.stem, 0.0))
                 words = difference(outputs[name], value, tolerance)
                 shown = cases.get(name, f"{path.stem}.{name}")
-                yield shown, "differ" if words else "agree", words
+                changed = CHANGED.get(shown.rpartition(".")[0], "")
+                verdict = "differ" if not changed else "changed"
+                yield shown, verdict if words else "agree", changed or words if words else ""
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is a line of the table
         is_refused = "is not supported" in str(error) or "does not have" in str(error)
         yield path.stem, "refused" if is_refused else "fail", f"{type(error).__name__}: {error}"
