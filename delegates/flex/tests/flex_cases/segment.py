@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from delegraph_flex.data_types import DataType
-from flex_cases import Case, one
+from flex_cases import Case, one, strings
 
 FLOAT, INT, LONG = DataType.FLOAT32, DataType.INT32, DataType.INT64
 TYPES = (FLOAT, DataType.FLOAT64, INT, DataType.UINT8, DataType.COMPLEX64, DataType.FLOAT16)
@@ -43,6 +43,13 @@ def cases() -> Iterator[Case]:
             f"UnsortedSegment{op}", rows, ids, np.int32(5), T=LONG, Tindices=LONG, Tnumsegments=INT
         )
         yield one(f"Segment{op}", rows, np.sort(np.abs(ids)), T=LONG, Tindices=LONG)
+    words = strings([[b"a", b"b"], [b"", b"cd"], [b"e", b"\xff"]])
+    for ids in (np.array([2, 0, 2]), np.array([[0, 0], [3, 2], [2, 0]]), np.array([1, 1, 1])):
+        for separator in (b"", b", "):
+            yield one(
+                "UnsortedSegmentJoin", words, ids, np.int32(4), Tindices=LONG, Tnumsegments=INT,
+                separator=separator,
+            )  # fmt: skip
     yield from _sparse(rng)
 
 

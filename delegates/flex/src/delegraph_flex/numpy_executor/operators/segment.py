@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -136,6 +137,34 @@ def unsorted_segment(node: FlexNode) -> Step:
             found = ordered[starts]
             result[found] = combine(result[found], _reduced(combine, rows[order], starts))
         return result
+
+    return run
+
+
+@operator("UnsortedSegmentJoin")
+def unsorted_segment_join(node: FlexNode) -> Step:
+    """The strings of each segment, joined in order."""
+    separator = node.bytes("separator", b"")
+
+    def run(data: NDArray[Any], ids: NDArray[Any], count: NDArray[Any]) -> NDArray[Any]:
+        if data.shape[: ids.ndim] != ids.shape:
+            raise ValueError(
+                f"segment ids have shape {list(ids.shape)}, expected the beginning of"
+                f" {list(data.shape)}"
+            )
+        inner = data.shape[ids.ndim :]
+        segments, width = scalar(count, "num_segments"), math.prod(inner)
+        require_reasonable((segments, *inner))
+        parts: dict[tuple[int, int], list[bytes]] = {}
+        where = ids.reshape(-1)
+        check_range(where, segments, "segment ids")
+        for segment, row in zip(where.tolist(), data.reshape(ids.size, width), strict=True):
+            for column, value in enumerate(row.tolist()):
+                parts.setdefault((segment, column), []).append(value)
+        result = np.full((segments, width), b"", object)
+        for (segment, column), values in parts.items():
+            result[segment, column] = separator.join(values)
+        return result.reshape(segments, *inner)
 
     return run
 
