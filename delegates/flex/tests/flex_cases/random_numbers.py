@@ -6,6 +6,7 @@ the stream, for all nodes of equal attributes in a process.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -26,6 +27,8 @@ COUNTERS = {
     "wrapping": np.array([(1 << 64) - 2, (1 << 64) - 1], np.uint64),
 }
 ALG = np.array(1, np.int32)
+LAST_BIT = 0.0 if sys.platform == "linux" else 2e-7
+"""Other C libraries round logarithms and sines otherwise."""
 
 
 def tensor_type(type: DataType) -> TensorType:
@@ -45,7 +48,7 @@ def cases() -> Iterator[Case]:
 def _stateless_floats() -> Iterator[Case]:
     for op in ("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal"):
         for type in FLOATS:
-            same = {"out": tensor_type(type), "dtype": type}
+            same = {"out": tensor_type(type), "dtype": type, "tolerance": LAST_BIT}
             types = {"T": DataType.INT32, "Tseed": DataType.INT64}
             yield one(op, SHAPE, SEED, **types, **same)
             for name, counter in COUNTERS.items():
@@ -61,9 +64,8 @@ def _stateless_floats() -> Iterator[Case]:
                 )
         types = {"T": DataType.INT64, "Tseed": DataType.INT32, "dtype": DataType.FLOAT32}
         for dims in ([], [0, 3], [1], [601]):
-            yield one(
-                op, np.array(dims, np.int64), SEED.astype(np.int32), **types, out=TensorType.FLOAT32
-            )
+            inputs = (np.array(dims, np.int64), SEED.astype(np.int32))
+            yield one(op, *inputs, **types, out=TensorType.FLOAT32, tolerance=LAST_BIT)
     yield one(
         "StatelessRandomUniformV2",
         SHAPE,
@@ -117,6 +119,7 @@ def _stateful() -> Iterator[Case]:
                 seed=next(seeds),
                 seed2=-next(seeds),
                 out=tensor_type(type),
+                tolerance=LAST_BIT,
             )
             yield replace(case, runs=3)
     for type in INTEGERS:

@@ -13,6 +13,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     conversions,
     convolutions,
     counting,
+    decoding,
     decomposition,
     diagonal,
     einsum,
