@@ -64,6 +64,7 @@ def cases() -> Iterator[Case]:
         a, x = (POSITIVE[::3, None].astype(type.dtype), POSITIVE.astype(type.dtype))
         for op in ("Igamma", "Igammac") if type not in KNOWN else ():
             yield one(op, a, x, T=type, tolerance=tolerance)
+    yield from _edges()
     for type in (DataType.FLOAT32, DataType.FLOAT64):
         tolerance = TOLERANCES[type]
         x = POSITIVE.astype(type.dtype)
@@ -77,3 +78,18 @@ def cases() -> Iterator[Case]:
         a, b, share = np.broadcast_arrays(x[2::4, None], b, share)
         of_tensorflow = 5e-6 if type is DataType.FLOAT32 else tolerance  # 2.5e-6 from the truth
         yield one("Betainc", a, b, share, T=type, tolerance=of_tensorflow)
+
+
+def _edges() -> Iterator[Case]:
+    points = np.array([-3, -2, -1, -0.0, 0, 1, 2, np.inf, -np.inf, np.nan, 1e30], np.float32)
+    for op in POINTS:
+        yield one(op, points, T=DataType.FLOAT32, tolerance=1e-6)
+    a = np.array([[-1], [0], [0.5], [2], [np.nan]], np.float32)
+    x = np.array([-1, 0, 0.5, 1, np.inf, np.nan], np.float32)
+    for op in ("Igamma", "Igammac", "Polygamma"):
+        yield one(op, a, x, T=DataType.FLOAT32, tolerance=1e-6)
+    yield one("Zeta", a[:4], x, T=DataType.FLOAT32, tolerance=1e-6)
+    shares = np.array([-0.1, 0, 0.5, 1, 1.1, np.nan], np.float32)
+    for a_, b in ((-1, 1), (0, 1), (0.5, 0), (0.5, 0.5)):
+        one_a, one_b = (np.full_like(shares, value) for value in (a_, b))
+        yield one("Betainc", one_a, one_b, shares, T=DataType.FLOAT32, tolerance=5e-6)

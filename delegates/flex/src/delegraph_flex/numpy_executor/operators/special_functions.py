@@ -15,6 +15,29 @@ from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.operators.matmul import HALVES
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
 
+
+def _but(
+    function: Callable[..., Any], *exceptions: tuple[Callable[..., Any], float]
+) -> Callable[..., Any]:
+    """Return *function*, with a value of TensorFlow's where a condition holds; the last wins."""
+
+    def run(*arrays: NDArray[Any]) -> Any:
+        result = function(*arrays)
+        for holds, value in exceptions:
+            result = np.where(holds(*arrays), arrays[0].dtype.type(value), result)
+        return result
+
+    return run
+
+
+def _is_negative(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(x < 0)
+
+
+def _is_zero(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(x == 0)
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "BesselI0": special.i0,
     "BesselI0e": special.i0e,
@@ -22,23 +45,23 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "BesselI1e": special.i1e,
     "BesselJ0": special.j0,
     "BesselJ1": special.j1,
-    "BesselK0": special.k0,
-    "BesselK0e": special.k0e,
-    "BesselK1": special.k1,
-    "BesselK1e": special.k1e,
-    "BesselY0": special.y0,
-    "BesselY1": special.y1,
+    "BesselK0": _but(special.k0, (_is_negative, np.inf)),
+    "BesselK0e": _but(special.k0e, (_is_negative, np.inf)),
+    "BesselK1": _but(special.k1, (_is_negative, np.inf)),
+    "BesselK1e": _but(special.k1e, (_is_negative, np.inf)),
+    "BesselY0": _but(special.y0, (_is_negative, -np.inf)),
+    "BesselY1": _but(special.y1, (_is_negative, -np.inf), (_is_zero, np.nan)),
     "Dawsn": special.dawsn,
-    "Digamma": special.psi,
+    "Digamma": _but(special.psi, (_is_zero, np.nan)),
     "Erf": lambda x: _erf(x) if x.size >= _MANY and x.dtype == np.float32 else special.erf(x),
     "Erfc": special.erfc,
     "Erfinv": special.erfinv,
-    "Expint": special.expi,
+    "Expint": _but(special.expi, (lambda x: (x < 0) | (x == np.inf), np.nan)),
     "FresnelCos": lambda x: special.fresnel(x)[1],
     "FresnelSin": lambda x: special.fresnel(x)[0],
-    "Igamma": special.gammainc,
-    "Igammac": special.gammaincc,
-    "Lgamma": special.gammaln,
+    "Igamma": _but(special.gammainc, (lambda a, x: a == 0, np.nan), (lambda a, x: x == 0, 0)),
+    "Igammac": _but(special.gammaincc, (lambda a, x: (a == 0) & (x > 0), np.nan)),
+    "Lgamma": _but(special.gammaln, (lambda x: x == -np.inf, np.inf)),
     "Ndtri": special.ndtri,
     "Spence": special.spence,
 }
@@ -103,7 +126,7 @@ def special_function_of_several(node: FlexNode) -> Step:
     """A special function of elements of several tensors."""
     functions: dict[str, Step] = {
         "Zeta": special.zeta,
-        "Betainc": special.betainc,
+        "Betainc": _but(special.betainc, (lambda a, b, x: (a <= 0) | (b <= 0), np.nan)),
         "Polygamma": _polygamma,
     }
     return functions[node.op]
@@ -121,11 +144,12 @@ def _of_type(function: Callable[..., Any], type: DataType) -> Step:
 
 
 def _polygamma(order: NDArray[Any], x: NDArray[Any]) -> Any:
-    """Return the derivative of some order of digamma; NaN where the order is no whole number."""
+    """Return a derivative of digamma; NaN at poles, and where its order is no whole number."""
     n = np.asarray(order, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         sign = np.where(n % 2 == 0, -1.0, 1.0)
         derived = sign * special.gamma(n + 1) * special.zeta(n + 1, x)
         result = np.where(n == 0, special.psi(np.asarray(x, np.float64)), derived)
-        whole = (n >= 0) & (n == np.floor(n))
-        return np.where(whole, result, np.nan).astype(x.dtype)
+        is_pole = (n % 2 == 0) & (x <= 0) & (x == np.floor(x))
+        known = (n >= 0) & (n == np.floor(n)) & ~is_pole
+        return np.where(known, result, np.nan).astype(x.dtype)
