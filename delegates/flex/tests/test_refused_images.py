@@ -119,6 +119,12 @@ def test_bad_data_is_refused_in_words(
             CONV | {"dilations": [1, 2, 2, 1]},
             "'dilations' is",
         ),
+        (
+            "ResizeBilinear",
+            (IMAGE, ints(2, 2)),
+            {"T": F32, "align_corners": True, "half_pixel_centers": True},
+            "both true",
+        ),
         ("AvgPool", (IMAGE,), POOL | {"ksize": [1, 1, 1, 2]}, "expected 1 at both ends"),
         ("FakeQuantWithMinMaxArgs", (SCORES,), {"num_bits": 17}, "expected 2 to 16"),
         (

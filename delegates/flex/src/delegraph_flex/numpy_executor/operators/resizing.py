@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
-from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import REAL, operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
@@ -86,7 +86,10 @@ def resize_bicubic(node: FlexNode) -> Step:
 
 
 def _corners(node: FlexNode) -> tuple[bool, bool]:
-    return node.bool("align_corners", False), node.bool("half_pixel_centers", False)
+    align, half = node.bool("align_corners", False), node.bool("half_pixel_centers", False)
+    if align and half:
+        raise Unsupported("attributes 'align_corners' and 'half_pixel_centers' are both true")
+    return align, half
 
 
 def _sizes(x: NDArray[Any], size: NDArray[Any]) -> list[tuple[int, int]]:
@@ -126,12 +129,18 @@ def bilinear_taps(places: Floats, old: int) -> Taps:
 
 def mixed(x: NDArray[Any], rows: Taps, columns: Taps) -> Floats:
     """Return the pixels of *x*, ``[N, H, W, C]``, mixed: ``[N, rows, columns, C], float32``."""
-    share = columns.share[:, np.newaxis]
     left, right = (x.take(index, 2).astype(np.float32, copy=False) for index in columns[:2])
-    lines = left + (right - left) * share
+    lines = _between(left, right, columns.share[:, np.newaxis])
     share = rows.share[:, np.newaxis, np.newaxis]
-    top, bottom = lines.take(rows.low, 1), lines.take(rows.high, 1)
-    return top + (bottom - top) * share
+    return _between(lines.take(rows.low, 1), lines.take(rows.high, 1), share)
+
+
+def _between(first: Floats, second: Floats, share: Floats) -> Floats:
+    """Return ``first + (second - first) * share``, in the memory of *second*."""
+    second -= first
+    second *= share
+    second += first
+    return second
 
 
 @cache
