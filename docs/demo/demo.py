@@ -2,7 +2,8 @@
 
     python docs/demo/demo.py
 
-1. f(x) = sin(x) + x + sin(2x), a graph small enough to see how each delegate cuts it.
+1. f(x) = sin(x) + x + sin(2x), a graph small enough to see how each delegate cuts it; then the same
+   graph with TensorFlow's operators, as SELECT_TF_OPS gives.
 2. A handwritten digits classifier, in float32 and in int8: does a delegate change the answers,
    which nodes does it take, and what time does it cost or save?
 
@@ -59,6 +60,7 @@ def main() -> None:
     delegates = [offer.address for offer in installed().offers()]
     show_delegates(console)
     show_sines(console, delegates)
+    show_flex(console)
     show_digits(console, delegates)
     show_what_next(console)
 
@@ -114,6 +116,27 @@ def describe_subsets(placement: Placement) -> Iterator[str]:
         owner = placement.nodes[subset.nodes[0]].delegate
         text = escape("[" + ", ".join(graph.operators[i].name for i in subset.nodes) + "]")
         yield text if owner is None else f"[bold green]{text}:{owner}[/]"
+
+
+# -- TensorFlow's operators in the same graph ----------------------------------------------------
+
+
+def show_flex(console: Console) -> None:
+    """Rewrite operators of the graph as TensorFlow's, and run them."""
+    if "flex" not in {offer.spec.name for offer in installed().offers()}:
+        return
+    from delegraph_flex import flexify
+
+    console.rule("[bold]The same with TensorFlow's operators[/] (SELECT_TF_OPS)", align="left")
+    table = plain_table("rewritten", "operators", "run by", "f(2)")
+    for nodes in (["SIN"], None):
+        with Interpreter(model_content=flexify(SINES, nodes)) as interpreter:
+            interpreter.allocate_tensors()
+            value = run(interpreter, np.array([2], np.float32)).item()
+            ops = " ".join(node.op for node in interpreter.placement.nodes)
+            what = "all" if nodes is None else " ".join(nodes)
+            table.add_row(what, ops, escape(str(interpreter.placement)), f"{value:.6f}")
+    console.print(table)
 
 
 # -- handwritten digits ------------------------------------------------------------------------
