@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
 
@@ -77,7 +78,7 @@ def _rounded(
     is_empty = (low == 0) & (high == 0)
     scale = np.where(is_empty, np.float32(1), (high - low) / (last - first))
     zero = first - low / scale
-    zero = np.clip(np.floor(zero + np.float32(0.5)), first, last)
+    zero = np.clip(half_away(zero), first, last)
     least, most = (first - zero) * scale, (last - zero) * scale
     inverse = np.float32(1) / scale
     origin = np.floor(-least * inverse + np.float32(0.5))

@@ -17,10 +17,11 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
 _TYPES = FLOATS | {DataType.UINT8, DataType.INT32, DataType.INT64}
-_HALF, _ONE = np.float32(0.5), np.float32(1)
+_ONE = np.float32(1)
 
 
 @operator("ImageProjectiveTransformV2")
@@ -119,7 +120,7 @@ _MODES: dict[str, Callable[[Floats, int], Floats]] = {
 
 
 def _nearest(image: NDArray[Any], rows: Floats, columns: Floats, value: Any) -> NDArray[Any]:
-    y, x = (np.trunc(places + np.copysign(_HALF, places)) for places in (rows, columns))
+    y, x = (half_away(places) for places in (rows, columns))
     return _read(image, y, x, value)
 
 

@@ -16,6 +16,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
 Quantize = Callable[[Floats, Any, Any], tuple[Any, Any, Any]]
@@ -111,7 +112,7 @@ def _combined(dtype: np.dtype[Any]) -> Quantize:
         scale = steps / (high - low)
         above = (np.clip(x, low, high) - low) * scale
         if limits.min:
-            return _integers(_half_away(above - (steps + 1) / 2), dtype), low, high
+            return _integers(half_away(above - (steps + 1) / 2), dtype), low, high
         return _integers(np.trunc(above + _HALF), dtype), low, high
 
     return convert
@@ -126,14 +127,14 @@ def _min_first(dtype: np.dtype[Any]) -> Quantize:
     def convert(x: Floats, low: Any, high: Any) -> tuple[Any, Any, Any]:
         steps = float((1 << 8 * dtype.itemsize) - 1)
         scale = (steps / (high - low).astype(np.float64)).astype(np.float32)
-        places = _half_away(x * scale) - (_half_away(low * scale) - np.float32(limits.min))
+        places = half_away(x * scale) - (half_away(low * scale) - np.float32(limits.min))
         return _integers(np.clip(places, np.float32(limits.min), upper), dtype), low, high
 
     return convert
 
 
 def _scaled(is_even: bool, is_narrow: bool) -> Callable[[np.dtype[Any]], Quantize]:
-    rounded = np.rint if is_even else _half_away
+    rounded = np.rint if is_even else half_away
 
     def make(dtype: np.dtype[Any]) -> Quantize:
         limits = np.iinfo(dtype)
@@ -151,13 +152,6 @@ def _scaled(is_even: bool, is_narrow: bool) -> Callable[[np.dtype[Any]], Quantiz
         return convert
 
     return make
-
-
-def _half_away(x: Any) -> Any:
-    """Return the nearest whole numbers, halves away from zero."""
-    whole = np.trunc(x)
-    up = np.copysign(np.float32(1), x)
-    return whole + np.where(np.abs(x - whole) >= _HALF, up, np.float32(0))
 
 
 def _integers(x: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -180,6 +174,6 @@ def _scale_of_range(limits: Any, low: Floats, high: Floats, is_narrow: bool) -> 
 def _from_min_first(values: Floats, low: Floats, high: Floats, limits: Any) -> Floats:
     steps = float(limits.max) - float(limits.min)
     scale = np.float32(float(high - low) / steps)
-    base = low if high == low else _half_away(low / scale) * scale
+    base = low if high == low else half_away(low / scale) * scale
     y: Floats = (base - np.float32(limits.min) * scale) + values * scale
     return y

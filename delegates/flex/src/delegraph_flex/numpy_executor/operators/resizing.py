@@ -18,6 +18,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import REAL, operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
 _RESIZED = REAL - {DataType.UINT32, DataType.UINT64}
@@ -55,7 +56,7 @@ def resize_nearest_neighbor(node: FlexNode) -> Step:
     def index(old: int, new: int) -> NDArray[np.int64]:
         place = np.arange(new, dtype=np.float32)
         place = (place + np.float32(0.5) if half else place) * _scale(old, new, align)
-        nearest = np.floor(place + np.float32(0.5)) if align else np.floor(place)
+        nearest = half_away(place) if align else np.floor(place)
         return np.clip(nearest.astype(np.int64), 0, old - 1)
 
     def run(x: NDArray[Any], size: NDArray[Any]) -> NDArray[Any]:
@@ -240,5 +241,5 @@ def _bilinear_crop(image: NDArray[Any], rows: Floats, columns: Floats) -> Floats
 
 
 def _nearest_crop(image: NDArray[Any], rows: Floats, columns: Floats) -> Floats:
-    y, x = (np.floor(places + np.float32(0.5)).astype(np.int64) for places in (rows, columns))
+    y, x = (half_away(places).astype(np.int64) for places in (rows, columns))
     return image[np.ix_(y, x)].astype(np.float32)

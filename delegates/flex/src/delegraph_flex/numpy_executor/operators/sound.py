@@ -19,6 +19,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import operator
 from delegraph_flex.numpy_executor.requested_shape import require_reasonable
+from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -197,8 +198,9 @@ def encode_wav(node: FlexNode) -> Step:
             shapes = f"{list(sound.shape)} at {rate} Hz"
             raise ValueError(f"sound is {shapes}, expected [samples, channels]")
         scaled = sound * np.float32(_FULL_SCALE)
-        rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
-        samples = np.clip(np.nan_to_num(rounded), -_FULL_SCALE, _FULL_SCALE - 1).astype("<i2")
+        samples = np.clip(np.nan_to_num(half_away(scaled)), -_FULL_SCALE, _FULL_SCALE - 1).astype(
+            "<i2"
+        )
         frame, size = 2 * sound.shape[1], samples.nbytes
         layout = (1, sound.shape[1], int(rate), int(rate) * frame & 0xFFFFFFFF, frame, 16)
         header = b"RIFF" + struct.pack("<I", size + 36) + b"WAVEfmt " + struct.pack("<I", 16)
