@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from tensorflow.python.framework import op_def_registry
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor, Step
-from delegraph_flex.flex_node import FlexNode, FunctionSignature, Surroundings, Unsupported
+from delegraph_flex.flex_node import FlexNode, FunctionSignature, Unsupported
 from delegraph_flex.node_def import AttrValue
 from delegraph_flex.tensorflow_executor import attributes
 from delegraph_flex.tensorflow_executor.borrowed_memory import BorrowedMemory
@@ -118,20 +119,23 @@ class TensorFlowExecutor(Executor):
         return eager_call(op_def, count, tuple(flat), DEVICE)
 
     def _callback(
-        self, name: str, signature: FunctionSignature, around: Surroundings
+        self, name: str, signature: FunctionSignature, state: InterpreterState
     ) -> Callable[..., Any]:
         """Return the function on eager tensors that runs a function of the model."""
-        run, state = around.call, InterpreterState.of(around)
-        assert run is not None
+        # TensorFlow keeps this function for good; the interpreter must not be kept with it.
+        reference = weakref.ref(state)
         # Datasets may call from several threads, and a subgraph does one thing at a time; another
         # may run meanwhile, since this one may be waiting for it.
         lock = threading.RLock()
 
         def call(*values: Any) -> list[Any]:
+            state = reference()
+            if state is None:
+                raise ReferenceError(f"function {name!r} outlived its interpreter")
             arrays = [self.leave(v, t) for v, t in zip(values, signature.input_types, strict=True)]
             try:
                 with lock:
-                    results = run(name, arrays)
+                    results = state.run(name, arrays)
             except Exception as error:
                 state.failure = error
                 raise

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
 from delegraph_flex.flex_node import FunctionSignature, Surroundings, Unsupported
@@ -16,8 +17,11 @@ from delegraph_flex.node_def import Shape
 KEY = "flex.tensorflow"
 """Under which the state lies among the resources of an interpreter."""
 
-Callback = Callable[[str, FunctionSignature, Surroundings], Callable[..., Any]]
+Callback = Callable[[str, FunctionSignature, "InterpreterState"], Callable[..., Any]]
 """Makes the function on eager tensors that runs a function of the model."""
+
+Call = Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
+"""Runs a function of the model on arrays."""
 
 _numbers = itertools.count(1)
 
@@ -39,6 +43,7 @@ class InterpreterState:
         self._handles: dict[str, Any] = {}
         self._names: list[str] = []
         self._functions: dict[str, tuple[str, Any]] = {}
+        self._calls: dict[str, Call] = {}
         self._nodes = itertools.count(1)
         weakref.finalize(self, _remove, self._handles, self._names).atexit = False
 
@@ -79,13 +84,18 @@ class InterpreterState:
                 raise Unsupported(
                     f"function {name!r}: the model has no subgraph of that name", "function"
                 ) from error
-            concrete = _concrete(signature, callback(name, signature, around))
+            concrete = _concrete(signature, callback(name, signature, self))
+            self._calls[name] = around.call
             definition = type(concrete.function_def)()
             definition.CopyFrom(concrete.function_def)
             definition.signature.name = f"{self.container}.{name}".replace(".", "_")
             self.add_definition(definition)
             self._functions[name] = (definition.signature.name, concrete)
         return self._functions[name][0]
+
+    def run(self, name: str, arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        """Run a function of the model."""
+        return self._calls[name](name, arrays)
 
 
 def _concrete(signature: FunctionSignature, callback: Callable[..., Any]) -> Any:

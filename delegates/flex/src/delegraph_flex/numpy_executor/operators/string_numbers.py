@@ -73,13 +73,11 @@ _INTEGER = re.compile(rb"\s*[-+]?\d+\s*")
 def to_number(node: FlexNode) -> Step:
     """Text as numbers."""
     type = node.type("out_type", DataType.FLOAT32)
-    if type.name in ("FLOAT32", "FLOAT64"):
-        pattern, parse = _FLOAT, float
-    elif type.name in ("INT32", "INT64"):
-        pattern, parse = _INTEGER, int
-    else:
+    if type not in (DataType.FLOAT32, DataType.FLOAT64, DataType.INT32, DataType.INT64):
         raise Unsupported(f"StringToNumber to {type.name}", "dtype")
-    is_float = parse is float
+    is_float = type.dtype.kind == "f"
+    pattern = _FLOAT if is_float else _INTEGER
+    parse: Callable[[bytes], float] = float if is_float else int
     limits = None if is_float else np.iinfo(type.dtype)
 
     def one(value: bytes) -> Any:

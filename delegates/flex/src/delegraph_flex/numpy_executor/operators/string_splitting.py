@@ -63,7 +63,8 @@ def _at_blanks(value: bytes, most: int) -> list[bytes]:
 def _vector(x: Strings) -> Sequence[bytes]:
     if np.ndim(x) != 1:
         raise ValueError(f"input has {np.ndim(x)} dimensions, expected 1")
-    return x.tolist()
+    values: list[bytes] = x.tolist()
+    return values
 
 
 def _sparse(rows: Sequence[Sequence[bytes]]) -> list[NDArray[Any]]:
