@@ -1,9 +1,9 @@
 """What a small Flex node costs: ``python benchmarks/nodes.py [--rounds N] [--json]``.
 
 A chain of operators on 2 x 2 floats is run in lengths 4 and 44; the difference, divided by 40, is
-the cost of a node inside a partition, and the rest that of an invoke. It measures the executors that
-this environment has, interleaved, and TensorFlow's own interpreter where it still has Flex (up to
-2.18.1); to see both sides, run it in one environment with each.
+the cost of a node inside a partition, and the rest that of an invoke. It measures the executors
+that this environment has, interleaved, and TensorFlow's own interpreter where it still has Flex (up
+to 2.18.1); to see both sides, run it in one environment with each.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_a_constant_may_not_claim_more_memory_than_it_should() -> None:
     tensor.float_val.append(1.0)
     for _ in range(4):
         tensor.tensor_shape.dim.add(size=1 << 20)
-    with pytest.raises(NodeDefError, match="a tensor of .* bytes, limit"):
+    with pytest.raises(NodeDefError, match=r"a tensor of .* bytes, limit"):
         NodeDef.parse(message.SerializeToString())
 
 
