@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -18,12 +19,15 @@ from delegraph_flex.node_def import AttrValue, Function, NodeDef
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 
+from tensorflow.python.eager import context as eager_context  # noqa: E402
+
 from delegraph_flex.tensorflow_executor import eager_call  # noqa: E402 - needs TensorFlow
 from delegraph_flex.tensorflow_executor import executor as executor_module  # noqa: E402
 from delegraph_flex.tensorflow_executor.executor import (  # noqa: E402
     BORROWED_BYTES,
     TensorFlowExecutor,
 )
+from delegraph_flex.tensorflow_executor.interpreter_state import sweep  # noqa: E402
 
 F32, I32, I64, STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, TensorType.STRING
 BOOL, RESOURCE, VARIANT = TensorType.BOOL, TensorType.RESOURCE, TensorType.VARIANT
@@ -485,3 +489,15 @@ def test_threads_of_a_program_that_uses_tensorflow_stay_as_they_are() -> None:
     before = tf.config.threading.get_intra_op_parallelism_threads()
     step("Neg", [F32], [F32], Surroundings({}, num_threads=3), T=DataType.FLOAT32)
     assert tf.config.threading.get_intra_op_parallelism_threads() == before
+
+
+def test_functions_do_not_keep_their_interpreter() -> None:
+    around = doubling()
+    assert call_through(around, 4) == 9
+    state = weakref.ref(around.resources["flex.tensorflow"])
+    names = state()._names.copy()
+    del around
+    gc.collect()
+    assert state() is None
+    sweep()
+    assert not any(eager_context.context().has_function(name) for name in names)

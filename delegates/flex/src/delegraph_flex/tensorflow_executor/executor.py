@@ -22,7 +22,7 @@ from delegraph_flex.node_def import AttrValue
 from delegraph_flex.tensorflow_executor import attributes
 from delegraph_flex.tensorflow_executor.borrowed_memory import BorrowedMemory
 from delegraph_flex.tensorflow_executor.eager_call import eager_call, message_of, named_call
-from delegraph_flex.tensorflow_executor.interpreter_state import InterpreterState
+from delegraph_flex.tensorflow_executor.interpreter_state import InterpreterState, sweep
 from delegraph_flex.tensorflow_executor.own_function import own_function
 
 try:  # borrows an aligned array's memory and copies another's; tf.constant always copies, in 7 us
@@ -56,6 +56,7 @@ class TensorFlowExecutor(Executor):
         self._borrowed = BorrowedMemory()
 
     def bind(self, node: FlexNode) -> Step:
+        sweep()
         op_def = op_def_registry.get(node.op)
         if op_def is None:
             raise Unsupported(f"TensorFlow {tf.__version__} does not have {node.op}", "executor")

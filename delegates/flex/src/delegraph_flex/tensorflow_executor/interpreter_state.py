@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ Callback = Callable[[str, FunctionSignature, "InterpreterState"], Callable[..., 
 Call = Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
 """Runs a function of the model on arrays."""
 
+_abandoned: deque[tuple[dict[str, Any], list[str]]] = deque()
 _numbers = itertools.count(1)
 
 
@@ -30,7 +32,7 @@ class InterpreterState:
     """Names that no other interpreter has: of its container of resources, and of its functions.
 
     TensorFlow keeps resources and functions for the process. What was made here is removed when
-    the interpreter, and with it this object, is gone.
+    the interpreter, and with it this object, is gone, as soon as another node is bound.
 
     Attributes:
         container: of its variables, tables and so on.
@@ -45,7 +47,8 @@ class InterpreterState:
         self._functions: dict[str, tuple[str, Any]] = {}
         self._calls: dict[str, Call] = {}
         self._nodes = itertools.count(1)
-        weakref.finalize(self, _remove, self._handles, self._names).atexit = False
+        rest = (self._handles, self._names)
+        weakref.finalize(self, _abandoned.append, rest).atexit = False
 
     @classmethod
     def of(cls, around: Surroundings) -> InterpreterState:
@@ -132,10 +135,16 @@ def _context() -> Any:
     return current
 
 
-def _remove(handles: dict[str, Any], names: Sequence[str]) -> None:
-    """Destroy resources and forget functions, whatever has become of them meanwhile."""
-    for handle in handles.values():
-        tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
-    handles.clear()
-    for name in names:
-        _context().remove_function(name)
+def sweep() -> None:
+    """Destroy resources and forget functions of interpreters that are gone.
+
+    Called where TensorFlow is at rest. A finalizer may run in the midst of its work, under its
+    locks and within a graph that is being made, so it only leaves word of what is to be done.
+    """
+    while _abandoned:
+        handles, names = _abandoned.popleft()
+        with tf.init_scope():
+            for handle in handles.values():
+                tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
+        for name in names:
+            _context().remove_function(name)
