@@ -222,7 +222,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
         (
             stage.subgraph,
             "-" if stage.partition is None else stage.partition,
-            stage.delegate or OWN,
+            _runner(placement, stage.delegate),
             len(stage.nodes),
             index_ranges(stage.nodes),
             *_boundary(placement, stage.partition),
@@ -241,6 +241,14 @@ def print_stages(out: Console, explanation: Explanation) -> None:
         [[row[i] for i in kept] for row in rows],
         right=("subgraph", "partition", "count", "in", "out"),
     )
+
+
+def _runner(placement: Placement, delegate: str | None) -> str:
+    """Return who runs nodes, with the delegate's note on how."""
+    if delegate is None:
+        return OWN
+    note = placement.notes.get(delegate)
+    return f"{delegate} ({note})" if note else delegate
 
 
 def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
