@@ -1,0 +1,311 @@
+"""TFLite's C structs and function types, as ctypes; both directions of ``native`` share them.
+
+They hold for the full runtime (not for microcontrollers) of tflite-runtime 2.14, TensorFlow 2.14 to
+2.21 and ai-edge-litert 1.0 to 2.3 on 64-bit little-endian Linux and macOS. In these versions no
+field changed its place. On Windows, newer versions have two more functions at the end of the
+context. :mod:`delegraph.native.guard` checks a runtime against these definitions before a delegate
+of ours gets into it.
+
+Source:
+    tflite/core/c/common.h, c_api_types.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    PYFUNCTYPE,
+    Structure,
+    c_bool,
+    c_char_p,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint64,
+    c_void_p,
+)
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+
+class TfLiteStatus(IntEnum):
+    """What every C function returns."""
+
+    OK = 0
+    ERROR = 1
+    DELEGATE_ERROR = 2
+    APPLICATION_ERROR = 3
+    DELEGATE_DATA_NOT_FOUND = 4
+    DELEGATE_DATA_WRITE_ERROR = 5
+    DELEGATE_DATA_READ_ERROR = 6
+    UNRESOLVED_OPS = 7
+    CANCELLED = 8
+    OUTPUT_SHAPE_NOT_KNOWN = 9
+
+
+NULL_BUFFER_HANDLE = -1
+"""A tensor without a delegate's buffer."""
+
+OPTIONAL_TENSOR = -1
+"""The index that stands for an optional input left out."""
+
+DELEGATE_CODE = 51
+"""The builtin code of a delegate's node."""
+
+AFFINE_QUANTIZATION = 1
+"""The ``TfLiteQuantization.type`` whose params are a :class:`TfLiteAffineQuantization`."""
+
+
+# -- structs -----------------------------------------------------------------------------------
+
+
+class TfLiteQuantizationParams(Structure):
+    """Scale and zero point of a whole tensor."""
+
+    _fields_ = [("scale", c_float), ("zero_point", c_int32)]
+
+
+class TfLiteQuantization(Structure):
+    """Any quantization; ``type`` says what ``params`` points to."""
+
+    _fields_ = [("type", c_int), ("params", c_void_p)]
+
+
+class TfLiteAffineQuantization(Structure):
+    """Scales (a ``TfLiteFloatArray*``) and zero points (a ``TfLiteIntArray*``) by channel."""
+
+    _fields_ = [("scale", c_void_p), ("zero_point", c_void_p), ("quantized_dimension", c_int32)]
+
+
+class TfLiteTensor(Structure):
+    """A tensor; ``dims`` and ``dims_signature`` are ``TfLiteIntArray*``."""
+
+    _fields_ = [
+        ("type", c_int),
+        ("data", c_void_p),
+        ("dims", c_void_p),
+        ("params", TfLiteQuantizationParams),
+        ("allocation_type", c_int),
+        ("bytes", c_size_t),
+        ("allocation", c_void_p),
+        ("name", c_char_p),
+        ("delegate", c_void_p),
+        ("buffer_handle", c_int),
+        ("data_is_stale", c_bool),
+        ("is_variable", c_bool),
+        ("quantization", TfLiteQuantization),
+        ("sparsity", c_void_p),
+        ("dims_signature", c_void_p),
+    ]
+
+
+class TfLiteNode(Structure):
+    """An operator call; the first four fields are ``TfLiteIntArray*``."""
+
+    _fields_ = [
+        ("inputs", c_void_p),
+        ("outputs", c_void_p),
+        ("intermediates", c_void_p),
+        ("temporaries", c_void_p),
+        ("user_data", c_void_p),
+        ("builtin_data", c_void_p),
+        ("custom_initial_data", c_void_p),
+        ("custom_initial_data_size", c_int),
+        ("delegate", c_void_p),
+        ("might_have_side_effect", c_bool),
+    ]
+
+
+class TfLiteRegistration(Structure):
+    """An operator's implementation: function pointers of the ``REGISTRATION_FUNCTIONS``."""
+
+    _fields_ = [
+        ("init", c_void_p),
+        ("free", c_void_p),
+        ("prepare", c_void_p),
+        ("invoke", c_void_p),
+        ("profiling_string", c_void_p),
+        ("builtin_code", c_int32),
+        ("custom_name", c_char_p),
+        ("version", c_int),
+        ("registration_external", c_void_p),
+        ("async_kernel", c_void_p),
+        ("inplace_operator", c_uint64),
+    ]
+
+
+class TfLiteDelegate(Structure):
+    """A delegate: function pointers of the ``DELEGATE_FUNCTIONS``."""
+
+    _fields_ = [
+        ("data_", c_void_p),
+        ("Prepare", c_void_p),
+        ("CopyFromBufferHandle", c_void_p),
+        ("CopyToBufferHandle", c_void_p),
+        ("FreeBufferHandle", c_void_p),
+        ("flags", c_int64),
+        ("opaque_delegate_builder", c_void_p),
+    ]
+
+
+class TfLiteDelegateParams(Structure):
+    """A partition; the last three fields are ``TfLiteIntArray*``."""
+
+    _fields_ = [
+        ("delegate", c_void_p),
+        ("nodes_to_replace", c_void_p),
+        ("input_tensors", c_void_p),
+        ("output_tensors", c_void_p),
+    ]
+
+
+class TfLiteContext(Structure):
+    """A subgraph as kernels and delegates see it: pointers of the ``CONTEXT_FUNCTIONS``."""
+
+    _fields_ = [
+        ("tensors_size", c_size_t),
+        ("GetExecutionPlan", c_void_p),
+        ("tensors", c_void_p),
+        ("impl_", c_void_p),
+        ("ResizeTensor", c_void_p),
+        ("ReportError", c_void_p),
+        ("AddTensors", c_void_p),
+        ("GetNodeAndRegistration", c_void_p),
+        ("ReplaceNodeSubsetsWithDelegateKernels", c_void_p),
+        ("recommended_num_threads", c_int),
+        ("GetExternalContext", c_void_p),
+        ("SetExternalContext", c_void_p),
+        ("allow_fp32_relax_to_fp16", c_bool),
+        ("profiler", c_void_p),
+        ("AllocatePersistentBuffer", c_void_p),
+        ("AllocateBufferForEval", c_void_p),
+        ("RequestScratchBufferInArena", c_void_p),
+        ("GetScratchBuffer", c_void_p),
+        ("ResizeTensorExplicit", c_void_p),
+        ("PreviewDelegatePartitioning", c_void_p),
+        ("GetTensor", c_void_p),
+        ("GetEvalTensor", c_void_p),
+        ("GetModelMetadata", c_void_p),
+        ("AcquireSubgraphContext", c_void_p),
+        ("ReleaseSubgraphContext", c_void_p),
+    ]
+
+
+# -- function types: result, then arguments ----------------------------------------------------
+
+Signature = tuple[Any, ...]
+
+REGISTRATION_FUNCTIONS: dict[str, Signature] = {
+    "init": (c_void_p, c_void_p, c_void_p, c_size_t),
+    "free": (None, c_void_p, c_void_p),
+    "prepare": (c_int, c_void_p, c_void_p),
+    "invoke": (c_int, c_void_p, c_void_p),
+    "profiling_string": (c_char_p, c_void_p, c_void_p),
+}
+
+DELEGATE_FUNCTIONS: dict[str, Signature] = {
+    "Prepare": (c_int, c_void_p, c_void_p),
+    "CopyFromBufferHandle": (c_int, c_void_p, c_void_p, c_int, c_void_p),
+    "CopyToBufferHandle": (c_int, c_void_p, c_void_p, c_int, c_void_p),
+    "FreeBufferHandle": (None, c_void_p, c_void_p, POINTER(c_int)),
+}
+
+CONTEXT_FUNCTIONS: dict[str, Signature] = {
+    "GetExecutionPlan": (c_int, c_void_p, POINTER(c_void_p)),
+    "ResizeTensor": (c_int, c_void_p, c_void_p, c_void_p),
+    "ReportError": (None, c_void_p, c_char_p),  # and variable arguments
+    "AddTensors": (c_int, c_void_p, c_int, POINTER(c_int)),
+    "GetNodeAndRegistration": (c_int, c_void_p, c_int, POINTER(c_void_p), POINTER(c_void_p)),
+    "ReplaceNodeSubsetsWithDelegateKernels": (
+        c_int,
+        c_void_p,
+        TfLiteRegistration,
+        c_void_p,
+        c_void_p,
+    ),
+    "GetExternalContext": (c_void_p, c_void_p, c_int),
+    "SetExternalContext": (None, c_void_p, c_int, c_void_p),
+    "AllocatePersistentBuffer": (c_void_p, c_void_p, c_size_t),
+    "AllocateBufferForEval": (c_int, c_void_p, c_size_t, POINTER(c_void_p)),
+    "RequestScratchBufferInArena": (c_int, c_void_p, c_size_t, POINTER(c_int)),
+    "GetScratchBuffer": (c_void_p, c_void_p, c_int),
+    "ResizeTensorExplicit": (c_int, c_void_p, c_void_p, c_int, POINTER(c_int)),
+    "PreviewDelegatePartitioning": (
+        c_int,
+        c_void_p,
+        c_void_p,
+        POINTER(c_void_p),
+        POINTER(c_int),
+    ),
+    "GetTensor": (c_void_p, c_void_p, c_int),
+    "GetEvalTensor": (c_void_p, c_void_p, c_int),
+    "GetModelMetadata": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(c_size_t)),
+    "AcquireSubgraphContext": (c_int, c_void_p, c_int, POINTER(c_void_p)),
+    "ReleaseSubgraphContext": (c_int, c_void_p, c_int),
+}
+
+CALLED = {name: PYFUNCTYPE(*signature) for name, signature in CONTEXT_FUNCTIONS.items()}
+"""Types for calling a runtime's context functions: the GIL stays held, they call us back."""
+
+
+def callback(signature: Signature) -> Any:
+    """Return the ctypes type that makes a Python function callable by C; it takes the GIL."""
+    return CFUNCTYPE(*signature)
+
+
+# -- arrays ------------------------------------------------------------------------------------
+
+
+@cache
+def libc() -> ctypes.CDLL:
+    """Return the process's C library, whose ``malloc`` and ``free`` the runtime uses, too."""
+    library = ctypes.CDLL(None)
+    library.malloc.restype, library.malloc.argtypes = c_void_p, [c_size_t]
+    library.free.restype, library.free.argtypes = None, [c_void_p]
+    return library
+
+
+def ints_at(address: int | None) -> tuple[int, ...]:
+    """Return the elements of a ``TfLiteIntArray``; none for a null pointer."""
+    if not address:
+        return ()
+    count = c_int.from_address(address).value
+    return tuple((c_int * count).from_address(address + 4))
+
+
+def floats_at(address: int | None) -> tuple[float, ...]:
+    """Return the elements of a ``TfLiteFloatArray``; none for a null pointer."""
+    if not address:
+        return ()
+    count = c_int.from_address(address).value
+    return tuple((c_float * count).from_address(address + 4))
+
+
+def int_array(values: Sequence[int]) -> Any:
+    """Return a ``TfLiteIntArray`` that Python owns, for callees that copy it."""
+    return (c_int * (len(values) + 1))(len(values), *values)
+
+
+def malloc_int_array(values: Sequence[int]) -> int:
+    """Return the address of a ``TfLiteIntArray`` from ``malloc``, for callees that free it."""
+    address = malloc(4 * (len(values) + 1))
+    (c_int * (len(values) + 1)).from_address(address)[:] = [len(values), *values]
+    return address
+
+
+def malloc(size: int) -> int:
+    """Return the address of *size* bytes of C memory.
+
+    Raises:
+        MemoryError: there are none.
+    """
+    address: int | None = libc().malloc(max(size, 1))
+    if address is None:
+        raise MemoryError(f"no {size} bytes")
+    return address
