@@ -61,13 +61,14 @@ flex-record: $(FLEX_TENSORFLOW)
 $(FLEX_VENV)/oracle/bin/python:
 	@echo "Installing TensorFlow 2.18.1 into $(FLEX_VENV)/oracle ..."
 	@$(PYTHON) -m venv $(FLEX_VENV)/oracle
-	@$@ -m pip --disable-pip-version-check install --quiet tensorflow-cpu==2.18.1
+	@$@ -m pip --disable-pip-version-check install --quiet tensorflow-cpu==2.18.1 \
+	  || { rm -rf $(FLEX_VENV)/oracle; exit 1; }
 
 $(FLEX_VENV)/tensorflow/bin/python:
 	@echo "Installing TensorFlow 2.21 and Delegraph into $(FLEX_VENV)/tensorflow ..."
 	@$(PYTHON) -m venv $(FLEX_VENV)/tensorflow
 	@$@ -m pip --disable-pip-version-check install --quiet tensorflow-cpu==2.21.* \
-	  --editable . --editable ./delegates/flex
+	  --editable . --editable ./delegates/flex || { rm -rf $(FLEX_VENV)/tensorflow; exit 1; }
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
