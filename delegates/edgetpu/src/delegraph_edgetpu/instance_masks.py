@@ -1,0 +1,53 @@
+"""Which point of the grid belongs to which pose."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_edgetpu.pose_decoding import KEYPOINTS, Grid
+
+Floats = NDArray[np.float32]
+
+_REFINEMENTS = 2
+
+
+def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floats:
+    """Return a mask for each pose, ``[N, H, W], float32``: 1 where a point is its, 0 elsewhere.
+
+    The long-range offsets lead from every point of the grid to each keypoint of the person there.
+    The point is given to the pose whose keypoints are nearest to these.
+
+    Args:
+        long_offsets: ``[H, W, 34], float32``: y, then x, in steps of the grid.
+        keypoints: ``[N, 17, 2], float32``: y and x in pixels.
+        stride: pixels from one point of the grid to the next.
+
+    Source:
+        coral/posenet/posenet_decoder.cc of google-coral/libcoral, ``DecodeInstanceMasks``.
+    """
+    height, width, _ = long_offsets.shape
+    masks = np.zeros((len(keypoints), height, width), np.float32)
+    if len(keypoints) == 0:
+        return masks
+    guesses = _guesses(long_offsets) * np.float32(stride)
+    distances = np.zeros((len(keypoints), height * width), np.float32)
+    for keypoint in range(len(KEYPOINTS)):  # one after the other, as rounding depends on it
+        dy = keypoints[:, keypoint, 0, None] - guesses[0, keypoint]
+        dx = keypoints[:, keypoint, 1, None] - guesses[1, keypoint]
+        distances += dy * dy + dx * dx
+    masks.reshape(len(keypoints), -1)[distances.argmin(axis=0), np.arange(height * width)] = 1
+    return masks
+
+
+def _guesses(long_offsets: Floats) -> Floats:
+    """Return where each point of the grid guesses each keypoint, ``[2, 17, H * W], float32``."""
+    height, width, _ = long_offsets.shape
+    count = len(KEYPOINTS)
+    points = np.indices((height, width)).reshape(2, 1, -1).astype(np.float32)
+    places = np.broadcast_to(points, (2, count, height * width)).reshape(2, -1)
+    channels = np.arange(2 * count).reshape(2, count).repeat(height * width, axis=1)
+    grid = Grid(long_offsets)
+    for _ in range(1 + _REFINEMENTS):
+        places = grid.moved(places, channels)
+    return places.reshape(2, count, -1)
