@@ -329,3 +329,47 @@ class TakesMoreFeatures(SoundDelegate):
 
 class DeclaresNothing(SoundDelegate):
     claims = Capabilities()
+
+
+# -- an operator without a kernel --------------------------------------------------------------
+
+
+class PlusKernel(SoundKernel):
+    """Adds."""
+
+    def result(self, step, registration, a, b):
+        return a + b
+
+
+class PlusDelegate(SoundDelegate):
+    """Takes a custom operator that Delegraph has no kernel of; sound."""
+
+    kernel = PlusKernel
+    claims = Capabilities([Claim("Plus", ["FLOAT32", "INT32"], "scalar", "many-dims", "empty")])
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return self.claims.check(registration, node, context)
+
+
+def plus_with(kernel: type[SoundKernel]) -> type[PlusDelegate]:
+    """Return the delegate of the custom operator with another kernel's faults."""
+    mixed = type(f"{kernel.__name__}ThatAdds", (kernel, PlusKernel), {})
+    return type(f"PlusWith{kernel.__name__}", (PlusDelegate,), {"kernel": mixed})
+
+
+class ClaimsAnotherPlus(PlusDelegate):
+    claims = Capabilities([Claim(["Plus", "Minus"], ["FLOAT32", "INT32"])])
+
+
+class TakesOtherPluses(PlusDelegate):
+    claims = Capabilities([Claim("Plus", "FLOAT32")])
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return PlusDelegate.claims.check(registration, node, context)
+
+
+class PlusOfFloatsOnly(PlusDelegate):
+    def is_node_supported_by_delegate(self, registration, node, context):
+        if context.tensors[node.inputs[0]].type == TensorType.INT32:
+            return Rejection("integer")
+        return super().is_node_supported_by_delegate(registration, node, context)

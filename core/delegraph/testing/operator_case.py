@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.errors import ArgumentError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.schema import tables
 from delegraph.schema.table import Table
@@ -66,6 +67,11 @@ class OperatorCase:
             shape than its input declares resizes the input first.
         is_random: whether outputs are random numbers: only their shapes can be compared.
         tolerance: largest difference of floats, relative and beside the largest output.
+        reference: for an operator that Delegraph has no kernel of: a model with the same inputs and
+            outputs whose results are right.
+
+    Raises:
+        ArgumentError: the inputs or outputs of *reference* are others.
     """
 
     op: str
@@ -73,6 +79,19 @@ class OperatorCase:
     steps: tuple[tuple[NDArray[Any], ...], ...] = ((),)
     is_random: bool = False
     tolerance: float = 1e-5
+    reference: tables.Model | None = None
+
+    def __post_init__(self) -> None:
+        if self.reference is None:
+            return
+        mine, other = _signature(self.records), _signature(self.reference)
+        if mine != other:
+            raise ArgumentError(f"a case of {self.op!r} is a model {mine}, its reference {other}")
+
+    @property
+    def right(self) -> tables.Model:
+        """The model whose results by Delegraph's kernels are right: the reference, or its own."""
+        return self.records if self.reference is None else self.reference
 
     def model(self) -> bytes:
         """Return the ``.tflite`` file."""
@@ -112,6 +131,16 @@ def _main(records: tables.Model) -> tables.SubGraph:
     return (records.subgraphs or ())[0]
 
 
+def _signature(records: tables.Model) -> str:
+    """Return the types of a model's inputs and outputs, ``(INT32 FLOAT32) -> FLOAT32``."""
+    graph = _main(records)
+    inputs, outputs = (
+        " ".join((graph.tensors or ())[i].type.name for i in indices or ())
+        for indices in (graph.inputs, graph.outputs)
+    )
+    return f"({inputs}) -> {outputs}"
+
+
 def _name(code: tables.OperatorCode) -> str:
     return code.custom_code or code.builtin_code.name
 
@@ -128,6 +157,7 @@ def operator_case(
     later: Sequence[Arrays] = (),
     is_random: bool = False,
     tolerance: float = 1e-5,
+    reference: tables.Model | None = None,
 ) -> OperatorCase:
     """Return a case of a model with nothing but the operator.
 
@@ -142,6 +172,7 @@ def operator_case(
         later: what further invokes are fed.
         is_random: see :class:`OperatorCase`.
         tolerance: see :class:`OperatorCase`.
+        reference: see :class:`OperatorCase`.
     """
     records = one_op_records(
         op,
@@ -154,7 +185,7 @@ def operator_case(
     )
     first = tuple({id(x): x.array for x in inputs if isinstance(x, Fed)}.values())
     steps = (first, *(tuple(arrays) for arrays in later))
-    return OperatorCase(op, records, steps, is_random, tolerance)
+    return OperatorCase(op, records, steps, is_random, tolerance, reference)
 
 
 def graph_case(

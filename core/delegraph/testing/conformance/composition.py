@@ -20,13 +20,15 @@ Array = NDArray[Any]
 
 
 class Composition:
-    """A model that grows by the operators of cases, wired to each other."""
+    """A model that grows by the operators of cases, wired to each other.
+
+    The model whose results are right grows beside it: the same one, unless a case has a reference.
+    """
 
     def __init__(self) -> None:
-        self._tensors: list[tables.Tensor] = []
-        self._buffers: list[tables.Buffer] = [tables.Buffer()]
-        self._codes: list[tables.OperatorCode] = []
-        self._operators: list[tables.Operator] = []
+        self._model, self._right = _Records(), _Records()
+        self._right_of: dict[int, int] = {}  # tensor of the model to that of the right model
+        self._has_reference = False
         self._fed: dict[int, Array] = {}
 
     def add(self, case: OperatorCase, wires: Mapping[int, int]) -> tuple[int, ...]:
@@ -37,8 +39,49 @@ class Composition:
             wires: position of a graph input of the case to the tensor that it shall be; the other
                 graph inputs become graph inputs of the composition.
         """
-        graph, codes = _main(case.records), case.records.operator_codes or ()
-        index = self._place(case, {(graph.inputs or ())[i]: to for i, to in wires.items()})
+        mine = self._model.add(case.records, wires)
+        theirs = self._right.add(case.right, {i: self._right_of[to] for i, to in wires.items()})
+        graph, right = _main(case.records), _main(case.right)
+        if case.reference is None:
+            self._right_of.update({mine[i]: theirs[i] for i in mine})
+        else:
+            self._has_reference = True
+            borders = (*(graph.inputs or ()), *(graph.outputs or ()))
+            right_borders = (*(right.inputs or ()), *(right.outputs or ()))
+            for i, j in zip(borders, right_borders, strict=True):
+                self._right_of[mine[i]] = theirs[j]
+        for position, (i, array) in enumerate(zip(graph.inputs or (), case.steps[0], strict=True)):
+            if position not in wires:
+                self._fed[mine[i]] = array
+        return _mapped(graph.outputs, mine)
+
+    def case(self, op: str, outputs: Sequence[int]) -> OperatorCase:
+        """Return the model with these graph outputs, as a case of *op*."""
+        records, reference = self._model.model(tuple(self._fed), outputs), None
+        if self._has_reference:
+            reference = self._right.model(
+                _mapped(tuple(self._fed), self._right_of), _mapped(outputs, self._right_of)
+            )
+        return OperatorCase(op, records, (tuple(self._fed.values()),), reference=reference)
+
+    def unread(self) -> list[int]:
+        """Return the outputs of cases, and other tensors that the right model has, not read yet."""
+        return [i for i in self._model.unread() if i in self._right_of]
+
+
+class _Records:
+    """The records of a model that grows."""
+
+    def __init__(self) -> None:
+        self._tensors: list[tables.Tensor] = []
+        self._buffers: list[tables.Buffer] = [tables.Buffer()]
+        self._codes: list[tables.OperatorCode] = []
+        self._operators: list[tables.Operator] = []
+
+    def add(self, records: tables.Model, wires: Mapping[int, int]) -> dict[int, int]:
+        """Append the operators of a model; return where its tensors are."""
+        graph, codes = _main(records), records.operator_codes or ()
+        index = self._place(records, {(graph.inputs or ())[i]: to for i, to in wires.items()})
         for operator in graph.operators or ():
             self._operators.append(
                 operator.replace(
@@ -48,24 +91,23 @@ class Composition:
                     intermediates=_mapped(operator.intermediates, index) or None,
                 )
             )
-        return _mapped(graph.outputs, index)
+        return index
 
-    def case(self, op: str, outputs: Sequence[int]) -> OperatorCase:
-        """Return the model with these graph outputs, as a case of *op*."""
+    def model(self, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
+        """Return the model with these graph inputs and outputs."""
         graph = tables.SubGraph(
             tensors=tuple(self._tensors),
-            inputs=tuple(self._fed),
+            inputs=tuple(inputs),
             outputs=tuple(outputs),
             operators=tuple(self._operators),
             name="main",
         )
-        records = tables.Model(
+        return tables.Model(
             version=3,
             operator_codes=tuple(self._codes),
             subgraphs=(graph,),
             buffers=tuple(self._buffers),
         )
-        return OperatorCase(op, records, (tuple(self._fed.values()),))
 
     def unread(self) -> list[int]:
         """Return the tensors that operators write and none reads."""
@@ -73,19 +115,16 @@ class Composition:
         written = [i for operator in self._operators for i in operator.outputs or ()]
         return [i for i in written if i not in read]
 
-    def _place(self, case: OperatorCase, wired: Mapping[int, int]) -> dict[int, int]:
-        """Append the case's tensors but the wired ones; return where each is."""
-        graph, buffers = _main(case.records), case.records.buffers or ()
-        fed = dict(zip(graph.inputs or (), case.steps[0], strict=True))
+    def _place(self, records: tables.Model, wired: Mapping[int, int]) -> dict[int, int]:
+        """Append a model's tensors but the wired ones; return where each is."""
+        buffers = records.buffers or ()
         index = {-1: -1, **wired}
-        for i, record in enumerate(graph.tensors or ()):
+        for i, record in enumerate(_main(records).tensors or ()):
             if i not in wired:
                 index[i] = len(self._tensors)
                 name = f"t{index[i]}"
                 self._tensors.append(record.replace(buffer=len(self._buffers), name=name))
                 self._buffers.append(buffers[record.buffer])
-                if i in fed:
-                    self._fed[index[i]] = fed[i]
         return index
 
     def _code(self, code: tables.OperatorCode) -> int:

@@ -1,7 +1,8 @@
 """Which types and features a model shows, so that a case knows what claim it needs.
 
 The names are those of ``delegraph.delegation.capabilities.FEATURES``. They are read off a model
-that has run: then all shapes are known.
+that has run: then all shapes are known. ``activation``, ``broadcast`` and ``computed-weights`` are
+features of builtin operators; what a custom one does with its inputs, nobody here knows.
 """
 
 from __future__ import annotations
@@ -87,19 +88,20 @@ def types_of(subgraph: Subgraph, operators: Iterable[Operator]) -> frozenset[str
 
 
 def features_of(
-    subgraph: Subgraph, operators: Sequence[Operator], fed: Iterable[Arrays]
+    subgraph: Subgraph, operators: Sequence[Operator], fed: Iterable[Arrays], is_dynamic: bool
 ) -> frozenset[str]:
     """Return the features that *operators* of a subgraph show.
 
     Args:
-        subgraph: of an interpreter that has run.
+        subgraph: one whose shapes are known.
         operators: those of *subgraph* that count.
         fed: what the graph inputs were given, at each invoke.
+        is_dynamic: whether it has shapes that were known only while invoking.
     """
     found = {name for operator in operators for name in _operator_features(subgraph, operator)}
     if len(subgraph.session.subgraphs) > 1:
         found.add("subgraph")
-    if subgraph.has_dynamic_tensors:
+    if is_dynamic:
         found.add("dynamic-shapes")
     constants = [t.data for t in subgraph.tensors if t.is_constant and t.sparsity is None]
     if any(_is_extreme(array) for array in (*constants, *(a for step in fed for a in step))):

@@ -1,14 +1,15 @@
 """Models that Hypothesis draws: chains and nets of what a delegate claims.
 
 They are made of bricks, models of one operator that the delegate takes and computes rightly. Shapes
-and quantization come from a small palette, so that outputs of some fit as inputs of others. Now and
-then an operator that the delegate does not claim stands between two, which makes several
-partitions; some inner tensors are graph outputs as well.
+and quantization come from a small palette, so that outputs of some fit as inputs of others; of
+custom operators the author's own cases are the bricks. Now and then an operator that the delegate
+does not claim stands between two, which makes several partitions; some inner tensors are graph
+outputs as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -21,16 +22,22 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.capabilities import Tolerance
 from delegraph.errors import DelegraphError
-from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import ReshapeOptions
-from delegraph.testing.conformance.attempts import attempt, wrong
+from delegraph.testing.conformance.attempts import Attempt, attempt, attempts, wrong
 from delegraph.testing.conformance.composition import Composition, fed_definitions
 from delegraph.testing.conformance.differences import array_difference
 from delegraph.testing.conformance.features import features_of, types_of
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Subject
-from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trials_of
+from delegraph.testing.conformance.trials import (
+    Trial,
+    answers,
+    described,
+    open_interpreter,
+    trials_of,
+)
 from delegraph.testing.conformance.watching import PATTERN, Watch, WatchedDelegate
 from delegraph.testing.one_op import constant
 from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
@@ -154,19 +161,31 @@ def bricks(subject: Subject) -> tuple[Trial, ...]:
     """Return models of one operator that the delegate claims, takes and computes rightly."""
     found: list[Trial] = []
     for op in subject.operators:
-        made = (
-            case
-            for make in MAKERS.get(op, ())
-            for case in make(op, PaletteOperands(f"{op}:palette", 1, BRICKS_OF_OPERATOR))
-        )
-        fitting = [trial for trial in trials_of(made) if _is_brick(subject, trial)]
+        made = (each for each in _attempts_of(subject, op) if not wrong(subject, each))
+        fitting = [each.trial for each in made if each.is_taken]
         found += fitting[: BRICKS_OF_OPERATOR // 2] + fitting[-BRICKS_OF_OPERATOR // 2 :]
     return tuple(dict.fromkeys(found))
 
 
-def _is_brick(subject: Subject, trial: Trial) -> bool:
+def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
+    """Yield attempts of what may be bricks: those of the palette, or the author's own cases."""
+    if op not in MAKERS:
+        yield from (made for made in attempts(subject, op) if _may_be_brick(subject, made.trial))
+        return
+    for trial in trials_of(palette_cases(op)):
+        if _may_be_brick(subject, trial):
+            yield attempt(subject, trial)
+
+
+def palette_cases(op: str) -> Iterator[OperatorCase]:
+    """Yield cases of a builtin operator with the shapes of :data:`PALETTE`, where it can be."""
+    for make in MAKERS.get(op, ()):
+        yield from make(op, PaletteOperands(f"{op}:palette", 1, BRICKS_OF_OPERATOR))
+
+
+def _may_be_brick(subject: Subject, trial: Trial) -> bool:
     case = trial.case
-    if (
+    return not (
         len(case.steps) > 1
         or not case.steps[0]
         or case.is_random
@@ -174,10 +193,7 @@ def _is_brick(subject: Subject, trial: Trial) -> bool:
         or not subject.claims(case.op, trial.types, trial.features)
         or trial.features & {"dynamic-shapes", "extreme-values", "empty"}
         or any(declared != fed for declared, fed in _declared_and_fed_shapes(case))
-    ):
-        return False
-    made = attempt(subject, trial)
-    return made.is_taken and not wrong(subject, made)
+    )
 
 
 def _declared_and_fed_shapes(case: OperatorCase) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -212,7 +228,7 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
         for i, source in enumerate(fed_definitions(trial.case)):
             kind = _kind_of(source)
             fitting = [index for have, index in reversed(pool) if have == kind]
-            if not fitting or trial.case.op in STEPS:
+            if not fitting or _makes_steps(trial.case):
                 continue
             wires[i] = fitting[(choice >> i) % len(fitting)]
             if blocked and barrier is not None:
@@ -222,6 +238,12 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
         outputs += made if is_output else ()
     ends = model.unread()
     return model.case(found[drawn[0][0]].case.op, list(dict.fromkeys([*outputs, *ends])))
+
+
+def _makes_steps(case: OperatorCase) -> bool:
+    if case.reference is None:
+        return case.op in STEPS
+    return any(c.builtin_code.name in STEPS for c in case.reference.operator_codes or ())
 
 
 def _kind_of(source: Fed) -> _Kind:
@@ -298,18 +320,11 @@ class _Right:
 
     @classmethod
     def of(cls, subject: Subject, case: OperatorCase) -> _Right | None:
-        with Interpreter(
-            model_content=case.model(), experimental_preserve_all_tensors=True
-        ) as interpreter:
+        with open_interpreter(case, keep_everything=True) as interpreter:
             outputs = answers(interpreter, case.steps[0])
             graph = interpreter.session.subgraphs[0]
-            for operator in graph.operators:
-                if operator.name in subject.operators and not subject.claims(
-                    operator.name,
-                    types_of(graph, [operator]),
-                    features_of(graph, [operator], case.steps),
-                ):
-                    return None
+            if not _is_claimed(subject, case, graph):
+                return None
             values = [
                 np.abs(t.data.astype(np.float64))
                 for t in graph.tensors
@@ -332,6 +347,21 @@ class _Right:
             if found:
                 return f"output {i}: {found}"
         return ""
+
+
+def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
+    """Return whether claims cover every node of an operator that the delegate claims."""
+    is_dynamic = right.has_dynamic_tensors
+    with described(case, right) as graph:
+        return all(
+            subject.claims(
+                operator.name,
+                types_of(graph, [operator]),
+                features_of(graph, [operator], case.steps, is_dynamic),
+            )
+            for operator in graph.operators
+            if operator.name in subject.operators
+        )
 
 
 def _is_float(type: TensorType) -> bool:

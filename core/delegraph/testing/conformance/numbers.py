@@ -1,4 +1,4 @@
-"""Whether a delegate computes what Delegraph's kernels compute."""
+"""Whether a delegate computes what Delegraph's kernels, or a reference, compute."""
 
 from __future__ import annotations
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 
+from delegraph.schema.writer import write_model
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.operator_case import OperatorCase
 
@@ -20,14 +22,18 @@ def explained(subject: Subject, case: OperatorCase, label: str) -> str:
 def rerun(subject: Subject, case: OperatorCase, label: str) -> str:
     """Save a model and what it is fed; return the lines for a message about its result."""
     path = _saved(subject, case, label)
-    command = ["delegraph", "run", path]
+    fed: list[str] = []
     for position, array in enumerate(case.steps[0]):
         if array.dtype.kind in "biufc":
             file = path.replace(".tflite", f".input{position}.npy")
             np.save(file, array)
-            command += ["--input", f"{position}={file}"]
+            fed += ["--input", f"{position}={file}"]
     hint = "\n  without --delegate it prints the right result" if subject.address else ""
-    return _lines(subject, case, path, command) + hint
+    if case.reference is not None:
+        right = path.replace(".tflite", ".reference.tflite")
+        Path(right).write_bytes(write_model(case.reference))
+        hint = f"\n  right: {shlex.join(['delegraph', 'run', right, *fed])}"
+    return _lines(subject, case, path, ["delegraph", "run", path, *fed]) + hint
 
 
 def _saved(subject: Subject, case: OperatorCase, label: str) -> str:

@@ -1,8 +1,12 @@
-"""Cases that Delegraph's own kernels run: what is right, and which claim they need."""
+"""Cases that Delegraph's own kernels run: what is right, and which claim they need.
+
+What is right about an operator without a kernel is what the case's reference gives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -12,10 +16,14 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.errors import DelegraphError
+from delegraph.kernels.tensor import Tensor
 from delegraph.runtime.delegate_choice import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
+from delegraph.schema.writer import write_model
 from delegraph.testing.conformance.features import features_of, operators_of, types_of
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
@@ -47,9 +55,26 @@ class Trial:
     features: frozenset[str]
 
 
-def open_interpreter(case: OperatorCase, *delegates: AnyDelegate) -> Interpreter:
-    """Return an interpreter of the case's model; nothing is allocated yet."""
-    return Interpreter(model_content=case.model(), delegates=delegates)
+def open_interpreter(
+    case: OperatorCase, *delegates: AnyDelegate, keep_everything: bool = False
+) -> Interpreter:
+    """Return an interpreter of a case; nothing is allocated yet.
+
+    Args:
+        case: its model is opened with delegates; without, the model whose results are right.
+        delegates: nothing is added to them, even if an installed one is there for the operator.
+        keep_everything: whether all tensors can be read after an invoke.
+    """
+    return _opened(case.records if delegates else case.right, *delegates, keep=keep_everything)
+
+
+def _opened(records: tables.Model, *delegates: AnyDelegate, keep: bool = False) -> Interpreter:
+    return Interpreter(
+        model_content=write_model(records),
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        experimental_preserve_all_tensors=keep,
+        delegates=delegates,
+    )
 
 
 def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, ...]:
@@ -76,20 +101,40 @@ def trial_of(case: OperatorCase) -> Trial | None:
     try:
         with open_interpreter(case) as interpreter:
             expected = all_answers(interpreter, case)
-            main = interpreter.session.subgraphs[0]
-            operators = operators_of(main, case.op)
-            return Trial(
-                _with_outputs_declared(case, main),
-                expected,
-                tuple(main.tensors[i].type for i in main.outputs),
-                types_of(main, operators),
-                features_of(main, operators, case.steps),
-            )
+            right = interpreter.session.subgraphs[0]
+            is_dynamic = right.has_dynamic_tensors
+            with described(case, right) as main:
+                operators = operators_of(main, case.op)
+                types = types_of(main, operators)
+                features = features_of(main, operators, case.steps, is_dynamic)
+            output_types = tuple(right.tensors[i].type for i in right.outputs)
+            declared = _with_outputs_declared(case, right)
+            return Trial(declared, expected, output_types, types, features)
     except DelegraphError:
         return None
 
 
-def _with_outputs_declared(case: OperatorCase, main: Subgraph) -> OperatorCase:
+@contextmanager
+def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
+    """Yield the main subgraph of a case's model, for reading types and shapes.
+
+    Args:
+        case: of the model.
+        right: the main subgraph of the model that is right, which has run.
+
+    Yields:
+        *right* itself when it is of the same model. Otherwise one that cannot run, since nobody
+        has a kernel; shapes between inputs and outputs are those that the model declares.
+    """
+    if case.reference is None:
+        yield right
+        return
+    known = _known_tensors(case, right)
+    with _opened(_with_tensors(case.records, known)) as interpreter:
+        yield interpreter.session.subgraphs[0]
+
+
+def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
     """Return a case that declares shapes and types of what it computes, as converters write models.
 
     Cases leave shapes out, since Delegraph works them out itself; delegates look at them before.
@@ -97,16 +142,34 @@ def _with_outputs_declared(case: OperatorCase, main: Subgraph) -> OperatorCase:
     graph, *others = case.records.subgraphs or ()
     declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
     fed = [array.shape for array in case.steps[0]]
-    if others or main.has_dynamic_tensors or len(case.steps) > 1 or declared != fed:
+    if others or right.has_dynamic_tensors or len(case.steps) > 1 or declared != fed:
         return case
     computed = {i for operator in graph.operators or () for i in operator.outputs or ()}
+    known = {i: tensor for i, tensor in _known_tensors(case, right).items() if i in computed}
+    return replace(case, records=_with_tensors(case.records, known))
+
+
+def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
+    """Return the tensors of a case's model by what the right model, which has run, knows of them.
+
+    That is everything if it is the same model, and inputs and outputs of a reference.
+    """
+    if case.reference is None:
+        return dict(enumerate(right.tensors))
+    graph, *_ = case.records.subgraphs or ()
+    mine = (*(graph.inputs or ()), *(graph.outputs or ()))
+    theirs = (*right.inputs, *right.outputs)
+    return {i: right.tensors[j] for i, j in zip(mine, theirs, strict=True)}
+
+
+def _with_tensors(records: tables.Model, known: Mapping[int, Tensor]) -> tables.Model:
+    """Return records that declare the shapes and types of *known* tensors of the main subgraph."""
+    graph, *others = records.subgraphs or ()
     tensors = tuple(
-        record.replace(shape=main.tensors[i].shape, type=main.tensors[i].type)
-        if i in computed
-        else record
+        record.replace(shape=known[i].shape, type=known[i].type) if i in known else record
         for i, record in enumerate(graph.tensors or ())
     )
-    return replace(case, records=case.records.replace(subgraphs=(graph.replace(tensors=tensors),)))
+    return records.replace(subgraphs=(graph.replace(tensors=tensors), *others))
 
 
 def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
