@@ -173,6 +173,10 @@ def _transpose(rewrite: Rewrite) -> None:
 @rule("CONCATENATION")
 def _concatenation(rewrite: Rewrite) -> None:
     result, count = before_activation(rewrite), len(rewrite.operator.inputs)
+    if count == 1:  # TensorFlow's operator takes two or more
+        rewrite.emit("Identity", rewrite.operator.inputs, [result], T=rewrite.type)
+        activation(rewrite, result)
+        return
     axis = rewrite.constant(np.array(rewrite.option("axis", 0), np.int32))
     inputs = [*rewrite.operator.inputs, axis]
     rewrite.emit("ConcatV2", inputs, [result], N=count, T=rewrite.type, Tidx=DataType.INT32)

@@ -140,10 +140,13 @@ def has_tensors(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _holds(stored: TensorType, type: DataType) -> bool:
-    """Return whether a tensor of the file holds values of a type: INT8 holds QINT8 as well."""
-    if stored.name == type.name:
+    """Return whether a tensor of the file holds values of a type.
+
+    INT8 holds QINT8 as well; older files have handles as INT32.
+    """
+    if stored.name == type.name or type.name == f"Q{stored.name}":
         return True
-    return type.name == f"Q{stored.name}"
+    return stored is TensorType.INT32 and type in (DataType.RESOURCE, DataType.VARIANT)
 
 
 def _check(declared: Any, value: AttrValue) -> None:

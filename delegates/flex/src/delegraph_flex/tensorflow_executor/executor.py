@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import itertools
 import logging
 import threading
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from tensorflow.python.framework import op_def_registry
 
 from delegraph import TensorType
+from delegraph_flex.allowlist import tflite_allowlist
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode, FunctionSignature, Unsupported
@@ -57,9 +60,7 @@ class TensorFlowExecutor(Executor):
 
     def bind(self, node: FlexNode) -> Step:
         sweep()
-        op_def = op_def_registry.get(node.op)
-        if op_def is None:
-            raise Unsupported(f"TensorFlow {tf.__version__} does not have {node.op}", "executor")
+        op_def = _op_def(node.op)
         attrs = attributes.checked_attributes(node, op_def)
         attributes.check_types(node, op_def, attrs)
         _limit_threads(node.around.num_threads)
@@ -182,6 +183,27 @@ class Handle:
         array = np.empty((), object)
         array[()] = self
         return array
+
+
+def _op_def(op: str) -> Any:
+    """Return TensorFlow's definition of an operator, from TensorFlow Text where that is installed.
+
+    Raises:
+        Unsupported: there is none.
+    """
+    found = op_def_registry.get(op)
+    if found is None and op in tflite_allowlist():  # all on it are TensorFlow's own, or Text's
+        if importlib.util.find_spec("tensorflow_text") is None:
+            raise Unsupported(
+                f"{op} belongs to TensorFlow Text, which is not installed: "
+                'pip install "delegraph-flex[text]"',
+                "executor",
+            )
+        importlib.import_module("tensorflow_text")
+        found = op_def_registry.get(op)
+    if found is None:
+        raise Unsupported(f"TensorFlow {tf.__version__} does not have {op}", "executor")
+    return found
 
 
 def _memory(value: Any) -> Any:
