@@ -14,7 +14,12 @@ from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
 from delegraph.kernels.registration import Node, Registration
 from delegraph.kernels.tensor import AllocationType, Tensor
-from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from delegraph.memory.arena_planner import (
+    ArenaPlanner,
+    PlannerGraph,
+    PlanNode,
+    TensorKind,
+)
 from delegraph.memory.workspace import Workspace
 from delegraph.runtime.memory_limit import MemoryLimit
 
@@ -54,11 +59,13 @@ class SubgraphMemory:
     Attributes:
         workspace: scratch memory of the nodes.
         limit: bytes that arenas and workspace may take together.
+        graph: what memory was planned for, delegates applied; None before :meth:`plan`.
     """
 
     def __init__(self, *, preserve_all_tensors: bool, limit: MemoryLimit) -> None:
         self.workspace = Workspace()
         self.limit = limit
+        self.graph: PlannerGraph | None = None
         self._preserve_all_tensors = preserve_all_tensors
         self._planner: ArenaPlanner | None = None
         self._tensors: Sequence[Tensor] = ()
@@ -85,8 +92,8 @@ class SubgraphMemory:
         ]
         self._tensors = tensors
         self._inputs = inputs
-        graph = _PlannedGraph(tensors, self._plan, inputs, outputs, variables)
-        self._planner = ArenaPlanner(graph, preserve_all_tensors=self._preserve_all_tensors)
+        self.graph = _PlannedGraph(tensors, self._plan, inputs, outputs, variables)
+        self._planner = ArenaPlanner(self.graph, preserve_all_tensors=self._preserve_all_tensors)
         self._planner.plan_allocations()
 
     def allocate(self, first: int, last: int) -> None:
@@ -119,7 +126,7 @@ class SubgraphMemory:
 
     def release(self) -> None:
         """Give all memory back; nothing can be allocated until the next :meth:`plan`."""
-        self._planner = None
+        self._planner = self.graph = None
         self._tensors, self._plan, self._inputs = (), [], ()
         self.workspace.release()
 

@@ -1,0 +1,49 @@
+"""A subgraph as its file declares it, in the planner's view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
+from delegraph.graph.model import SubgraphSpec
+from delegraph.memory.arena_planner import PlanNode, TensorKind
+
+
+class DeclaredGraph:
+    """The planner's view of a subgraph that nobody has prepared: its tensors as declared.
+
+    Unknown dimensions count as 1. What a running subgraph needs may differ: delegates take nodes
+    away, inputs are resized, and nodes may ask for temporaries.
+
+    Args:
+        spec: the subgraph.
+        inplace: by operator name, the inputs that may share memory with output 0, as the bits of
+            :class:`~delegraph.memory.arena_planner.PlanNode`; none where the name is missing.
+    """
+
+    def __init__(self, spec: SubgraphSpec, inplace: Mapping[str, int] | None = None) -> None:
+        bits = inplace or {}
+        self.nodes: Sequence[PlanNode] = [
+            PlanNode(op.inputs, op.outputs, (), bits.get(op.name, 0)) for op in spec.operators
+        ]
+        self.inputs: Sequence[int] = spec.inputs
+        self.outputs: Sequence[int] = spec.outputs
+        self.variables: Sequence[int] = [t.index for t in spec.tensors if t.is_variable]
+        self._tensors = spec.tensors
+
+    @property
+    def num_tensors(self) -> int:
+        """Number of tensors."""
+        return len(self._tensors)
+
+    def tensor_bytes(self, index: int) -> int:
+        """Return the bytes of the declared shape; 0 for strings, whose size nobody can know."""
+        tensor = self._tensors[index]
+        return 0 if tensor.type in OBJECT_TYPES else byte_size(tensor.type, tensor.shape)
+
+    def tensor_kind(self, index: int) -> TensorKind:
+        """Return who provides the tensor's memory."""
+        tensor = self._tensors[index]
+        if tensor.data is not None or tensor.external_buffer or tensor.type in OBJECT_TYPES:
+            return TensorKind.OTHER
+        return TensorKind.ARENA_RW_PERSISTENT if tensor.is_variable else TensorKind.ARENA_RW

@@ -1,0 +1,87 @@
+"""When the tensors of a graph are in use, as records that every planner takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from delegraph.graph.lifetimes import Lifetime, tensor_lifetimes
+from delegraph.graph.model import SubgraphSpec
+from delegraph.memory.arena_planner import PlannerGraph, TensorKind
+from delegraph.memory.declared_graph import DeclaredGraph
+from delegraph.memory.occupancy import align
+from delegraph.memory.records import TensorUsageRecord
+
+
+def usage_records(
+    graph: PlannerGraph | SubgraphSpec,
+    *,
+    alignment: int = 1,
+    keep_inputs: bool = False,
+    root_of: Callable[[int], int] | None = None,
+) -> tuple[list[TensorUsageRecord], list[int]]:
+    """Return the usage of every tensor that shares the arena, and the tensors' indices.
+
+    A tensor is in use from the node that writes it, a graph input from the first node, to the last
+    node that reads it, a graph output to the last node of the plan. Constants, variables, strings
+    and tensors of no bytes need no place in the arena and are left out.
+
+    Args:
+        graph: what the interpreter plans memory for, delegates applied; or a subgraph as declared.
+        alignment: bytes that sizes are rounded up to a multiple of, so that tensors packed without
+            gaps are aligned.
+        keep_inputs: graph inputs, and what nobody reads, stay to the end, as in TFLite.
+        root_of: the tensor whose memory a tensor uses, such as ``ArenaPlanner.shared_root``; those
+            that share have one record, under their root.
+
+    >>> from types import SimpleNamespace
+    >>> from delegraph.memory.arena_planner import PlanNode
+    >>> graph = SimpleNamespace(
+    ...     nodes=[PlanNode([0], [1]), PlanNode([1], [2])], inputs=[0], outputs=[2],
+    ...     tensor_bytes=lambda i: 10 * i + 10, tensor_kind=lambda i: TensorKind.ARENA_RW)
+    >>> records, tensors = usage_records(graph)
+    >>> [tuple(record) for record in records], tensors
+    ([(10, 0, 0), (20, 0, 1), (30, 1, 1)], [0, 1, 2])
+    """
+    if isinstance(graph, SubgraphSpec):
+        graph = DeclaredGraph(graph)
+    lifetimes = dict(_lifetimes(graph))
+    if keep_inputs:
+        end = max(len(graph.nodes) - 1, 0)
+        released = {tensor for node in graph.nodes for tensor in node.inputs} - set(graph.inputs)
+        for tensor, lifetime in lifetimes.items():
+            if tensor not in released:
+                lifetimes[tensor] = lifetime._replace(last=end)
+    if root_of is not None:
+        lifetimes = _merged(lifetimes, root_of)
+    records = {
+        tensor: TensorUsageRecord(align(graph.tensor_bytes(tensor), alignment), *lifetime)
+        for tensor, lifetime in lifetimes.items()
+    }
+    return list(records.values()), list(records)
+
+
+def _lifetimes(graph: PlannerGraph) -> Iterator[tuple[int, Lifetime]]:
+    """Yield the arena's tensors with their lifetimes, by tensor, and then the temporaries."""
+    end = max(len(graph.nodes) - 1, 0)
+    there = {tensor for node in graph.nodes for tensor in node.outputs} | set(graph.inputs)
+    for tensor, (first, last) in tensor_lifetimes(graph.nodes, graph.inputs, graph.outputs).items():
+        if tensor in there and _needs_place(graph, tensor):
+            yield tensor, Lifetime(max(first, 0), min(max(last, 0), end))
+    for position, node in enumerate(graph.nodes):
+        for tensor in node.temporaries:
+            if _needs_place(graph, tensor):
+                yield tensor, Lifetime(position, position)
+
+
+def _needs_place(graph: PlannerGraph, tensor: int) -> bool:
+    return graph.tensor_kind(tensor) is TensorKind.ARENA_RW and graph.tensor_bytes(tensor) > 0
+
+
+def _merged(lifetimes: dict[int, Lifetime], root_of: Callable[[int], int]) -> dict[int, Lifetime]:
+    """Return the lifetime of each root: from its first sharer's beginning to the last one's end."""
+    merged: dict[int, Lifetime] = {}
+    for tensor, lifetime in lifetimes.items():
+        root = root_of(tensor)
+        known = merged.get(root, lifetime)
+        merged[root] = Lifetime(min(known.first, lifetime.first), max(known.last, lifetime.last))
+    return merged
