@@ -7,24 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from delegraph_edgetpu.compiler import compile as compile
+    from delegraph_edgetpu.custom_op import edgetpu_custom_op as edgetpu_custom_op
+    from delegraph_edgetpu.devices import DeviceStatistics as DeviceStatistics
     from delegraph_edgetpu.devices import statistics as statistics
     from delegraph_edgetpu.errors import CannotCompile as CannotCompile
     from delegraph_edgetpu.errors import ExecutableError as ExecutableError
+    from delegraph_edgetpu.errors import PipelineError as PipelineError
     from delegraph_edgetpu.pipeline import PipelinedModelRunner as PipelinedModelRunner
 
 __all__ = [
     "CannotCompile",
+    "DeviceStatistics",
     "ExecutableError",
+    "PipelineError",
     "PipelinedModelRunner",
     "compile",
+    "edgetpu_custom_op",
     "statistics",
 ]
 
 _MODULES = {
     "CannotCompile": "errors",
+    "DeviceStatistics": "devices",
     "ExecutableError": "errors",
+    "PipelineError": "errors",
     "PipelinedModelRunner": "pipeline",
     "compile": "compiler",
+    "edgetpu_custom_op": "custom_op",
     "statistics": "devices",
 }
 

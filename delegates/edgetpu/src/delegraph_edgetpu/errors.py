@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.errors import MalformedModelError, UnsupportedModelError
+from delegraph.errors import DelegraphError, MalformedModelError, UnsupportedModelError
 
 
 class ExecutableError(MalformedModelError):
@@ -11,3 +11,15 @@ class ExecutableError(MalformedModelError):
 
 class CannotCompile(UnsupportedModelError):
     """A sound model that has nothing for the Edge TPU; the message names the first obstacle."""
+
+
+class PipelineError(DelegraphError, RuntimeError):
+    """A segment of a pipeline failed; the cause is chained.
+
+    Attributes:
+        segment: which one, from 0.
+    """
+
+    def __init__(self, message: str, *, segment: int) -> None:
+        super().__init__(message)
+        self.segment = segment

@@ -1,0 +1,166 @@
+"""Stations in a row with queues between them, each station worked by a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from delegraph.errors import StateError, in_words
+from delegraph_edgetpu.errors import PipelineError
+
+
+class _End:
+    """Stands behind the last item."""
+
+
+class AssemblyLine:
+    """Items go through all stations in order, none overtakes another.
+
+    After a failure at one station, items before the failed one go on to the end; those behind it
+    are dropped.
+
+    Args:
+        stations: functions from an item to the item for the next one.
+        sizes: of the queue before each station, and of the last one; 0 or less is no limit.
+    """
+
+    def __init__(self, stations: Sequence[Callable[[Any], Any]], sizes: Sequence[int]) -> None:
+        self._stations = stations
+        self._sizes = list(sizes)
+        self._queues: list[deque[Any]] = [deque() for _ in sizes]
+        self._changed = threading.Condition()
+        self._is_ended = False
+        self._is_stopped = False
+        self._error: PipelineError | None = None
+        self._idle_to = -1  # stations up to this one have nothing to do any more
+
+    def put(self, item: Any) -> bool:
+        """Append an item; waits for room. Returns False behind the end.
+
+        Raises:
+            PipelineError: a station failed.
+            StateError: the line is stopped.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_room(0) or self._is_over)
+            self._require_sound()
+            if self._is_ended:
+                return False
+            self._append(0, item)
+            return True
+
+    def end(self) -> bool:
+        """Say that no item will follow. Returns False when that was said before.
+
+        Raises:
+            PipelineError: a station failed.
+            StateError: the line is stopped.
+        """
+        with self._changed:
+            self._require_sound()
+            if self._is_ended:
+                return False
+            self._is_ended = True
+            self._append(0, _End())
+            return True
+
+    def take(self, timeout: float | None) -> Any:
+        """Return the next item from the end of the line; None behind the last one.
+
+        Raises:
+            PipelineError: a station failed at this item.
+            StateError: the line is stopped.
+            TimeoutError: there was none within *timeout* seconds.
+        """
+        with self._changed:
+            queue = self._queues[-1]
+            if not self._changed.wait_for(lambda: queue or self._is_stopped, timeout):
+                raise TimeoutError(f"no result within {timeout} seconds")
+            if self._is_stopped:
+                raise _stopped()
+            if isinstance(queue[0], _End):
+                return None  # it stays, for who asks again
+            if isinstance(queue[0], PipelineError):
+                raise queue[0].with_traceback(None)
+            self._changed.notify_all()
+            return queue.popleft()
+
+    def resize(self, queue: int, size: int) -> None:
+        """Give a queue another size; items that are in it stay."""
+        with self._changed:
+            self._sizes[queue] = size
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Drop all items and end the threads as soon as their stations return."""
+        with self._changed:
+            self._is_stopped = True
+            for queue in self._queues:
+                queue.clear()
+            self._changed.notify_all()
+
+    def work(self, position: int) -> None:
+        """Be the thread of a station; returns at the end, after a failure, or when stopped."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queues[position] or self._is_idle(position))
+                if self._is_idle(position):
+                    return
+                item = self._queues[position].popleft()
+                self._changed.notify_all()
+            if not isinstance(item, _End | PipelineError):
+                item = self._processed(position, item)
+            if not self._hand_on(position, item) or isinstance(item, _End | PipelineError):
+                return
+
+    def _processed(self, position: int, item: Any) -> Any:
+        try:
+            return self._stations[position](item)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must reach the caller
+            failure = PipelineError(f"segment {position}: {in_words(error)}", segment=position)
+            failure.__cause__ = error
+            return failure
+
+    def _hand_on(self, position: int, item: Any) -> bool:
+        """Put an item before the next station; returns False when nobody wants it any more."""
+        with self._changed:
+            if isinstance(item, PipelineError):
+                self._error = self._error or item
+                self._idle_to = max(self._idle_to, position)
+                self._changed.notify_all()
+            is_last_word = isinstance(item, _End | PipelineError)
+            self._changed.wait_for(
+                lambda: is_last_word or self._has_room(position + 1) or self._is_idle(position)
+            )
+            if self._is_stopped or (self._is_idle(position) and not is_last_word):
+                return False
+            self._append(position + 1, item)
+            return True
+
+    def _append(self, queue: int, item: Any) -> None:
+        self._queues[queue].append(item)
+        self._changed.notify_all()
+
+    def _has_room(self, queue: int) -> bool:
+        size = self._sizes[queue]
+        return size <= 0 or len(self._queues[queue]) < size
+
+    def _is_idle(self, position: int) -> bool:
+        """Whether a station is not to go on: all that could come is behind a failure."""
+        return self._is_stopped or position <= self._idle_to
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_stopped or self._is_ended or self._error is not None
+
+    def _require_sound(self) -> None:
+        if self._is_stopped:
+            raise _stopped()
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+
+
+def _stopped() -> StateError:
+    return StateError("the pipeline is closed")

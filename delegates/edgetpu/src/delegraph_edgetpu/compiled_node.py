@@ -1,0 +1,239 @@
+"""One ``edgetpu-custom-op`` that runs: its executable in an interpreter of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from delegraph import Interpreter, Node, OpContext, Tensor
+from delegraph.errors import OperatorError
+from delegraph.kernels.registration import Eval, input_tensor, output_tensor
+from delegraph.runtime.subgraph import Subgraph
+from delegraph_edgetpu.custom_options import read_custom_options
+from delegraph_edgetpu.devices import Device, Parameters, device_named
+from delegraph_edgetpu.errors import ExecutableError
+from delegraph_edgetpu.executable import Executable, RealExecutable, parse
+from delegraph_edgetpu.plugin import EdgeTpuOptions
+from delegraph_edgetpu.real_executables import explain_refusal, parameters_of_real
+from delegraph_edgetpu.twins import twin_model
+
+
+class Memory(Protocol):
+    """What holds the values of a tensor: the tensor itself, or scratch memory."""
+
+    @property
+    def data(self) -> Any:
+        """The array; it may be another one at each invoke."""
+
+
+class Loan(NamedTuple):
+    """A tensor of the executable's model and the tensor outside whose memory it uses."""
+
+    inner: Tensor
+    outer: Memory
+
+
+Inside = dict[int, Memory | None]
+"""Memory of tensors that have none outside, by index; None until their node is prepared."""
+
+
+class CompiledNode:
+    """Runs one node of a graph; the executable is read when the node is first prepared.
+
+    Memory of inputs, outputs and state outside is lent to the executable's interpreter, so nothing
+    is copied on the way in or out.
+
+    Args:
+        options: device, delegate and twin.
+    """
+
+    def __init__(self, options: EdgeTpuOptions) -> None:
+        self._options = options
+        self._device: Device = device_named(options.device)
+        self._interpreter: Interpreter | None = None
+        self._parameters = Parameters(b"", 0, 0, 0)
+
+    def prepare(
+        self,
+        context: OpContext,
+        node: Node,
+        num_threads: int | None,
+        inside: Inside | None = None,
+    ) -> Eval:
+        """Return the function that computes the node.
+
+        Args:
+            context: of the subgraph.
+            node: its options hold the executable.
+            num_threads: threads that may be used; None leaves it to ``via``.
+            inside: tensors that only nodes of the same partition see; those that this node writes
+                get memory here.
+
+        Raises:
+            ExecutableError: the executable is damaged.
+            OperatorError: only a real device can run it, or the tensors are not those that it was
+                compiled for.
+        """
+        inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
+        outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
+        if self._interpreter is None:
+            self._interpreter = self._opened(context, node, num_threads, inputs, outputs)
+        subgraph = self._interpreter.session.subgraphs[0]
+        _require_count(subgraph, inputs, outputs)
+        read = [tensor for tensor in inputs if not tensor.is_variable]
+        for inner, tensor in zip(_tensors(subgraph, subgraph.inputs), read, strict=True):
+            _require_same("input", inner, tensor)
+        for inner, tensor in zip(_tensors(subgraph, subgraph.outputs), outputs, strict=True):
+            _require_same_type("output", inner, tensor)
+            context.resize_tensor(tensor, inner.shape)
+            if inside is not None and tensor.index in inside:
+                inside[tensor.index] = context.scratch(inner.shape, inner.dtype)
+        held = inside or {}
+        state = [tensor for tensor in inputs if tensor.is_variable]
+        return self._step(
+            subgraph,
+            [held.get(tensor.index) or tensor for tensor in read],
+            [held.get(tensor.index) or tensor for tensor in outputs],
+            _state_loans(subgraph, state),
+        )
+
+    def close(self) -> None:
+        """Release the executable's interpreter."""
+        interpreter, self._interpreter = self._interpreter, None
+        if interpreter is not None:
+            interpreter.close()
+
+    def _step(
+        self,
+        subgraph: Subgraph,
+        inputs: Sequence[Memory],
+        outputs: Sequence[Memory],
+        state: Sequence[Loan],
+    ) -> Eval:
+        """Return the function that runs the executable with memory from outside."""
+        assert self._interpreter is not None
+        invoke, running, parameters = (
+            self._interpreter.invoke,
+            self._device.running,
+            self._parameters,
+        )
+        kept = {*subgraph.inputs, *subgraph.variables}  # cannot have an output's memory as well
+        results = [*zip(subgraph.outputs, outputs, strict=True)]
+        loans = [
+            *map(Loan, _tensors(subgraph, subgraph.inputs), inputs),
+            *state,
+            *(
+                Loan(subgraph.tensors[index], memory)
+                for index, memory in results
+                if index not in kept and not subgraph.tensors[index].is_constant
+            ),
+        ]
+
+        def run() -> None:
+            with running(parameters):
+                for inner, outer in loans:
+                    inner.data = outer.data
+                invoke()
+                for index, memory in results:
+                    found = subgraph.readable(index).data
+                    if found is not memory.data:
+                        np.copyto(memory.data, found)
+
+        return run
+
+    def _opened(
+        self,
+        context: OpContext,
+        node: Node,
+        num_threads: int | None,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+    ) -> Interpreter:
+        """Return an interpreter of the executable's model, allocated."""
+        content = read_custom_options(node.custom_options)
+        executable = parse(content)
+        if isinstance(executable, RealExecutable):
+            if not self._options.twin:
+                raise OperatorError(explain_refusal(executable))
+            read = [tensor for tensor in inputs if not tensor.is_variable]
+            model = twin_model(self._options.twin, read, outputs)
+            self._parameters = parameters_of_real(executable)
+        else:
+            model = executable.model
+            self._parameters = parameters_of(executable, content)
+        interpreter = Interpreter(
+            model_content=model,
+            delegates=[self._options.via] if self._options.via else [],
+            num_threads=num_threads,
+            numerics=context.numerics,
+        )
+        interpreter.allocate_tensors()
+        if interpreter.session.subgraphs[0].has_dynamic_tensors:
+            raise ExecutableError("the executable's model has shapes known only while it runs")
+        return interpreter
+
+
+def parameters_of(executable: Executable, content: bytes) -> Parameters:
+    """Return what a device needs to know of the parameters of an executable.
+
+    Args:
+        executable: what *content* holds.
+        content: its bytes.
+    """
+    return Parameters(
+        hashlib.blake2b(content, digest_size=16).digest(),
+        executable.caching_token,
+        executable.cached_bytes,
+        executable.parameter_bytes - executable.cached_bytes,
+    )
+
+
+def _tensors(subgraph: Subgraph, indices: Sequence[int]) -> list[Tensor]:
+    return [subgraph.tensors[index] for index in indices]
+
+
+def _require_count(subgraph: Subgraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    read = sum(not tensor.is_variable for tensor in inputs)
+    for what, found, expected in (
+        ("inputs", read, len(subgraph.inputs)),
+        ("outputs", len(outputs), len(subgraph.outputs)),
+    ):
+        if found != expected:
+            raise OperatorError(f"the node has {found} {what}, its executable expects {expected}")
+
+
+def _require_same(what: str, inner: Tensor, tensor: Tensor) -> None:
+    _require_same_type(what, inner, tensor)
+    if inner.shape != tensor.shape:
+        raise OperatorError(
+            f"{what} {tensor!r} was compiled as {list(inner.shape)}; models for the Edge TPU keep "
+            "the shapes that they were compiled with: resize the uncompiled model, and compile that"
+        )
+
+
+def _require_same_type(what: str, inner: Tensor, tensor: Tensor) -> None:
+    if inner.type != tensor.type:
+        raise OperatorError(f"{what} {tensor!r} was compiled as {inner.type.name}")
+
+
+def _state_loans(subgraph: Subgraph, state: Sequence[Tensor]) -> list[Loan]:
+    """Return which variable of the executable's model each variable outside stands for.
+
+    Those that have the same name, otherwise the first of the same type and shape.
+
+    Raises:
+        OperatorError: a variable outside has no counterpart.
+    """
+    free = _tensors(subgraph, subgraph.variables)
+    loans = []
+    for tensor in state:
+        fitting = [v for v in free if (v.type, v.shape) == (tensor.type, tensor.shape)]
+        if not fitting:
+            raise OperatorError(f"the executable has no state like the variable {tensor!r}")
+        inner = next((v for v in fitting if v.name == tensor.name), fitting[0])
+        free.remove(inner)
+        loans.append(Loan(inner, tensor))
+    return loans

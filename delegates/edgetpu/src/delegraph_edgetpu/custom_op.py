@@ -1,0 +1,41 @@
+"""``edgetpu-custom-op`` as a custom operator, which needs no delegate."""
+
+from __future__ import annotations
+
+from delegraph import Eval, Node, OpContext, Registration
+from delegraph_edgetpu.compiled_node import CompiledNode
+from delegraph_edgetpu.custom_options import CUSTOM_OP
+from delegraph_edgetpu.plugin import EdgeTpuOptions
+
+
+def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Registration:
+    """Return the implementation of ``edgetpu-custom-op``.
+
+    Installed, the package registers it for every interpreter. For another device or delegate::
+
+        Interpreter(path, custom_ops={"edgetpu-custom-op": edgetpu_custom_op(":1")})
+
+    Args:
+        device: the simulated device that runs it.
+        via: a delegate that computes, with its options: ``numba_cpu:num_threads=2``; empty for
+            Delegraph's kernels.
+        twin: the uncompiled model, run in place of what only a real device can run.
+
+    Raises:
+        ArgumentError: no such device.
+
+    Source:
+        edgetpu::RegisterCustomOp, tflite/public/edgetpu.h of google-coral/libedgetpu.
+    """
+    options = EdgeTpuOptions(device, via, twin)
+    return Registration(
+        CUSTOM_OP,
+        _prepare,
+        init=lambda context, node: CompiledNode(options),
+        free=CompiledNode.close,
+    )
+
+
+def _prepare(context: OpContext, node: Node) -> Eval:
+    compiled: CompiledNode = node.user_data
+    return compiled.prepare(context, node, context.num_threads)

@@ -1,0 +1,133 @@
+"""The delegate: claims every ``edgetpu-custom-op``, as libedgetpu's delegate does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delegraph import (
+    BuiltinOperator,
+    Capabilities,
+    Claim,
+    Delegate,
+    DelegateContext,
+    DelegateFlags,
+    DelegateParams,
+    Eval,
+    Node,
+    Registration,
+    Rejection,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+    Tolerance,
+    load_delegate,
+)
+from delegraph.errors import ArgumentError
+from delegraph_edgetpu.compiled_node import CompiledNode, Inside
+from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options
+from delegraph_edgetpu.devices import device_named
+from delegraph_edgetpu.errors import ExecutableError
+from delegraph_edgetpu.executable import RealExecutable, parse
+from delegraph_edgetpu.plugin import EdgeTpuOptions
+from delegraph_edgetpu.real_executables import explain_refusal
+
+VERSION = 1
+"""The only version that the operator has."""
+
+TYPES = ("INT8", "UINT8", "INT16", "INT32")
+"""What goes in and out; the state of a recurrent layer is INT16, some results are INT32."""
+
+
+class EdgeTpuDelegate(SimpleDelegateInterface):
+    """Runs every ``edgetpu-custom-op`` of a graph on one simulated device.
+
+    Args:
+        options: see :class:`~delegraph_edgetpu.plugin.EdgeTpuOptions`.
+
+    Raises:
+        ArgumentError: no such device, or no such twin.
+        PluginError: the delegate of ``via`` is not there.
+    """
+
+    def __init__(self, options: EdgeTpuOptions | None = None) -> None:
+        self._options = options or EdgeTpuOptions()
+        self._device = device_named(self._options.device)
+        self._via = _delegate_of(self._options.via)
+        if self._options.twin and not Path(self._options.twin).is_file():
+            raise ArgumentError(f"there is no twin {self._options.twin!r}")
+
+    def name(self) -> str:
+        return "edgetpu"
+
+    def note(self) -> str:
+        by = f", by {self._options.via}" if self._options.via else ""
+        return f"simulated device {self._device.name}{by}"
+
+    def flags(self) -> DelegateFlags:
+        # Shapes may become known late, as long as they are those that were compiled.
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def capabilities(self) -> Capabilities:
+        via = self._via.capabilities().tolerance if self._via else {}
+        tolerance = {name: via[name] for name in TYPES if name in via}
+        return Capabilities(
+            [Claim(CUSTOM_OP, TYPES, "per-channel", "dynamic-shapes")],
+            tolerance={**dict.fromkeys(TYPES, Tolerance()), **tolerance},
+        )
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        is_custom = registration.builtin_code == BuiltinOperator.CUSTOM
+        if not is_custom or registration.name != CUSTOM_OP:
+            return Rejection("op", actual=registration.name, expected=CUSTOM_OP)
+        if node.version > VERSION:
+            return Rejection("version", actual=node.version, expected=VERSION)
+        try:
+            executable = parse(read_custom_options(node.custom_options))
+        except ExecutableError as error:
+            return Rejection("executable", str(error))
+        if isinstance(executable, RealExecutable) and not self._options.twin:
+            return Rejection("real-executable", explain_refusal(executable))
+        return self.capabilities().check(registration, node, context)
+
+    def create_delegate_kernel_interface(self) -> EdgeTpuKernel:
+        return EdgeTpuKernel(self._options)
+
+
+class EdgeTpuKernel(SimpleDelegateKernelInterface):
+    """One partition: mostly a single node, since compilers make no more.
+
+    Args:
+        options: of the delegate.
+    """
+
+    def __init__(self, options: EdgeTpuOptions) -> None:
+        self._options = options
+        self._nodes: list[tuple[Node, CompiledNode]] = []
+        self._inside: frozenset[int] = frozenset()
+        self._steps: list[Eval] = []
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        nodes = [context.get_node_and_registration(i)[0] for i in params.nodes_to_replace]
+        self._nodes = [(node, CompiledNode(self._options)) for node in nodes]
+        written = frozenset(index for node in nodes for index in node.outputs)
+        self._inside = written - set(params.output_tensors)
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        threads = context.recommended_num_threads
+        num_threads = threads if threads > 0 else None
+        inside: Inside = dict.fromkeys(self._inside)
+        self._steps = [
+            compiled.prepare(context, each, num_threads, inside) for each, compiled in self._nodes
+        ]
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        for step in self._steps:
+            step()
+
+
+def _delegate_of(via: str) -> Delegate | None:
+    """Return the delegate that computes; None for Delegraph's own kernels."""
+    if via.split(":")[0] == "edgetpu":
+        raise ArgumentError(f"via={via!r} would run the Edge TPU by itself; name another delegate")
+    return load_delegate(via) if via else None

@@ -1,0 +1,189 @@
+"""Simulated devices: who may use one when, and what its parameter cache holds.
+
+A device runs one inference at a time. It has 8 MB for parameters: those of executables with one
+caching token, that is of models that were compiled together. An executable with another token
+evicts them all. What an executable's parameters exceed is streamed at each inference.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+
+from delegraph.errors import ArgumentError
+
+CACHE_BYTES = 8 << 20
+"""Bytes on the chip that hold parameters."""
+
+VARIABLE = "DELEGRAPH_EDGETPU_DEVICES"
+"""The environment variable that says which devices there are: ``usb,pci``, or how many: ``3``."""
+
+_DEFAULT = "usb,pci"
+_KINDS = ("usb", "pci")
+_MOST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of one executable.
+
+    Attributes:
+        key: the same for executables that are the same.
+        caching_token: executables with equal ones share the cache.
+        cached_bytes: what its compiler put on the chip.
+        streamed_bytes: what the host sends at each inference.
+    """
+
+    key: bytes
+    caching_token: int
+    cached_bytes: int
+    streamed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStatistics:
+    """What a device has done since the process began.
+
+    Attributes:
+        device: its name, ``:0``.
+        kind: what it is connected by, with its number among those: ``usb:0``.
+        inferences: executables that were run.
+        parameter_loads: how often parameters were brought into the cache.
+        loaded_bytes: bytes of these.
+        streamed_bytes: bytes of parameters that were sent because the cache does not hold them.
+        evictions: executables whose parameters were thrown out for those of another token.
+        caching_token: of what is in the cache; 0 when it is empty.
+        cached_executables: whose parameters are in the cache.
+        cached_bytes: bytes of these.
+    """
+
+    device: str
+    kind: str
+    inferences: int = 0
+    parameter_loads: int = 0
+    loaded_bytes: int = 0
+    streamed_bytes: int = 0
+    evictions: int = 0
+    caching_token: int = 0
+    cached_executables: int = 0
+    cached_bytes: int = 0
+
+    def to_json(self) -> dict[str, int | str]:
+        """Return the numbers by name, ready for JSON."""
+        return asdict(self)
+
+
+class Device:
+    """One simulated device; any number of interpreters and threads may use it.
+
+    Args:
+        name: ``:0``.
+        kind: ``usb:0``.
+    """
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name = name
+        self.kind = kind
+        self._lock = threading.RLock()
+        self._cached: dict[bytes, int] = {}  # bytes on the chip, by executable
+        self._statistics = DeviceStatistics(name, kind)
+
+    @property
+    def statistics(self) -> DeviceStatistics:
+        """What it has done so far."""
+        with self._lock:
+            return self._statistics
+
+    @contextmanager
+    def running(self, parameters: Parameters) -> Iterator[None]:
+        """Have the device to oneself for one inference, with *parameters* at hand."""
+        with self._lock:
+            self._fetch(parameters)
+            yield
+
+    def reset(self) -> None:
+        """Forget parameters and numbers, as by plugging it out and in."""
+        with self._lock:
+            self._cached.clear()
+            self._statistics = DeviceStatistics(self.name, self.kind)
+
+    def _fetch(self, parameters: Parameters) -> None:
+        """Bring *parameters* into the cache unless they are there, and count."""
+        done = self._statistics
+        if parameters.caching_token != done.caching_token:
+            done = replace(done, evictions=done.evictions + len(self._cached))
+            self._cached.clear()
+        loads, loaded = 0, 0
+        if parameters.key not in self._cached:
+            free = CACHE_BYTES - sum(self._cached.values())
+            self._cached[parameters.key] = loaded = min(parameters.cached_bytes, free)
+            loads = int(loaded > 0)
+        missing = parameters.cached_bytes - self._cached[parameters.key]
+        self._statistics = replace(
+            done,
+            inferences=done.inferences + 1,
+            parameter_loads=done.parameter_loads + loads,
+            loaded_bytes=done.loaded_bytes + loaded,
+            streamed_bytes=done.streamed_bytes + parameters.streamed_bytes + missing,
+            caching_token=parameters.caching_token,
+            cached_executables=len(self._cached),
+            cached_bytes=sum(self._cached.values()),
+        )
+
+
+def devices() -> tuple[Device, ...]:
+    """Return the devices that there are, ``:0`` first.
+
+    Raises:
+        ArgumentError: the environment variable ``DELEGRAPH_EDGETPU_DEVICES`` cannot be understood.
+    """
+    return _devices(os.environ.get(VARIABLE, "").strip() or _DEFAULT)
+
+
+def device_named(name: str) -> Device:
+    """Return a device.
+
+    Args:
+        name: ``:1`` is the second of all, ``usb:0`` the first at USB, ``usb`` any at USB, an empty
+            text any at all.
+
+    Raises:
+        ArgumentError: there is none of that name; the message lists those that there are.
+    """
+    there = devices()
+    for device in there:
+        if name in ("", device.name, device.kind, device.kind.partition(":")[0]):
+            return device
+    names = ", ".join(f"{device.name!r} or {device.kind!r}" for device in there)
+    raise ArgumentError(
+        f"no Edge TPU {name!r} is simulated; there are {names}, and 'usb' or 'pci' for any of a "
+        f"kind (the environment variable {VARIABLE}=usb,pci says which, {VARIABLE}=3 how many)"
+    )
+
+
+def statistics() -> tuple[DeviceStatistics, ...]:
+    """Return what each device has done since the process began, ``:0`` first."""
+    return tuple(device.statistics for device in devices())
+
+
+@functools.cache
+def _devices(text: str) -> tuple[Device, ...]:
+    kinds = ["usb"] * _count(text) if text.isdecimal() else [k.strip() for k in text.split(",")]
+    unknown = sorted(set(kinds) - set(_KINDS))
+    if unknown:
+        raise ArgumentError(
+            f"{VARIABLE} is {text!r}, expected a number of devices, or 'usb' and 'pci' with commas "
+            f"between; {unknown[0]!r} is neither"
+        )
+    return tuple(Device(f":{i}", f"{kind}:{kinds[:i].count(kind)}") for i, kind in enumerate(kinds))
+
+
+def _count(text: str) -> int:
+    count = int(text[:9])
+    if not 1 <= count <= _MOST:
+        raise ArgumentError(f"{VARIABLE} is {text!r}, expected 1 to {_MOST} devices")
+    return count

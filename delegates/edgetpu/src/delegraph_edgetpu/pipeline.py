@@ -1,0 +1,140 @@
+"""Segments of a model that run at the same time, each on inputs of its own.
+
+A model that was compiled in segments (``delegraph edgetpu compile -n 3``) has one interpreter a
+segment, best each on a device of its own. While the second segment computes what the first made of
+one picture, the first computes the next.
+
+Source:
+    PipelinedModelRunner, pycoral/pipeline/pipelined_model_runner.py of google-coral/pycoral.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from delegraph import Interpreter
+from delegraph_edgetpu.assembly_line import AssemblyLine
+from delegraph_edgetpu.segment_chain import Arrays, SegmentChain
+
+if TYPE_CHECKING:
+    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
+
+_BETWEEN = 2
+"""Results that wait between two segments, at most."""
+
+
+class PipelinedModelRunner:
+    """Runs a chain of models, one thread each; results come in the order of the inputs.
+
+    An input of a segment is an output of an earlier one of the same name; those of the first are
+    the pipeline's. Results are the outputs of the last one, and those that no segment reads. Arrays
+    are copied on the way in, so callers may use theirs again.
+
+    ::
+
+        with PipelinedModelRunner([first, second, third]) as runner:
+            for picture in pictures:
+                runner.push({"input": picture})
+            answers = [runner.pop() for _ in pictures]
+
+    When a segment fails, results of earlier inputs can still be had; then ``pop`` raises, and
+    ``push`` at once.
+
+    Args:
+        interpreters: the segments in order; nobody else may use them meanwhile.
+        input_queue_size: inputs that wait for the first segment; then ``push`` waits. 0: any
+            number.
+        output_queue_size: results that wait for ``pop``; then the last segment waits. 0: any
+            number, so that ``push`` never waits for ``pop``.
+
+    Raises:
+        ArgumentError: no interpreter, the same one twice, or segments that do not fit together.
+    """
+
+    def __init__(
+        self,
+        interpreters: Sequence[Interpreter],
+        input_queue_size: int = 2,
+        output_queue_size: int = 0,
+    ) -> None:
+        self._chain = SegmentChain(interpreters)
+        count = len(self._chain.segments)
+        sizes = [input_queue_size, *[_BETWEEN] * (count - 1), output_queue_size]
+        self._line = AssemblyLine([each.run for each in self._chain.segments], sizes)
+        self._threads = [
+            threading.Thread(target=self._line.work, args=(i,), name=f"segment-{i}", daemon=True)
+            for i in range(count)
+        ]
+        self._stop = weakref.finalize(self, self._line.stop)  # the threads know the line alone
+        for thread in self._threads:
+            thread.start()
+
+    def interpreters(self) -> list[Interpreter]:
+        """Return the segments, in order."""
+        return [segment.interpreter for segment in self._chain.segments]
+
+    def set_input_queue_size(self, size: int) -> None:
+        """Let *size* inputs wait for the first segment; 0: any number."""
+        self._line.resize(0, size)
+
+    def set_output_queue_size(self, size: int) -> None:
+        """Let *size* results wait for ``pop``; 0: any number."""
+        self._line.resize(len(self._threads), size)
+
+    def push(self, input_tensors: Mapping[str, Any] | Sequence[Any]) -> bool:
+        """Give the pipeline inputs; waits while the input queue is full.
+
+        Args:
+            input_tensors: arrays by name, or in the order of the first segment's inputs. An empty
+                one says that no more will follow: ``pop`` returns None behind the last result.
+
+        Returns:
+            Whether the inputs were accepted: not after an empty one.
+
+        Raises:
+            ArgumentError: other names, or another dtype or shape than the first segment has.
+            PipelineError: a segment failed.
+            StateError: the pipeline is closed.
+        """
+        if not len(input_tensors):
+            return self._line.end()
+        is_named = isinstance(input_tensors, Mapping)
+        return self._line.put((is_named, self._chain.checked(input_tensors)))
+
+    def pop(self, timeout: float | None = None) -> Arrays | list[NDArray[Any]] | None:
+        """Return the next result; waits until there is one.
+
+        Args:
+            timeout: seconds to wait; None: as long as it takes.
+
+        Returns:
+            Arrays by name, or in order when the inputs came so; None when no more will come.
+
+        Raises:
+            PipelineError: a segment failed.
+            StateError: the pipeline is closed.
+            TimeoutError: there was no result in time.
+        """
+        item = self._line.take(timeout)
+        if item is None:
+            return None
+        is_named, values = item
+        result: Arrays = {name: values[name] for name in self._chain.results}
+        return result if is_named else list(result.values())
+
+    def close(self) -> None:
+        """Stop now: what is being computed is finished, what waits is dropped, all threads end."""
+        self._stop()
+        for thread in self._threads:
+            thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,92 @@
+"""What this distribution offers; Delegraph imports it to list plugins, so it stays light."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from delegraph import CommandSpec, CustomOpSpec, DelegateSpec, hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+    from delegraph import CustomOp, Registration
+    from delegraph_edgetpu.delegate import EdgeTpuDelegate
+
+DELEGRAPH_API = 1
+
+
+@dataclass(frozen=True)
+class EdgeTpuOptions:
+    """What users may set: ``--delegate edgetpu:device=usb``, or a dict in Python."""
+
+    device: str = field(
+        default=":0",
+        metadata={"help": "a simulated device: ':0', ':1', 'usb', 'usb:0', 'pci', 'pci:0'"},
+    )
+    via: str = field(
+        default="",
+        metadata={"help": "a delegate that computes, 'numba_cpu'; empty: Delegraph's kernels"},
+    )
+    twin: str = field(
+        default="",
+        metadata={"help": "the uncompiled model, run in place of what only a real device can run"},
+    )
+
+    def __post_init__(self) -> None:
+        from delegraph_edgetpu.devices import device_named
+
+        device_named(self.device)
+
+
+def _load() -> type[EdgeTpuDelegate]:
+    from delegraph_edgetpu.delegate import EdgeTpuDelegate
+
+    return EdgeTpuDelegate
+
+
+@hookimpl
+def delegraph_delegates() -> list[DelegateSpec]:
+    """Return what this plugin offers."""
+    return [
+        DelegateSpec(
+            "edgetpu",
+            "models compiled for the Edge TPU, on a simulated device",
+            _load,
+            EdgeTpuOptions,
+            rank=-100,
+        )
+    ]
+
+
+def _load_custom_op() -> Registration:
+    from delegraph_edgetpu.custom_op import edgetpu_custom_op
+
+    return edgetpu_custom_op()
+
+
+def _load_posenet_decoder() -> CustomOp | Registration:
+    from delegraph_edgetpu.posenet_decoder import posenet_decoder
+
+    return posenet_decoder
+
+
+@hookimpl
+def delegraph_custom_ops() -> list[CustomOpSpec]:
+    """Return the custom operators that run without a delegate."""
+    return [
+        CustomOpSpec("edgetpu-custom-op", "what `delegraph edgetpu` compiled", _load_custom_op),
+        CustomOpSpec("PosenetDecoderOp", "poses of persons, from heatmaps", _load_posenet_decoder),
+    ]
+
+
+def _load_command() -> click.Command:
+    from delegraph_edgetpu.command import command
+
+    return command
+
+
+@hookimpl
+def delegraph_commands() -> list[CommandSpec]:
+    """Return the commands of this plugin."""
+    return [CommandSpec("edgetpu", "Compile models for the Edge TPU.", _load_command)]

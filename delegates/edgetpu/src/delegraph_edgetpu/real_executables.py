@@ -1,0 +1,273 @@
+"""Executables of the real compiler (``DWN1``): what can be read of them, and why they cannot run.
+
+They are flatbuffers: a package holds one or more executables, each with the parameters and the
+instructions of a processor that is not documented.
+
+Source:
+    executable/executable.fbs of google-coral/libedgetpu.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from flatbuffers import encode
+from flatbuffers import number_types as numbers
+from flatbuffers.packer import uoffset
+from flatbuffers.table import Table
+
+from delegraph_edgetpu.devices import CACHE_BYTES, Parameters
+from delegraph_edgetpu.errors import ExecutableError
+from delegraph_edgetpu.executable import RealExecutable
+
+_MOST = 1024
+"""More executables, layers or pieces of instructions than that are taken for damage."""
+
+
+class ExecutableKind(IntEnum):
+    """What an executable in a package is for."""
+
+    STAND_ALONE = 0
+    PARAMETER_CACHING = 1
+    EXECUTION_ONLY = 2
+
+
+class DataType(IntEnum):
+    """Element types of inputs and outputs."""
+
+    FIXED_POINT8 = 0
+    FIXED_POINT16 = 1
+    SIGNED_FIXED_POINT32 = 2
+    BFLOAT = 3
+    HALF = 4
+    SINGLE = 5
+    SIGNED_FIXED_POINT8 = 8
+    SIGNED_FIXED_POINT16 = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An input or output of an executable.
+
+    Attributes:
+        name: that of the tensor, as a rule.
+        type: element type, by the name of :class:`DataType`, or a number that it lacks.
+        shape: height, width, depth.
+        bytes: with padding.
+        scale: 0.0 when it is not there.
+        zero_point: of its quantization.
+    """
+
+    name: str
+    type: str
+    shape: tuple[int, int, int]
+    bytes: int
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One executable of a package.
+
+    Attributes:
+        kind: by the name of :class:`ExecutableKind`, or a number that it lacks.
+        parameter_bytes: weights and biases.
+        instruction_bytes: of the device's code.
+        scratch_bytes: working memory of one inference.
+        caching_token: of its parameters; 0 for none.
+        estimated_cycles: by the real compiler; 0 when it says nothing.
+        inputs: in the file's order.
+        outputs: in the file's order.
+    """
+
+    kind: str
+    parameter_bytes: int
+    instruction_bytes: int
+    scratch_bytes: int
+    caching_token: int
+    estimated_cycles: int
+    inputs: tuple[Layer, ...]
+    outputs: tuple[Layer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RealPackage:
+    """All that can be read of a real executable.
+
+    Attributes:
+        bytes: of the whole.
+        compiler_version: as its compiler wrote it; may be empty.
+        runtime_version: the oldest runtime that may execute it.
+        chip: what it was compiled for, ``beagle`` or empty.
+        parts: its executables.
+    """
+
+    bytes: int
+    compiler_version: str
+    runtime_version: int
+    chip: str
+    parts: tuple[Part, ...]
+
+    @property
+    def streamed_bytes(self) -> int:
+        """Parameters that are sent at each inference."""
+        return sum(
+            p.parameter_bytes for p in self.parts if p.kind != ExecutableKind.PARAMETER_CACHING.name
+        )
+
+    @property
+    def cached_bytes(self) -> int:
+        """Parameters that stay on the chip."""
+        return sum(part.parameter_bytes for part in self.parts) - self.streamed_bytes
+
+
+def read_real(executable: RealExecutable) -> RealPackage:
+    """Return what can be read of a real executable.
+
+    Raises:
+        ExecutableError: it is damaged.
+    """
+    content = executable.content
+    try:
+        package = _root(content)
+        multi = _root(_content(package, 1))
+        found = [_root(content) for content in _texts(multi, 0)]
+        chips = [chip for chip in (_text(each, 10) for each in found) if chip]
+        return RealPackage(
+            len(content),
+            _text(package, 4),
+            _number(package, 0, numbers.Int32Flags),
+            chips[0] if chips else "",
+            tuple(map(_part, found)),
+        )
+    except Exception as error:  # damage shows as struct.error, IndexError and more
+        raise ExecutableError(
+            f"the executable (DWN1, {len(content)} bytes) is damaged: {error!r}"
+        ) from error
+
+
+def parameters_of_real(executable: RealExecutable) -> Parameters:
+    """Return what a device needs to know of the parameters of a real executable."""
+    package = read_real(executable)
+    key = hashlib.blake2b(executable.content, digest_size=16).digest()
+    token = next((p.caching_token for p in package.parts if p.caching_token), 0)
+    return Parameters(
+        key,
+        token or int.from_bytes(key[:8], "little"),
+        min(package.cached_bytes, CACHE_BYTES),
+        package.streamed_bytes,
+    )
+
+
+def explain_refusal(executable: RealExecutable) -> str:
+    """Return why a real executable cannot run here, and what to do instead."""
+    library = ctypes.util.find_library("edgetpu")
+    try:
+        version = read_real(executable).compiler_version
+    except ExecutableError as error:
+        return str(error)
+    by = f", compiler {version}" if version not in ("", "cl/") else ""
+    text = (
+        f"its executable (DWN1, {len(executable.content)} bytes{by}) is code for a real Edge TPU, "
+        "which is not simulated. Run the uncompiled model in its place: --delegate "
+        "edgetpu:twin=MODEL.tflite, or compile that by `delegraph edgetpu compile MODEL.tflite`"
+    )
+    if library is None:
+        return text
+    return (
+        f"{text}. {library} is installed here: with a device attached, the official interpreter "
+        f"runs this file by experimental_delegates=[load_delegate({library!r})]"
+    )
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def _part(table: Table) -> Part:
+    type = _number(table, 13, numbers.Int16Flags)
+    return Part(
+        _name(ExecutableKind, type),
+        len(_content(table, 6)),
+        sum(len(_content(stream, 0)) for stream in _tables(table, 5)),
+        _number(table, 4, numbers.Int32Flags),
+        _number(table, 14, numbers.Uint64Flags),
+        _number(table, 16, numbers.Int64Flags) or _number(table, 11, numbers.Int32Flags),
+        tuple(map(_layer, _tables(table, 8))),
+        tuple(map(_layer, _tables(table, 9))),
+    )
+
+
+def _layer(table: Table) -> Layer:
+    dims = [_number(table, i, numbers.Int32Flags) for i in (2, 3, 4)]
+    at = table.Offset(_slot(5))
+    numerics = None if at == 0 else Table(table.Bytes, table.Indirect(table.Pos + at))
+    scale = 0.0 if numerics is None else _number(numerics, 1, numbers.Float32Flags)
+    return Layer(
+        _text(table, 0),
+        _name(DataType, _number(table, 6, numbers.Int16Flags)),
+        (dims[0], dims[1], dims[2]),
+        _number(table, 1, numbers.Int32Flags),
+        float(scale) if math.isfinite(scale) else 0.0,
+        0 if numerics is None else _number(numerics, 0, numbers.Int32Flags),
+    )
+
+
+def _name(kind: type[IntEnum], value: int) -> str:
+    return kind(value).name if value in set(kind) else str(value)
+
+
+def _slot(id: int) -> int:
+    """Return where a vtable keeps the place of a field."""
+    return 4 + 2 * id
+
+
+def _root(content: bytes) -> Table:
+    return Table(content, encode.Get(uoffset, content, 0))
+
+
+def _number(table: Table, id: int, flags: Any) -> Any:
+    at = table.Offset(_slot(id))
+    return table.Get(flags, table.Pos + at) if at else 0
+
+
+def _vector(table: Table, id: int) -> tuple[int, int]:
+    """Return start and length of a vector; an absent one has none."""
+    at = table.Offset(_slot(id))
+    return (table.Vector(at), table.VectorLen(at)) if at else (0, 0)
+
+
+def _content(table: Table, id: int) -> bytes:
+    start, length = _vector(table, id)
+    if start + length > len(table.Bytes):
+        raise ValueError(f"{length} bytes from byte {start} on, there are {len(table.Bytes)}")
+    return bytes(table.Bytes[start : start + length])
+
+
+def _text(table: Table, id: int) -> str:
+    return _content(table, id).decode("utf-8", "backslashreplace")
+
+
+def _items(table: Table, id: int) -> Iterator[int]:
+    """Yield where the references of a vector stand."""
+    start, length = _vector(table, id)
+    if length > _MOST:
+        raise ValueError(f"a list of {length}, expected at most {_MOST}")
+    return (start + 4 * i for i in range(length))
+
+
+def _tables(table: Table, id: int) -> list[Table]:
+    return [Table(table.Bytes, table.Indirect(at)) for at in _items(table, id)]
+
+
+def _texts(table: Table, id: int) -> Iterator[bytes]:
+    for at in _items(table, id):
+        start = table.Indirect(at)
+        length = encode.Get(uoffset, table.Bytes, start)
+        yield bytes(table.Bytes[start + 4 : start + 4 + length])
