@@ -283,9 +283,9 @@ def _bones_by_distance() -> tuple[Integers, ...]:
 def _channel_against(bone: int) -> int:
     """Return the channel of the offset in y from a bone's far end to its near one.
 
-    The first bone, eye to nose, is taken for one along the skeleton by the official operator (it
-    compares with > where >= is meant), which trained models and their users have lived with; the
-    answers would differ otherwise.
+    From eye to nose along the first bone the official operator reads a channel that belongs to the
+    other direction: it compares with ``>`` where ``>=`` is meant. Its answers are the measure, so
+    it is done here as well.
     """
     return 2 * len(BONES) + bone if bone else len(BONES)
 

@@ -99,7 +99,7 @@ def prepare_posenet_decoder(context: OpContext, node: Node) -> Eval:
     return size_outputs(context, outputs, lambda: (shapes, decode))
 
 
-operator = Registration(NAME, prepare_posenet_decoder)
+posenet_decoder = Registration(NAME, prepare_posenet_decoder)
 """What the plugin offers as the custom operator."""
 
 
@@ -107,18 +107,16 @@ def _check(inputs: list[Tensor], outputs: list[Tensor]) -> None:
     if (len(inputs), len(outputs)) not in ((3, 4), (4, 5)):
         found = f"{len(inputs)} inputs and {len(outputs)} outputs"
         raise OperatorError(f"there are {found}, expected 3 and 4, or with masks 4 and 5")
-    grid = tuple(inputs[0].shape[1:3])
-    for tensor, (name, channels) in zip(inputs, _INPUTS, strict=False):
+    heatmaps = list(inputs[0].shape)
+    if len(heatmaps) != 4 or 0 in heatmaps:
+        raise OperatorError(f"heatmaps have shape {heatmaps}, expected a grid, [1, H, W, {_COUNT}]")
+    grids = [heatmaps[1:3]] * 3 + [[_MASK, _MASK]]
+    for tensor, grid, (name, channels) in zip(inputs, grids, _INPUTS, strict=False):
         if tensor.type not in (TensorType.FLOAT32, TensorType.UINT8):
             raise OperatorError(f"{name} are {tensor.type.name}, expected FLOAT32 or UINT8")
-        rows, columns = (
-            (_MASK, _MASK) if tensor is inputs[-1] and len(inputs) == 4 else grid or (1, 1)
-        )
-        expected = (1, rows, columns, channels)
-        if tuple(tensor.shape) != expected:
-            raise OperatorError(
-                f"{name} have shape {list(tensor.shape)}, expected {list(expected)}"
-            )
+        expected = [1, *grid, channels]
+        if list(tensor.shape) != expected:
+            raise OperatorError(f"{name} have shape {list(tensor.shape)}, expected {expected}")
     for tensor in outputs:
         if tensor.type is not TensorType.FLOAT32:
             raise OperatorError(f"{tensor.name!r} is {tensor.type.name}, expected FLOAT32")
