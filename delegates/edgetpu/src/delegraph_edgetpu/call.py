@@ -1,0 +1,64 @@
+"""One operator call with its tensors, as the rules look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph.model import Operator, TensorSpec
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator call.
+
+    Attributes:
+        operator: what is called.
+        tensors: all tensors of the subgraph.
+    """
+
+    operator: Operator
+    tensors: Sequence[TensorSpec]
+
+    def input(self, position: int) -> TensorSpec | None:
+        """Return an input; None when the operator has none there."""
+        inputs = self.operator.inputs
+        index = inputs[position] if position < len(inputs) else -1
+        return self.tensors[index] if index >= 0 else None
+
+    @property
+    def output(self) -> TensorSpec:
+        """The first output."""
+        return self.tensors[self.operator.outputs[0]]
+
+    @property
+    def outputs(self) -> list[TensorSpec]:
+        """All outputs."""
+        return [self.tensors[index] for index in self.operator.outputs if index >= 0]
+
+    def inputs(self) -> Iterator[tuple[int, TensorSpec]]:
+        """Yield the inputs that are there, each with its position."""
+        for position, index in enumerate(self.operator.inputs):
+            if index >= 0:
+                yield position, self.tensors[index]
+
+    def option(self, name: str, default: Any) -> Any:
+        """Return an option of the operator."""
+        return getattr(self.operator.options, name, default)
+
+    def values(self, position: int) -> NDArray[Any] | None:
+        """Return the values of a constant input, in its shape; None for a computed one."""
+        tensor = self.input(position)
+        return None if tensor is None else values_of(tensor)
+
+
+def values_of(tensor: TensorSpec) -> NDArray[Any] | None:
+    """Return a constant's values, in its shape; None for a tensor that is computed."""
+    if tensor.data is None or tensor.type not in NUMPY_DTYPES:
+        return None
+    return np.asarray(tensor.data.view(NUMPY_DTYPES[tensor.type])).reshape(tensor.shape)

@@ -1,0 +1,186 @@
+"""``delegraph edgetpu``: compile models for the Edge TPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from delegraph.cli import printing
+from delegraph.errors import ArgumentError
+from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
+from delegraph_edgetpu.compilation import Compilation
+from delegraph_edgetpu.compiler import compile as compile_models
+from delegraph_edgetpu.report import (
+    count_lines,
+    operator_lines,
+    summary_lines,
+    unmapped_rows,
+    version_line,
+    work_lines,
+)
+from delegraph_edgetpu.settings import Balance
+
+EPILOG = """\b
+Exit codes:
+  0  all models are compiled, even where some operators stay on the CPU
+  1  a model cannot be compiled: it is damaged, not quantised, or nothing maps
+  2  usage: a wrong argument, or a file that is not there
+"""
+
+
+@click.group("edgetpu")
+def command() -> None:
+    """Compile models for the Edge TPU; no device is needed to compile nor to run them."""
+
+
+@command.command("compile", epilog=EPILOG)
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option(
+    "-o",
+    "--out_dir",
+    "--out-dir",
+    "folder",
+    type=click.Path(file_okay=False),
+    default=".",
+    help="Where compiled models and logs go; here unless given.",
+)
+@click.option(
+    "-n",
+    "--num_segments",
+    "--num-segments",
+    "segments",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Cut the model into a pipeline of so many, one a device.",
+)
+@click.option(
+    "--balance",
+    type=click.Choice(["multiply-adds", "parameters"]),
+    default="multiply-adds",
+    show_default=True,
+    help="What segments get equal shares of.",
+)
+@click.option(
+    "-s", "--show_operations", "--show-operations", is_flag=True, help="Print the log as well."
+)
+@click.option(
+    "-i",
+    "--intermediate_tensors",
+    "--intermediate-tensors",
+    "tensors",
+    default="",
+    metavar="NAMES",
+    help="End the mapped part at these tensors: names with commas between.",
+)
+@click.option(
+    "-m",
+    "--min_runtime_version",
+    "--min-runtime-version",
+    "runtime",
+    type=click.IntRange(OLDEST_RUNTIME, NEWEST_RUNTIME),
+    default=NEWEST_RUNTIME,
+    show_default=True,
+    help="The oldest runtime that has to run it; older ones lack operators.",
+)
+@click.option(
+    "-d",
+    "--search",
+    "--search_delegate",
+    "search",
+    is_flag=True,
+    help="Where the mapped part turns out not to run, try ever shorter ones.",
+)
+@click.option(
+    "-k",
+    "--delegate_search_step",
+    "--search-step",
+    "step",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Operators that each try leaves out more.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+def compile_command(
+    models: tuple[str, ...],
+    folder: str,
+    segments: int,
+    balance: Balance,
+    show_operations: bool,
+    tensors: str,
+    runtime: int,
+    search: bool,
+    step: int,
+    as_json: bool,
+) -> int:
+    """Compile quantised models: NAME.tflite becomes NAME_edgetpu.tflite with a log beside it.
+
+    Several models are compiled together: they share the cache for parameters on the chip, and the
+    first one is served first.
+    """
+    with printing.progress("compiling"):
+        compiled = compile_models(
+            models,
+            segments=segments,
+            balance=balance,
+            intermediate_tensors=tuple(filter(None, map(str.strip, tensors.split(",")))),
+            min_runtime_version=runtime,
+            search=search,
+            search_step=step,
+        )
+        _write(compiled, folder)
+    if as_json:
+        printing.print_json([_with_path(compilation, folder) for compilation in compiled])
+    else:
+        _print(compiled, folder, show_operations)
+    return 0
+
+
+def _write(compiled: Sequence[Compilation], folder: str) -> None:
+    """Write all files, unless one would replace another one."""
+    names = Counter(compilation.name for compilation in compiled)
+    twice = sorted(name for name, count in names.items() if count > 1)
+    if twice:
+        raise ArgumentError(
+            f"{twice[0]!r} would be written twice: models of one call need different file names"
+        )
+    for compilation in compiled:
+        compilation.write(folder)
+
+
+def _with_path(compilation: Compilation, folder: str) -> dict[str, object]:
+    return {"path": str(Path(folder) / compilation.name), **compilation.to_json()}
+
+
+def _print(compiled: list[Compilation], folder: str, show_operations: bool) -> None:
+    models = "Model" if len(compiled) == 1 else "Models"
+    milliseconds = sum(compilation.seconds for compilation in compiled) * 1000
+    click.echo(version_line())
+    click.echo(f"\n{models} compiled successfully in {milliseconds:.0f} ms.")
+    for compilation in compiled:
+        click.echo()
+        click.echo("\n".join(summary_lines(compilation, folder)))
+        _print_operators(compilation, show_operations)
+        click.echo()
+        click.echo("\n".join(work_lines(compilation)))
+
+
+def _print_operators(compilation: Compilation, show_operations: bool) -> None:
+    if compilation.unmapped:
+        click.echo()
+        click.echo("\n".join(count_lines(compilation)))
+    if show_operations:
+        click.echo()
+        click.echo("\n".join(operator_lines(compilation.operators)))
+    if compilation.unmapped:
+        out = printing.console()
+        printing.heading(out, "Operators that stay on the CPU")
+        printing.print_table(
+            out,
+            ["node", "operator", "why", "what would make it map"],
+            unmapped_rows(compilation.operators),
+        )

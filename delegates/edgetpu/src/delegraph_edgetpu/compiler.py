@@ -1,0 +1,101 @@
+"""Models to models with one custom operator in place of what the Edge TPU can run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from delegraph.errors import ArgumentError, MalformedModelError
+from delegraph_edgetpu.chip import NEWEST_RUNTIME
+from delegraph_edgetpu.compilation import Compilation
+from delegraph_edgetpu.devices import CACHE_BYTES
+from delegraph_edgetpu.draft import Draft
+from delegraph_edgetpu.errors import CannotCompile
+from delegraph_edgetpu.settings import Balance, Settings
+from delegraph_edgetpu.source_model import SourceModel, compiled_parts
+
+ModelSource = str | os.PathLike[str] | bytes
+"""A ``.tflite`` file, or its bytes."""
+
+
+def compile(
+    models: ModelSource | Iterable[ModelSource],
+    *,
+    segments: int = 1,
+    balance: Balance = "multiply-adds",
+    intermediate_tensors: Sequence[str] = (),
+    min_runtime_version: int = NEWEST_RUNTIME,
+    search: bool = False,
+    search_step: int = 1,
+) -> list[Compilation]:
+    """Return the compiled models, or the segments of the only one, in order.
+
+    Several models are compiled together: they share a caching token and the 8 MB for parameters,
+    which the first one takes from first.
+
+    Args:
+        models: files or their bytes; one or several.
+        segments: how many devices a pipeline has; each runs a segment.
+        balance: what segments get equal shares of.
+        intermediate_tensors: names of tensors at which the mapped part ends.
+        min_runtime_version: the oldest runtime version that has to run it, 10 to 14.
+        search: where the mapped part turns out not to run, try ever shorter ones.
+        search_step: operators that each try leaves out more.
+
+    Raises:
+        CannotCompile: (ValueError) a model has nothing for the Edge TPU, is not quantised, or has
+            shapes that may change; the message names what and where.
+        MalformedModelError: (ValueError) a damaged model.
+        ArgumentError: (ValueError) settings that do not fit, or no such file.
+    """
+    settings = Settings(
+        segments, balance, tuple(intermediate_tensors), min_runtime_version, search, search_step
+    )
+    given = [models] if isinstance(models, str | os.PathLike | bytes) else list(models)
+    if not given:
+        raise ArgumentError("no model to compile")
+    if len(given) > 1 and segments > 1:
+        raise ArgumentError(
+            f"{len(given)} models in {segments} segments each, expected one model: each segment "
+            "has a device, and its cache, to itself"
+        )
+    drafts = [draft for model in given for draft in _drafts(model, settings)]
+    together = settings.segments == 1
+    tokens = [_token(drafts if together else [draft]) for draft in drafts]
+    free = CACHE_BYTES
+    compiled: list[Compilation] = []
+    for draft, token in zip(drafts, tokens, strict=True):
+        compiled.append(draft.finished(token, free, min_runtime_version))
+        free = compiled[-1].memory.remaining_bytes if together else CACHE_BYTES
+    return compiled
+
+
+def _token(drafts: Sequence[Draft]) -> int:
+    """Return a token for what is compiled together; the same models get the same one."""
+    digest = hashlib.blake2b(digest_size=8)
+    for draft in drafts:
+        digest.update(hashlib.sha256(draft.partition).digest())
+    return int.from_bytes(digest.digest(), "little") or 1
+
+
+def _drafts(model: ModelSource, settings: Settings) -> list[Draft]:
+    """Return the parts of one model, compiled but for what depends on the others."""
+    name = "model" if isinstance(model, bytes) else os.fspath(model)
+    try:
+        source = SourceModel.of(name, model if isinstance(model, bytes) else _read(name))
+        return compiled_parts(source, settings)
+    except MalformedModelError as error:
+        raise MalformedModelError(f"{name}: {error}") from error
+    except CannotCompile as error:
+        raise CannotCompile(f"{name}: {error}") from error
+    except ArgumentError as error:
+        raise ArgumentError(f"{name}: {error}") from error
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ArgumentError(f"cannot be opened: {error.strerror or error}") from error

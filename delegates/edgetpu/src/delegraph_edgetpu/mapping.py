@@ -1,0 +1,211 @@
+"""Which operators of a model become the one custom operator, and why the others do not.
+
+The real compiler makes one part of the model. It takes operators in execution order until it meets
+one that cannot map; whatever needs the results of that one stays behind as well, and so does what
+stands in front of the part (a ``QUANTIZE`` of floating-point inputs). That part is the first subset
+that partitioning for a delegate yields, so the core's partitioner finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph.delegation.partitioner import (
+    GraphInfo,
+    NodeInfo,
+    partition_graph_into_independent_node_subsets,
+)
+from delegraph.errors import ArgumentError
+from delegraph.graph.model import SubgraphSpec
+from delegraph_edgetpu.call import Call
+from delegraph_edgetpu.operator_rules import broken_rules
+from delegraph_edgetpu.reasons import Reason, Status
+
+
+@dataclass(frozen=True)
+class OperatorMapping:
+    """What becomes of one operator.
+
+    Attributes:
+        index: its node index.
+        name: ``CONV_2D``, or the custom code.
+        reasons: why it stays on the CPU; empty when it maps.
+    """
+
+    index: int
+    name: str
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether it runs on the Edge TPU."""
+        return not self.reasons
+
+    @property
+    def status(self) -> Status:
+        """What the real compiler's log says of it."""
+        return self.reasons[0].status if self.reasons else Status.MAPPED
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {
+            "node": self.index,
+            "operator": self.name,
+            "mapped": self.is_mapped,
+            "status": self.status.value,
+            "reasons": [reason.to_json() for reason in self.reasons],
+        }
+
+
+@dataclass(frozen=True)
+class ModelMapping:
+    """What becomes of a model's operators; node indices in the order in which they run.
+
+    Attributes:
+        operators: all of them.
+        before: nodes that run before the mapped part.
+        mapped: the nodes of the mapped part; empty when nothing maps.
+        after: nodes that run after it.
+    """
+
+    operators: tuple[OperatorMapping, ...]
+    before: tuple[int, ...]
+    mapped: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def map_subgraph(
+    subgraph: SubgraphSpec,
+    runtime: int,
+    ends: Collection[str] = (),
+    without: Collection[int] = (),
+) -> ModelMapping:
+    """Return which operators map.
+
+    Args:
+        subgraph: the model's only one.
+        runtime: the oldest runtime version that has to run it.
+        ends: names of tensors at which the mapped part has to end.
+        without: nodes that a search leaves on the CPU.
+
+    Raises:
+        ArgumentError: no operator makes a tensor of such a name.
+    """
+    reasons = {
+        operator.index: broken_rules(Call(operator, subgraph.tensors), runtime)
+        for operator in subgraph.operators
+    }
+    wanted = _needed_for(subgraph, ends)
+    for index in reasons:
+        if index in without:
+            reasons[index] += (_SEARCHED,)
+        elif wanted is not None and index not in wanted:
+            reasons[index] += (_behind_ends(ends),)
+    before, mapped, after = _divided(subgraph, [i for i, found in reasons.items() if not found])
+    _explain_rest(subgraph, reasons, set(mapped), set(before))
+    operators = tuple(
+        OperatorMapping(o.index, o.name, reasons[o.index]) for o in subgraph.operators
+    )
+    return ModelMapping(operators, before, mapped, after)
+
+
+_SEARCHED = Reason(
+    "search",
+    "the part ends before it",
+    "the search takes the longest part that can be compiled",
+    "repair what the shorter part left out, or compile without --search to see the error",
+    Status.LIMIT,
+)
+
+
+def _behind_ends(ends: Collection[str]) -> Reason:
+    names = ", ".join(map(repr, sorted(ends)))
+    return Reason(
+        "intermediate-tensors",
+        "it is not needed for the intermediate tensors",
+        f"the mapped part ends at {names}",
+        "name a tensor behind it, or none",
+        Status.BEHIND,
+    )
+
+
+def _needed_for(subgraph: SubgraphSpec, ends: Collection[str]) -> set[int] | None:
+    """Return the nodes that the tensors called *ends* need; None without names."""
+    if not ends:
+        return None
+    producer = _producers(subgraph)
+    names = {subgraph.tensors[index].name: index for index in producer}
+    missing = sorted(set(ends) - names.keys())
+    if missing:
+        known = ", ".join(map(repr, sorted(names)[:20])) + (", ..." if len(names) > 20 else "")
+        raise ArgumentError(f"no operator makes a tensor {missing[0]!r}; there are: {known}")
+    needed: set[int] = set()
+    waiting = [producer[names[name]] for name in sorted(ends)]
+    while waiting:
+        node = waiting.pop()
+        if node not in needed:
+            needed.add(node)
+            inputs = subgraph.operators[node].inputs
+            waiting += [producer[index] for index in inputs if index in producer]
+    return needed
+
+
+def _producers(subgraph: SubgraphSpec) -> dict[int, int]:
+    """Return the node that makes each tensor."""
+    return {t: o.index for o in subgraph.operators for t in o.outputs if t >= 0}
+
+
+_Nodes = tuple[int, ...]
+
+
+def _divided(subgraph: SubgraphSpec, able: Sequence[int]) -> tuple[_Nodes, _Nodes, _Nodes]:
+    """Return the nodes before the mapped part, in it, and after it."""
+    graph = GraphInfo(
+        nodes=[NodeInfo(o.inputs, o.outputs) for o in subgraph.operators],
+        execution_plan=range(len(subgraph.operators)),
+        num_total_nodes=len(subgraph.operators),
+        inputs=subgraph.inputs,
+        outputs=subgraph.outputs,
+        variables=[t.index for t in subgraph.tensors if t.is_variable],
+    )
+    subsets = partition_graph_into_independent_node_subsets(graph, able, greedily=True)
+    for position, subset in enumerate(subsets):
+        if subset.type == "kTfPartition":
+            before = [node for earlier in subsets[:position] for node in earlier.nodes]
+            rest = {*range(len(subgraph.operators))} - {*before, *subset.nodes}
+            return tuple(sorted(before)), tuple(sorted(subset.nodes)), tuple(sorted(rest))
+    return tuple(range(len(subgraph.operators))), (), ()
+
+
+def _explain_rest(
+    subgraph: SubgraphSpec,
+    reasons: dict[int, tuple[Reason, ...]],
+    mapped: set[int],
+    before: set[int],
+) -> None:
+    """Add to *reasons* why nodes that break no rule are outside the mapped part all the same."""
+    producer = _producers(subgraph)
+    blocker: dict[int, int] = {}
+    for operator in subgraph.operators:
+        if operator.index in mapped or operator.index in before:
+            continue
+        if reasons[operator.index]:
+            blocker[operator.index] = operator.index
+            continue
+        sources = (producer.get(index, -1) for index in operator.inputs)
+        cause = next((blocker[source] for source in sources if source in blocker), None)
+        if cause is not None:
+            blocker[operator.index] = cause
+            reasons[operator.index] = (_behind(cause, subgraph.operators[cause].name),)
+
+
+def _behind(node: int, name: str) -> Reason:
+    return Reason(
+        "behind",
+        f"it needs the results of node {node} ({name})",
+        "which does not map, and only one part is compiled",
+        f"make node {node} ({name}) map",
+        Status.BEHIND,
+    )

@@ -1,0 +1,80 @@
+"""What a model must be before any of its operators is looked at."""
+
+from __future__ import annotations
+
+from delegraph.graph.model import Model, SubgraphSpec, TensorSpec
+from delegraph_edgetpu.custom_options import CUSTOM_OP
+from delegraph_edgetpu.errors import CannotCompile
+from delegraph_edgetpu.tensor_rules import EIGHT_BITS
+
+
+def require_compilable(model: Model) -> SubgraphSpec:
+    """Return the model's only subgraph.
+
+    Raises:
+        CannotCompile: it is not the only one, inputs may change their shape, nothing is quantised,
+            or the model has been compiled already.
+    """
+    if len(model.subgraphs) != 1:
+        names = ", ".join(repr(s.name or f"subgraph {s.index}") for s in model.subgraphs[1:4])
+        raise CannotCompile(
+            f"the model has {len(model.subgraphs)} subgraphs, expected 1: {names} "
+            f"{'belongs' if len(model.subgraphs) == 2 else 'belong'} to a loop, a condition or a "
+            "composite; convert the model without them"
+        )
+    subgraph = model.subgraphs[0]
+    if not subgraph.operators:
+        raise CannotCompile("the model has no operators")
+    _require_not_compiled(subgraph)
+    _require_fixed_inputs(subgraph)
+    _require_quantised(subgraph)
+    return subgraph
+
+
+def _require_not_compiled(subgraph: SubgraphSpec) -> None:
+    for operator in subgraph.operators:
+        if operator.name == CUSTOM_OP:
+            raise CannotCompile(
+                f"node {operator.index} is {CUSTOM_OP}: the model has been compiled already; "
+                "compile the model that it was made from"
+            )
+
+
+def _require_fixed_inputs(subgraph: SubgraphSpec) -> None:
+    for index in subgraph.inputs:
+        tensor = subgraph.tensors[index]
+        if -1 in tensor.shape_signature:
+            raise CannotCompile(
+                f"input {tensor.name!r} has the shape {list(tensor.shape_signature)}, where -1 may "
+                f"change; expected fixed numbers, such as {list(tensor.shape)}: convert the model "
+                "with a fixed batch size"
+            )
+
+
+def _require_quantised(subgraph: SubgraphSpec) -> None:
+    """Refuse a model in which nothing that is computed has 8 bits and a scale."""
+    computed = [t for o in subgraph.operators for t in o.outputs if t >= 0]
+    if any(_is_quantised(subgraph.tensors[i]) for i in (*subgraph.inputs, *computed)):
+        return
+    first = subgraph.operators[0]
+    seen = next((i for i in (*first.inputs, *first.outputs) if i >= 0), None)
+    found = ""
+    if seen is not None:
+        tensor = subgraph.tensors[seen]
+        found = f": the first operator, node 0 ({first.name}), has {tensor.name!r} as "
+        found += tensor.type.name
+        found += " without a scale" if tensor.type in EIGHT_BITS else ""
+    raise CannotCompile(
+        f"the model is not quantised{found}, expected INT8 or UINT8 with a scale; convert it with "
+        "full integer quantization"
+    )
+
+
+def _is_quantised(tensor: TensorSpec) -> bool:
+    quantization = tensor.quantization
+    return (
+        tensor.type in EIGHT_BITS
+        and tensor.data is None
+        and quantization is not None
+        and len(quantization.scales) > 0
+    )

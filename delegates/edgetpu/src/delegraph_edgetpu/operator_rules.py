@@ -1,0 +1,375 @@
+"""Which operators the Edge TPU has, and the limits of each.
+
+They are those of the public table of supported operators. Where it says no more than that large
+ones may stay on the CPU, this module says what it takes for large, and why.
+
+Source:
+    "TensorFlow models on the Edge TPU", the table of supported operations, coral.ai.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from math import prod
+
+import numpy as np
+
+from delegraph.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
+from delegraph_edgetpu.call import Call, values_of
+from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
+from delegraph_edgetpu.reasons import Reason, Status
+from delegraph_edgetpu.tensor_rules import broken_tensor_rules
+
+Check = Callable[[Call], "Reason | None"]
+"""Returns what is wrong with an operator; None when it is as it should be."""
+
+SOFTMAX_ELEMENTS = 16_000
+DEPTH_MULTIPLE = 4
+ENLARGEMENT = 8
+"""Times that a dimension may grow in a resize.
+
+The table leaves it open. In the one public model with resizes that stay on the CPU (deeplab) they
+enlarge 33 and 15.5 times; in those of movenet, which map, each enlarges 2 times.
+"""
+
+
+@dataclass(frozen=True)
+class OperatorRule:
+    """What an operator has to fulfil.
+
+    Attributes:
+        parameters: positions of inputs that must be constants.
+        runtime: the runtime version that first had it.
+        checks: its limits.
+    """
+
+    parameters: tuple[int, ...] = ()
+    runtime: int = OLDEST_RUNTIME
+    checks: tuple[Check, ...] = ()
+
+
+def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...]:
+    """Return every rule that an operator breaks; none when the Edge TPU can run it.
+
+    Args:
+        call: the operator.
+        runtime: the oldest runtime version that has to run it.
+    """
+    name = call.operator.name
+    rule = RULES.get(name)
+    if rule is None or call.operator.is_custom:
+        return (
+            Reason(
+                "operator",
+                f"{name} is not an operator of the Edge TPU",
+                "one of its table",
+                "express it by operators of the table, or leave it at the end of the model",
+                Status.UNKNOWN,
+            ),
+        )
+    found = chain(
+        [_too_new(name, rule, runtime)],
+        broken_tensor_rules(call, rule.parameters),
+        (check(call) for check in rule.checks),
+    )
+    return tuple(reason for reason in found if reason is not None)
+
+
+def _too_new(name: str, rule: OperatorRule, runtime: int) -> Reason | None:
+    if rule.runtime <= runtime:
+        return None
+    return Reason(
+        "runtime-version",
+        f"{name} needs runtime version {rule.runtime}",
+        f"limit {runtime}",
+        f"compile for runtime version {rule.runtime} (-m {rule.runtime})",
+        Status.VERSION,
+    )
+
+
+def _no_activation(call: Call) -> Reason | None:
+    activation = call.option("fused_activation_function", ActivationFunctionType.NONE)
+    if activation == ActivationFunctionType.NONE:
+        return None
+    return Reason(
+        "fused-activation",
+        f"fused {ActivationFunctionType(activation).name}",
+        "must be NONE",
+        "make the activation an operator of its own",
+    )
+
+
+def _clamping_activation(call: Call) -> Reason | None:
+    activation = call.option("fused_activation_function", ActivationFunctionType.NONE)
+    known = (
+        ActivationFunctionType.NONE,
+        ActivationFunctionType.RELU,
+        ActivationFunctionType.RELU6,
+        ActivationFunctionType.RELU_N1_TO_1,
+    )
+    if activation in known:
+        return None
+    return Reason(
+        "fused-activation",
+        f"fused {ActivationFunctionType(activation).name}",
+        "must be NONE, RELU, RELU6 or RELU_N1_TO_1",
+        "make the activation an operator of its own",
+    )
+
+
+def _same_dilation(call: Call) -> Reason | None:
+    height, width = call.option("dilation_h_factor", 1), call.option("dilation_w_factor", 1)
+    if height == width:
+        return None
+    return Reason(
+        "dilation",
+        f"dilation {height} in y and {width} in x",
+        "must be equal",
+        "use the same dilation in both dimensions",
+    )
+
+
+def _padding_concatenation(call: Call) -> Reason | None:
+    constants = [tensor for _, tensor in call.inputs() if tensor.data is not None]
+    if not constants:
+        return None
+    if len(call.operator.inputs) != 2:
+        return Reason(
+            "constant-concatenation",
+            f"{len(call.operator.inputs)} inputs, one of them constant",
+            "limit 2 inputs",
+            "join the constant in a concatenation of its own",
+        )
+    values, quantization = values_of(constants[0]), constants[0].quantization
+    zero = 0 if quantization is None else quantization.zero_point
+    if values is not None and np.all(values == zero):
+        return None
+    return Reason(
+        "constant-concatenation",
+        f"the constant {constants[0].name!r} has values other than zero",
+        "must be all zeros",
+        "add what is not zero after the concatenation",
+    )
+
+
+def _plain_weights(call: Call) -> Reason | None:
+    plain = FullyConnectedOptionsWeightsFormat.DEFAULT
+    found = call.option("weights_format", plain)
+    if found == plain:
+        return None
+    return Reason(
+        "weights-format",
+        f"weights format {getattr(found, 'name', found)}",
+        "must be DEFAULT",
+        "convert the model without shuffled weights",
+    )
+
+
+def _flat_output(call: Call) -> Reason | None:
+    inner = call.output.shape[1:-1]
+    if prod(inner) == 1:
+        return None
+    return Reason(
+        "output-rank",
+        f"output shape {list(call.output.shape)}",
+        "must be one dimension beside the batch",
+        "reshape the input to two dimensions, or use CONV_2D with a 1 x 1 filter",
+    )
+
+
+def _reduces_no_batch(call: Call) -> Reason | None:
+    batch = 0 in _axes(call)
+    tensor = call.input(0)
+    if tensor is None or len(tensor.shape) < 2 or not batch:
+        return None
+    return Reason(
+        "batch-reduction", "reduces dimension 0, the batch", "must keep it", "keep the batch"
+    )
+
+
+def _depth_in_fours(call: Call) -> Reason | None:
+    tensor = call.input(0)
+    if tensor is None or not tensor.shape or len(tensor.shape) - 1 not in _axes(call):
+        return None
+    depth = tensor.shape[-1]
+    if depth % DEPTH_MULTIPLE == 0:
+        return None
+    return Reason(
+        "depth-reduction",
+        f"reduces a depth of {depth:,}",
+        f"must be a multiple of {DEPTH_MULTIPLE}",
+        f"make the depth {-(-depth // DEPTH_MULTIPLE) * DEPTH_MULTIPLE:,}",
+    )
+
+
+def _axes(call: Call) -> set[int]:
+    """Return the axes that input 1 names, from 0."""
+    tensor, values = call.input(0), call.values(1)
+    if tensor is None or values is None or not tensor.shape:
+        return set()
+    return {int(axis) % len(tensor.shape) for axis in values.reshape(-1)}
+
+
+def _packs_no_batch(call: Call) -> Reason | None:
+    return _no_batch(call, "packs", int(call.option("axis", 0)), len(call.output.shape))
+
+
+def _splits_no_batch(call: Call) -> Reason | None:
+    axis, tensor = call.values(0), call.input(1)
+    if axis is None or tensor is None:
+        return None
+    return _no_batch(call, "splits", int(axis.reshape(-1)[0]), len(tensor.shape))
+
+
+def _no_batch(call: Call, verb: str, axis: int, rank: int) -> Reason | None:
+    if rank < 2 or axis % rank != 0:
+        return None
+    return Reason(
+        "batch-axis",
+        f"{verb} in dimension 0, the batch",
+        "must be another dimension",
+        "use another dimension",
+    )
+
+
+def _pads_no_batch(call: Call) -> Reason | None:
+    paddings = call.values(1)
+    if paddings is None or len(paddings) < 2 or not paddings[0].any():
+        return None
+    return Reason(
+        "batch-padding",
+        f"pads the batch by {paddings[0].tolist()}",
+        "must be [0, 0]",
+        "pad other dimensions only",
+    )
+
+
+def _alpha_of_rank_1(call: Call) -> Reason | None:
+    alpha = call.input(1)
+    if alpha is None or prod(alpha.shape[:-1]) == 1:
+        return None
+    return Reason(
+        "alpha-rank",
+        f"alpha has the shape {list(alpha.shape)}",
+        "only its last dimension may exceed 1",
+        "share alpha over height and width (shared_axes=[1, 2] in Keras)",
+    )
+
+
+def _moderate_resize(call: Call) -> Reason | None:
+    tensor = call.input(0)
+    if tensor is None or len(tensor.shape) != 4:
+        return None
+    before, after = tensor.shape[1:3], call.output.shape[1:3]
+    times = max(new / old for old, new in zip(before, after, strict=True) if old)
+    if times <= ENLARGEMENT:
+        return None
+    return Reason(
+        "resize",
+        f"enlarges {before[0]} x {before[1]} to {after[0]} x {after[1]}, {times:.3g} times",
+        f"limit {ENLARGEMENT} times",
+        "enlarge in several steps, or leave it at the end of the model",
+    )
+
+
+def _short_vector(call: Call) -> Reason | None:
+    tensor = call.input(0)
+    if tensor is None:
+        return None
+    if prod(tensor.shape[:-1]) != 1:
+        return Reason(
+            "softmax-rank",
+            f"input shape {list(tensor.shape)}",
+            "only the last dimension may exceed 1",
+            "leave the softmax at the end of the model, or apply it to one vector",
+        )
+    if tensor.shape and tensor.shape[-1] > SOFTMAX_ELEMENTS:
+        return Reason(
+            "softmax-elements",
+            f"{tensor.shape[-1]:,} elements",
+            f"limit {SOFTMAX_ELEMENTS:,}",
+            "apply it to a shorter vector, or leave it at the end of the model",
+        )
+    return None
+
+
+def _unit_strides(call: Call) -> Reason | None:
+    strides = call.values(3)
+    if strides is None or np.all(strides == 1):
+        return None
+    return Reason(
+        "strides",
+        f"strides {strides.tolist()}",
+        "must be all 1",
+        "slice without strides, or drop elements by a pooling of size 1",
+    )
+
+
+def _plain_slice(call: Call) -> Reason | None:
+    for name in ("ellipsis_mask", "new_axis_mask"):
+        mask = call.option(name, 0)
+        if mask:
+            return Reason(
+                "slice-mask",
+                f"{name} is {mask}",
+                "must be 0",
+                "write out all dimensions, and add new ones by RESHAPE",
+            )
+    return None
+
+
+_PLAIN = OperatorRule()
+_CONVOLUTION = OperatorRule((1, 2), checks=(_same_dilation, _clamping_activation))
+_POOL = OperatorRule(checks=(_no_activation,))
+_SUM = OperatorRule(checks=(_clamping_activation,))
+_RESIZE = OperatorRule((1,), checks=(_moderate_resize,))
+_REDUCTION = OperatorRule((1,), 14, (_reduces_no_batch,))
+_LSTM_PARAMETERS = tuple(i for i in range(1, 24) if i not in (18, 19))
+
+RULES: dict[str, OperatorRule] = {
+    "ADD": _SUM,
+    "AVERAGE_POOL_2D": _POOL,
+    "CONCATENATION": OperatorRule(checks=(_no_activation, _padding_concatenation)),
+    "CONV_2D": _CONVOLUTION,
+    "DEPTHWISE_CONV_2D": _CONVOLUTION,
+    "EXPAND_DIMS": OperatorRule((1,), 13),
+    "FULLY_CONNECTED": OperatorRule(
+        (1, 2), checks=(_plain_weights, _flat_output, _clamping_activation)
+    ),
+    "L2_NORMALIZATION": _POOL,
+    "LOGISTIC": _PLAIN,
+    "MAXIMUM": _PLAIN,
+    "MAX_POOL_2D": _POOL,
+    "MEAN": OperatorRule((1,), checks=(_reduces_no_batch, _depth_in_fours)),
+    "MINIMUM": _PLAIN,
+    "MUL": _SUM,
+    "PACK": OperatorRule((), 13, (_packs_no_batch,)),
+    "PAD": OperatorRule((1,), checks=(_pads_no_batch,)),
+    "PRELU": OperatorRule((1,), 13, (_alpha_of_rank_1,)),
+    "QUANTIZE": OperatorRule((), 13),
+    "REDUCE_MAX": _REDUCTION,
+    "REDUCE_MIN": _REDUCTION,
+    "RELU": _PLAIN,
+    "RELU6": _PLAIN,
+    "RELU_N1_TO_1": _PLAIN,
+    "RESHAPE": OperatorRule((1,)),
+    "RESIZE_BILINEAR": _RESIZE,
+    "RESIZE_NEAREST_NEIGHBOR": _RESIZE,
+    "RSQRT": OperatorRule((), 14),
+    "SLICE": OperatorRule((1, 2)),
+    "SOFTMAX": OperatorRule(checks=(_short_vector,)),
+    "SPACE_TO_DEPTH": _PLAIN,
+    "SPLIT": OperatorRule((0,), checks=(_splits_no_batch,)),
+    "SQUARED_DIFFERENCE": OperatorRule((), 14),
+    "SQUEEZE": OperatorRule((), 13),
+    "STRIDED_SLICE": OperatorRule((1, 2, 3), checks=(_unit_strides, _plain_slice)),
+    "SUB": _SUM,
+    "SUM": OperatorRule((1,), 13, (_reduces_no_batch,)),
+    "TANH": _PLAIN,
+    "TRANSPOSE": OperatorRule((1,), 14),
+    "TRANSPOSE_CONV": OperatorRule((0, 1, 3), 13),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": OperatorRule(_LSTM_PARAMETERS, 14),
+}
+"""By operator, in the order of the alphabet."""

@@ -1,0 +1,47 @@
+"""Why an operator does not run on the Edge TPU: the rule, what was found, what would help."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+
+class Status(str, Enum):
+    """What the real compiler's log says of an operator."""
+
+    MAPPED = "Mapped to Edge TPU"
+    BEHIND = "More than one subgraph is not supported"
+    UNKNOWN = "Operation not supported"
+    VERSION = "Operation version not supported"
+    DATA_TYPE = "Operation is working on an unsupported data type"
+    RANK = "Tensor has unsupported rank (up to 3 innermost dimensions mapped)"
+    LIMIT = "Operation is otherwise supported, but not mapped due to some unspecified limitation"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One rule that an operator breaks.
+
+    Attributes:
+        rule: a short name that stays the same, for programs.
+        actual: what was found.
+        expected: the limit.
+        remedy: what would make the operator map.
+        status: what the real compiler would say.
+
+    >>> str(Reason("softmax-elements", "19,200 elements", "limit 16,000", "split the input"))
+    '19,200 elements, limit 16,000'
+    """
+
+    rule: str
+    actual: str
+    expected: str
+    remedy: str
+    status: Status = Status.LIMIT
+
+    def __str__(self) -> str:
+        return f"{self.actual}, {self.expected}"
+
+    def to_json(self) -> dict[str, str]:
+        """Return the fields by name."""
+        return {**asdict(self), "status": self.status.value}

@@ -1,0 +1,169 @@
+"""What was compiled, in words: the log of the real compiler, its summary, and ours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
+from pathlib import Path
+
+from delegraph_edgetpu.compilation import Compilation
+from delegraph_edgetpu.devices import CACHE_BYTES
+from delegraph_edgetpu.mapping import OperatorMapping
+
+_UNITS = ("B", "KiB", "MiB", "GiB")
+
+
+def version_line() -> str:
+    """Return who compiles, in a form that readers of the real compiler's logs know."""
+    try:
+        number = version("delegraph-edgetpu")
+    except PackageNotFoundError:
+        number = "of a source tree"
+    return f"Edge TPU Compiler version {number} (delegraph-edgetpu, a stand-in)"
+
+
+def log_text(compilation: Compilation) -> str:
+    """Return the log file: which operators there are, how many, and their status."""
+    source = Path(compilation.source).name
+    lines = [
+        version_line(),
+        f"Input: {source}",
+        f"Output: {compilation.name}",
+        "",
+        *operator_lines(compilation.operators),
+        "",
+        *reason_lines(compilation.operators),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def operator_lines(operators: Sequence[OperatorMapping]) -> list[str]:
+    """Return the real compiler's table: operator, count, status."""
+    counts = Counter((o.name, o.status.value) for o in operators)
+    rows = (f"{name:<30} {count:<10} {status}" for (name, status), count in sorted(counts.items()))
+    return [f"{'Operator':<30} {'Count':<10} Status", "", *rows]
+
+
+def reason_lines(operators: Sequence[OperatorMapping]) -> list[str]:
+    """Return a line for each operator that stays on the CPU: where, why, and what would help."""
+    return [
+        f"Node {operator.index} ({operator.name}): {reason}. To map it: {reason.remedy}."
+        for operator in operators
+        for reason in operator.reasons
+    ]
+
+
+def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
+    """Return what the real compiler prints of a model, line for line."""
+    memory, out = compilation.memory, Path(folder)
+    return [
+        f"Input model: {compilation.source}",
+        f"Input size: {binary_size(compilation.source_bytes)}",
+        f"Output model: {out / compilation.name}",
+        f"Output size: {binary_size(len(compilation.model))}",
+        f"On-chip memory used for caching model parameters: {binary_size(memory.cached_bytes)}",
+        "On-chip memory remaining for caching model parameters: "
+        f"{binary_size(memory.remaining_bytes)}",
+        "Off-chip memory used for streaming uncached model parameters: "
+        f"{binary_size(memory.streamed_bytes)}",
+        "Number of Edge TPU subgraphs: 1",
+        f"Total number of operations: {len(compilation.operators)}",
+        f"Operation log: {out / compilation.log_name}",
+    ]
+
+
+def count_lines(compilation: Compilation) -> list[str]:
+    """Return how many operators run where, when not all of them map."""
+    return [
+        f"Number of operations that will run on Edge TPU: {len(compilation.mapped)}",
+        f"Number of operations that will run on CPU: {len(compilation.unmapped)}",
+    ]
+
+
+def work_lines(compilation: Compilation) -> list[str]:
+    """Return multiply-adds, memory and the estimate, one a line."""
+    work, memory, estimate = compilation.work, compilation.memory, compilation.estimate
+    total = work.mapped + work.unmapped
+    share = f", {work.mapped / total:.1%}" if total else ""
+    lines = [
+        f"Multiply-adds on the Edge TPU: {work.mapped:,} of {total:,}{share}",
+        f"Parameters: {memory.parameter_bytes:,} bytes, {memory.cached_bytes:,} of them in the "
+        f"cache of {CACHE_BYTES:,}",
+        f"Device time, an estimate: {milliseconds(estimate.seconds)} "
+        f"(array {milliseconds(estimate.compute)}, inputs and outputs "
+        f"{milliseconds(estimate.transfer)}, streamed parameters "
+        f"{milliseconds(estimate.streaming)})",
+    ]
+    if memory.streamed_bytes:
+        lines.append(
+            f"{memory.streamed_bytes:,} bytes of parameters do not fit and are sent at each "
+            "inference; segments (-n) give each its own cache"
+        )
+    return lines
+
+
+def unmapped_rows(operators: Sequence[OperatorMapping]) -> list[tuple[str, str, str, str]]:
+    """Return rows for a table: nodes, operator, why not, what would make them map.
+
+    Neighbours with the same operator and reasons share a row; all that wait for the same node do.
+    """
+    stay = [operator for operator in operators if operator.reasons]
+    waiting = [o for o in stay if o.reasons[0].rule == "behind"]
+    rows = [
+        _row(list(group))
+        for _, group in groupby(
+            (o for o in stay if o.reasons[0].rule != "behind"),
+            key=lambda o: (o.name, [str(reason) for reason in o.reasons]),
+        )
+    ]
+    causes = dict.fromkeys(str(o.reasons[0]) for o in waiting)
+    return rows + [_row([o for o in waiting if str(o.reasons[0]) == cause]) for cause in causes]
+
+
+def _row(operators: Sequence[OperatorMapping]) -> tuple[str, str, str, str]:
+    counts = Counter(operator.name for operator in operators)
+    names = ", ".join(f"{n} x {name}" if n > 1 else name for name, n in sorted(counts.items()))
+    reasons = operators[0].reasons
+    why = "; ".join(dict.fromkeys(str(reason) for reason in reasons))
+    remedies = "; ".join(dict.fromkeys(reason.remedy for reason in reasons))
+    return node_numbers([o.index for o in operators]), names, why, remedies
+
+
+def node_numbers(indices: Sequence[int]) -> str:
+    """Return node indices in short.
+
+    >>> node_numbers([64, 65, 66, 71])
+    '64-66, 71'
+    """
+    runs: list[list[int]] = []
+    for index in indices:
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
+
+
+def binary_size(count: int) -> str:
+    """Return bytes as the real compiler writes them.
+
+    >>> binary_size(0), binary_size(4_700_000)
+    ('0.00B', '4.48MiB')
+    """
+    value, unit = float(count), _UNITS[0]
+    for unit in _UNITS:
+        if value < 1024 or unit == _UNITS[-1]:
+            break
+        value /= 1024
+    return f"{value:.2f}{unit}"
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds with two significant places.
+
+    >>> milliseconds(0.00334), milliseconds(0)
+    ('3.34 ms', '0 ms')
+    """
+    return f"{seconds * 1000:.3g} ms"

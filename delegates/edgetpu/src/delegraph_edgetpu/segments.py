@@ -1,0 +1,148 @@
+"""A model cut into parts, each for a device of its own.
+
+A pipeline hands what one part returns to the next one, and nothing else. So a tensor that a later
+part needs goes through those between as an input that is an output as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from delegraph.errors import ArgumentError
+from delegraph.graph.model import SubgraphSpec
+from delegraph_edgetpu.mapping import ModelMapping
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model or a segment of it: node indices in order, and tensor indices.
+
+    Attributes:
+        before: nodes that run on the CPU before the mapped ones.
+        mapped: nodes that become the custom operator.
+        after: nodes that run on the CPU after it.
+        inputs: tensors that come from the caller, or from the part before.
+        outputs: tensors that go to the caller, or to the part behind.
+    """
+
+    before: tuple[int, ...]
+    mapped: tuple[int, ...]
+    after: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """All of its nodes."""
+        return (*self.before, *self.mapped, *self.after)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Tensors that some nodes read from outside, constants left out, and that others need."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
+    """Return what goes in and out of *nodes*, each sorted; variables go in."""
+    inside = set(nodes)
+    made = {t for i in inside for t in subgraph.operators[i].outputs if t >= 0}
+    read = {t for i in inside for t in subgraph.operators[i].inputs if t >= 0} - made
+    needed = set(subgraph.outputs)
+    for operator in subgraph.operators:
+        if operator.index not in inside:
+            needed.update(operator.inputs)
+    computed = (t for t in read if subgraph.tensors[t].data is None)
+    return Boundary(tuple(sorted(computed)), tuple(sorted(made & needed)))
+
+
+def parts(
+    subgraph: SubgraphSpec, mapping: ModelMapping, count: int, weights: Sequence[int]
+) -> list[Part]:
+    """Return the model as *count* parts; the mapped nodes are divided, in order.
+
+    What runs before them is in the first part, what runs after them in the last one.
+
+    Args:
+        subgraph: the model's only one.
+        mapping: which nodes map.
+        count: from 1 up.
+        weights: what each mapped node costs; the dearest part is made as cheap as it can be.
+
+    Raises:
+        ArgumentError: there are fewer mapped nodes than parts.
+    """
+    if count == 1:
+        return [
+            Part(
+                mapping.before,
+                mapping.mapped,
+                mapping.after,
+                tuple(subgraph.inputs),
+                tuple(subgraph.outputs),
+            )
+        ]
+    if count > len(mapping.mapped):
+        raise ArgumentError(
+            f"{count} segments, expected 1 to {len(mapping.mapped)}: a segment needs at least one "
+            f"operator that maps, and {len(mapping.mapped)} do"
+        )
+    found: list[Part] = []
+    inputs = tuple(subgraph.inputs)
+    slices = balanced(weights, count)
+    for position, (start, end) in enumerate(slices):
+        first, last = position == 0, position == count - 1
+        part = Part(
+            mapping.before if first else (),
+            mapping.mapped[start:end],
+            mapping.after if last else (),
+            inputs,
+            tuple(subgraph.outputs),
+        )
+        if not last:
+            done = {node for earlier in found for node in earlier.nodes} | {*part.nodes}
+            inputs = _alive(subgraph, done)
+            part = Part(part.before, part.mapped, (), part.inputs, inputs)
+        found.append(part)
+    return found
+
+
+def _alive(subgraph: SubgraphSpec, done: Collection[int]) -> tuple[int, ...]:
+    """Return what is there after the nodes of *done* and needed later, sorted."""
+    there = {t for i in done for t in subgraph.operators[i].outputs if t >= 0} | {*subgraph.inputs}
+    needed = set(subgraph.outputs)
+    for operator in subgraph.operators:
+        if operator.index not in done:
+            needed.update(operator.inputs)
+    return tuple(sorted(there & needed))
+
+
+def balanced(weights: Sequence[int], count: int) -> list[tuple[int, int]]:
+    """Return where each of *count* runs of *weights* starts and ends; none is empty.
+
+    The heaviest run is as light as possible, by the classic recurrence: the best way to divide the
+    first ``n`` into ``k`` is to divide the first ``m`` into ``k - 1`` for some ``m``.
+
+    >>> balanced([5, 1, 1, 1, 5], 3)
+    [(0, 1), (1, 4), (4, 5)]
+    """
+    total = [0, *accumulate(weights)]
+    size = len(weights)
+    best = [float("inf") if n == 0 else float(total[n]) for n in range(size + 1)]
+    cuts: list[list[int]] = []
+    for k in range(2, count + 1):
+        row, cut = [float("inf")] * (size + 1), [0] * (size + 1)
+        for n in range(k, size + 1):
+            options = ((max(best[m], total[n] - total[m]), m) for m in range(k - 1, n))
+            row[n], cut[n] = min(options)
+        best = row
+        cuts.append(cut)
+    ends = [size]
+    for cut in reversed(cuts):
+        ends.append(cut[ends[-1]])
+    ends.append(0)
+    return list(zip(ends[:0:-1], ends[-2::-1], strict=True))

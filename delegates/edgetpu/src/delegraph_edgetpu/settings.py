@@ -1,0 +1,42 @@
+"""How to compile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from delegraph.errors import ArgumentError
+from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
+
+Balance = Literal["multiply-adds", "parameters"]
+"""What segments get equal shares of."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to compile; :func:`delegraph_edgetpu.compile` says what each means.
+
+    Raises:
+        ArgumentError: a number out of its range, or an unknown name.
+    """
+
+    segments: int = 1
+    balance: Balance = "multiply-adds"
+    intermediate_tensors: tuple[str, ...] = ()
+    min_runtime_version: int = NEWEST_RUNTIME
+    search: bool = False
+    search_step: int = 1
+
+    def __post_init__(self) -> None:
+        version = self.min_runtime_version
+        if not OLDEST_RUNTIME <= version <= NEWEST_RUNTIME:
+            raise ArgumentError(
+                f"min_runtime_version is {version}, expected {OLDEST_RUNTIME} to {NEWEST_RUNTIME}"
+            )
+        if self.segments < 1:
+            raise ArgumentError(f"segments is {self.segments}, expected 1 or more")
+        if self.search_step < 1:
+            raise ArgumentError(f"search_step is {self.search_step}, expected 1 or more")
+        known = get_args(Balance)
+        if self.balance not in known:
+            raise ArgumentError(f"balance is {self.balance!r}, expected one of {known}")

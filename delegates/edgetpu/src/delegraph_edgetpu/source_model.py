@@ -1,0 +1,155 @@
+"""A model that is being compiled: which parts it is cut into, and what each executes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from delegraph.errors import DelegraphError
+from delegraph.graph.loader import parse_model
+from delegraph.graph.model import SubgraphSpec
+from delegraph.schema import tables
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
+from delegraph_edgetpu.call import Call
+from delegraph_edgetpu.draft import Draft
+from delegraph_edgetpu.errors import CannotCompile
+from delegraph_edgetpu.mapping import ModelMapping, map_subgraph
+from delegraph_edgetpu.model_checks import require_compilable
+from delegraph_edgetpu.record_pruning import pruned
+from delegraph_edgetpu.segments import Part, boundary, parts
+from delegraph_edgetpu.settings import Settings
+from delegraph_edgetpu.work import multiply_adds, parameter_sizes
+
+
+@dataclass(frozen=True)
+class SourceModel:
+    """A model as records and as its typed view.
+
+    Attributes:
+        name: its file, or ``model``.
+        content: its bytes.
+        record: all of its records.
+        subgraph: its only one.
+    """
+
+    name: str
+    content: bytes
+    record: tables.Model
+    subgraph: SubgraphSpec
+
+    @classmethod
+    def of(cls, name: str, content: bytes) -> SourceModel:
+        """Return the model in *content*.
+
+        Raises:
+            CannotCompile: it is not of the kind that can be compiled.
+            MalformedModelError: it is damaged.
+        """
+        subgraph = require_compilable(parse_model(content))
+        return cls(name, content, read_model(np.frombuffer(content, np.uint8)), subgraph)
+
+    @property
+    def operators(self) -> tuple[tables.Operator, ...]:
+        """The records of its operators."""
+        return (self.record.subgraphs or ())[0].operators or ()
+
+    def calls(self, nodes: Iterable[int]) -> list[Call]:
+        """Return the operators of *nodes*, in their order."""
+        return [Call(self.subgraph.operators[i], self.subgraph.tensors) for i in nodes]
+
+
+def compiled_parts(source: SourceModel, settings: Settings) -> list[Draft]:
+    """Return the model in parts, each compiled but for what depends on other models.
+
+    A search makes the mapped part shorter until it runs.
+
+    Raises:
+        CannotCompile: nothing maps, or what maps cannot run.
+        ArgumentError: more segments than operators, or no such intermediate tensor.
+    """
+    without: tuple[int, ...] = ()
+    while True:
+        start = time.perf_counter()
+        mapping = _mapping(source, settings, without)
+        try:
+            drafts = [_draft(source, part, mapping) for part in _parts(source, mapping, settings)]
+        except _CannotRun as error:
+            if not settings.search:
+                raise CannotCompile(
+                    f"the mapped part cannot run: {error}; with search (--search), ever shorter "
+                    "parts are tried"
+                ) from error
+            without = (*without, *mapping.mapped[-settings.search_step :])
+            continue
+        seconds = (time.perf_counter() - start) / len(drafts)
+        return [
+            replace(draft, segment=i, segments=len(drafts), seconds=seconds)
+            for i, draft in enumerate(drafts)
+        ]
+
+
+def _mapping(source: SourceModel, settings: Settings, without: Collection[int]) -> ModelMapping:
+    mapping = map_subgraph(
+        source.subgraph, settings.min_runtime_version, settings.intermediate_tensors, without
+    )
+    if not mapping.mapped:
+        first, count = mapping.operators[0], len(mapping.operators)
+        reason = first.reasons[0]
+        raise CannotCompile(
+            f"none of {count} operator{'s' * (count != 1)} maps to the Edge TPU; the first, node 0 "
+            f"({first.name}): {reason}. To map it: {reason.remedy}"
+        )
+    return mapping
+
+
+def _parts(source: SourceModel, mapping: ModelMapping, settings: Settings) -> list[Part]:
+    calls = source.calls(mapping.mapped)
+    if settings.balance == "parameters":
+        weights = [sum(parameter_sizes([call]).values()) for call in calls]
+    else:
+        weights = [multiply_adds(call) for call in calls]
+    return parts(source.subgraph, mapping, settings.segments, weights)
+
+
+def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> Draft:
+    edge = boundary(source.subgraph, part.mapped)
+    fed = [index for index in edge.inputs if not source.subgraph.tensors[index].is_variable]
+    partition = pruned(
+        source.record.replace(description="partition for the Edge TPU"),
+        [source.operators[index] for index in part.mapped],
+        fed,
+        edge.outputs,
+        whole=False,
+    )
+    model = write_model(partition)
+    _require_running(model)
+    return Draft(
+        name=source.name,
+        size=len(source.content),
+        record=source.record,
+        part=part,
+        edge=edge,
+        partition=model,
+        mapped=tuple(source.calls(part.mapped)),
+        unmapped=tuple(source.calls((*part.before, *part.after))),
+        mappings=tuple(mapping.operators[index] for index in sorted(part.nodes)),
+    )
+
+
+class _CannotRun(Exception):
+    """The mapped part is sound and cannot be prepared."""
+
+
+def _require_running(model: bytes) -> None:
+    """Raise an error unless the kernels that are to run *model* can prepare it."""
+    from delegraph import Interpreter
+
+    try:
+        with Interpreter(model_content=model) as interpreter:
+            interpreter.allocate_tensors()
+    except DelegraphError as error:
+        raise _CannotRun(str(error)) from error
