@@ -6,7 +6,7 @@ from delegraph.runtime.threads import BlasThreads
 def blas_threads() -> set[int]:
     """Threads of NumPy's BLAS; SciPy, where another test has loaded it, has one of its own."""
     found = [entry for entry in threadpool_info() if entry["user_api"] == "blas"]
-    return {entry["num_threads"] for entry in found if "scipy" not in entry["filepath"]}
+    return {entry["num_threads"] for entry in found if "scipy.libs" not in entry["filepath"]}
 
 
 def test_blas_uses_the_count_inside_and_what_it_had_outside() -> None:
