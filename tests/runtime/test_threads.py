@@ -1,3 +1,4 @@
+import numpy as np  # noqa: F401 - brings the BLAS
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from delegraph.runtime.threads import BlasThreads
