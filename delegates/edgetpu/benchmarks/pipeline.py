@@ -1,0 +1,154 @@
+"""Measures a pipeline: ``python benchmarks/pipeline.py [MODEL] [--segments 3] [--via numba_cpu]``.
+
+The model is compiled whole and in segments, one simulated device each. The same inputs go through
+the source model, the compiled one, the segments one after the other, and the pipeline; all answers
+must be equal. Segments compute in threads of one process, so the pipeline gains what the cores and
+the interpreter lock leave it; on devices of their own it would gain the number of segments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+import delegraph_edgetpu
+from delegraph import Interpreter
+from delegraph.tools.model_inputs import random_values
+from delegraph_edgetpu.compilation import Compilation
+from delegraph_edgetpu.devices import VARIABLE
+
+DEFAULT_MODEL = (
+    Path(__file__).parents[4] / "shared/corpus/models/test_data__mobilenet_v1_0.25_128_quant.tflite"
+)
+
+Arrays = list[NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one way to run the model did.
+
+    Attributes:
+        name: the way.
+        seconds: for all inputs.
+        answers: the outputs for each input, by name.
+    """
+
+    name: str
+    seconds: float
+    answers: list[dict[str, NDArray[Any]]]
+
+
+def random_inputs(model: Path, count: int) -> list[Arrays]:
+    """Return *count* inputs for the model, always the same."""
+    rng = np.random.default_rng(0)
+    with Interpreter(str(model)) as interpreter:
+        details = interpreter.get_input_details()
+        return [[random_values(detail, rng) for detail in details] for _ in range(count)]
+
+
+def one_after_the_other(interpreters: Sequence[Interpreter], inputs: list[Arrays]) -> list[Any]:
+    """Return the outputs for each input when the segments take turns."""
+    answers = []
+    first = [detail["name"] for detail in interpreters[0].get_input_details()]
+    for given in inputs:
+        values = dict(zip(first, given, strict=True))
+        for interpreter in interpreters:
+            for detail in interpreter.get_input_details():
+                interpreter.set_tensor(detail["index"], values[detail["name"]])
+            interpreter.invoke()
+            for detail in interpreter.get_output_details():
+                values[detail["name"]] = interpreter.get_tensor(detail["index"])
+        answers.append(values)
+    return answers
+
+
+def in_a_pipeline(interpreters: Sequence[Interpreter], inputs: list[Arrays]) -> list[Any]:
+    """Return the outputs for each input when the segments run at the same time."""
+    names = [detail["name"] for detail in interpreters[0].get_input_details()]
+    with delegraph_edgetpu.PipelinedModelRunner(interpreters) as runner:
+        for given in inputs:
+            runner.push(dict(zip(names, given, strict=True)))
+        return [runner.pop() for _ in inputs]
+
+
+def measured(name: str, run: Callable[[list[Arrays]], list[Any]], inputs: list[Arrays]) -> Result:
+    """Return how long *run* takes for all inputs; it has run before."""
+    run(inputs[:2])
+    started = time.perf_counter()
+    answers = run(inputs)
+    return Result(name, time.perf_counter() - started, answers)
+
+
+def interpreters_of(compiled: list[Compilation], folder: Path, via: str) -> list[Interpreter]:
+    """Return an interpreter for each segment, on a device of its own."""
+    made = []
+    for number, segment in enumerate(compiled):
+        options = {"device": f":{number}", "via": via}
+        made.append(Interpreter(str(segment.write(folder)), delegates={"edgetpu": options}))
+        made[-1].allocate_tensors()
+    return made
+
+
+def compare(model: Path, segments: int, count: int, via: str) -> list[Result]:
+    """Return how each way to run the model does."""
+    inputs = random_inputs(model, count)
+    with tempfile.TemporaryDirectory() as folder:
+        whole = delegraph_edgetpu.compile(model)
+        parts = delegraph_edgetpu.compile(model, segments=segments)
+        source = Interpreter(str(model), delegates=[via] if via else [])
+        source.allocate_tensors()
+        compiled = interpreters_of(whole, Path(folder), via)
+        chain = interpreters_of(parts, Path(folder), via)
+        return [
+            measured("source model", lambda i: one_after_the_other([source], i), inputs),
+            measured("compiled", lambda i: one_after_the_other(compiled, i), inputs),
+            measured(
+                f"{segments} segments, one after the other",
+                lambda i: one_after_the_other(chain, i),
+                inputs,
+            ),
+            measured(f"{segments} segments, pipeline", lambda i: in_a_pipeline(chain, i), inputs),
+        ]
+
+
+def require_equal(results: list[Result], outputs: list[str]) -> None:
+    """Stop when a way gives other answers than the source model."""
+    for result in results[1:]:
+        for got, expected in zip(result.answers, results[0].answers, strict=True):
+            for name in outputs:
+                np.testing.assert_array_equal(got[name], expected[name], err_msg=result.name)
+
+
+def main() -> None:
+    """Print inferences a second of each way."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("model", nargs="?", type=Path, default=DEFAULT_MODEL)
+    parser.add_argument("--segments", type=int, default=3)
+    parser.add_argument("--count", type=int, default=200, help="inferences of each way")
+    parser.add_argument("--via", default="", help="delegate that computes, numba_cpu")
+    args = parser.parse_args()
+    os.environ.setdefault(VARIABLE, str(args.segments))
+    results = compare(args.model, args.segments, args.count, args.via)
+    with Interpreter(str(args.model)) as interpreter:
+        require_equal(results, [d["name"] for d in interpreter.get_output_details()])
+    table = Table("", "inferences/s", "compared", title=f"{args.model.stem}: all answers equal")
+    for result in results:
+        rate = f"{args.count / result.seconds:.1f}"
+        table.add_row(result.name, rate, f"{results[0].seconds / result.seconds:.2f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
