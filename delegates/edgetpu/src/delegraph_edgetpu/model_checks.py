@@ -26,8 +26,8 @@ def require_compilable(model: Model) -> SubgraphSpec:
     if not subgraph.operators:
         raise CannotCompile("the model has no operators")
     _require_not_compiled(subgraph)
-    _require_fixed_inputs(subgraph)
     _require_quantised(subgraph)
+    _require_fixed_inputs(subgraph)
     return subgraph
 
 

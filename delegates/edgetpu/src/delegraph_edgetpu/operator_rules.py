@@ -10,7 +10,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 
@@ -43,11 +43,13 @@ class OperatorRule:
         parameters: positions of inputs that must be constants.
         runtime: the runtime version that first had it.
         checks: its limits.
+        type_status: what the real compiler says when a tensor is not of 8 bits.
     """
 
     parameters: tuple[int, ...] = ()
     runtime: int = OLDEST_RUNTIME
     checks: tuple[Check, ...] = ()
+    type_status: Status = Status.DATA_TYPE
 
 
 def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...]:
@@ -63,15 +65,15 @@ def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...
         return (
             Reason(
                 "operator",
-                f"{name} is not an operator of the Edge TPU",
-                "one of its table",
+                f"the Edge TPU has no {name}",
+                "expected an operator of its table",
                 "express it by operators of the table, or leave it at the end of the model",
                 Status.UNKNOWN,
             ),
         )
     found = chain(
         [_too_new(name, rule, runtime)],
-        broken_tensor_rules(call, rule.parameters),
+        (_as_logged(reason, rule) for reason in broken_tensor_rules(call, rule.parameters)),
         (check(call) for check in rule.checks),
     )
     return tuple(reason for reason in found if reason is not None)
@@ -87,6 +89,12 @@ def _too_new(name: str, rule: OperatorRule, runtime: int) -> Reason | None:
         f"compile for runtime version {rule.runtime} (-m {rule.runtime})",
         Status.VERSION,
     )
+
+
+def _as_logged(reason: Reason, rule: OperatorRule) -> Reason:
+    """Return *reason* with the status that the real compiler gives this operator."""
+    is_type = reason.status is Status.DATA_TYPE
+    return replace(reason, status=rule.type_status) if is_type else reason
 
 
 def _no_activation(call: Call) -> Reason | None:
@@ -218,8 +226,8 @@ def _packs_no_batch(call: Call) -> Reason | None:
 
 def _splits_no_batch(call: Call) -> Reason | None:
     axis, tensor = call.values(0), call.input(1)
-    if axis is None or tensor is None:
-        return None
+    if axis is None or tensor is None or len(call.operator.outputs) == 1:
+        return None  # one part of one is no split
     return _no_batch(call, "splits", int(axis.reshape(-1)[0]), len(tensor.shape))
 
 
@@ -334,6 +342,7 @@ RULES: dict[str, OperatorRule] = {
     "CONCATENATION": OperatorRule(checks=(_no_activation, _padding_concatenation)),
     "CONV_2D": _CONVOLUTION,
     "DEPTHWISE_CONV_2D": _CONVOLUTION,
+    "DEQUANTIZE": _PLAIN,  # never maps: its output is floating-point, which the log names
     "EXPAND_DIMS": OperatorRule((1,), 13),
     "FULLY_CONNECTED": OperatorRule(
         (1, 2), checks=(_plain_weights, _flat_output, _clamping_activation)
@@ -348,7 +357,7 @@ RULES: dict[str, OperatorRule] = {
     "PACK": OperatorRule((), 13, (_packs_no_batch,)),
     "PAD": OperatorRule((1,), checks=(_pads_no_batch,)),
     "PRELU": OperatorRule((1,), 13, (_alpha_of_rank_1,)),
-    "QUANTIZE": OperatorRule((), 13),
+    "QUANTIZE": OperatorRule((), 13, type_status=Status.LIMIT),
     "REDUCE_MAX": _REDUCTION,
     "REDUCE_MIN": _REDUCTION,
     "RELU": _PLAIN,

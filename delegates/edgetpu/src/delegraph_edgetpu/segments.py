@@ -1,7 +1,7 @@
 """A model cut into parts, each for a device of its own.
 
-A pipeline hands what one part returns to the next one, and nothing else. So a tensor that a later
-part needs goes through those between as an input that is an output as well.
+The first part takes the inputs of the model, the last one returns its outputs. Between them a part
+reads what any earlier one made, by name, as the pipeline runner passes it on.
 """
 
 from __future__ import annotations
@@ -91,34 +91,35 @@ def parts(
             f"{count} segments, expected 1 to {len(mapping.mapped)}: a segment needs at least one "
             f"operator that maps, and {len(mapping.mapped)} do"
         )
-    found: list[Part] = []
-    inputs = tuple(subgraph.inputs)
     slices = balanced(weights, count)
-    for position, (start, end) in enumerate(slices):
-        first, last = position == 0, position == count - 1
-        part = Part(
-            mapping.before if first else (),
-            mapping.mapped[start:end],
-            mapping.after if last else (),
-            inputs,
-            tuple(subgraph.outputs),
-        )
-        if not last:
-            done = {node for earlier in found for node in earlier.nodes} | {*part.nodes}
-            inputs = _alive(subgraph, done)
-            part = Part(part.before, part.mapped, (), part.inputs, inputs)
-        found.append(part)
-    return found
+    return [
+        _segment(subgraph, mapping, mapping.mapped[start:end], position, count)
+        for position, (start, end) in enumerate(slices)
+    ]
 
 
-def _alive(subgraph: SubgraphSpec, done: Collection[int]) -> tuple[int, ...]:
-    """Return what is there after the nodes of *done* and needed later, sorted."""
-    there = {t for i in done for t in subgraph.operators[i].outputs if t >= 0} | {*subgraph.inputs}
-    needed = set(subgraph.outputs)
-    for operator in subgraph.operators:
-        if operator.index not in done:
-            needed.update(operator.inputs)
-    return tuple(sorted(there & needed))
+def _segment(
+    subgraph: SubgraphSpec,
+    mapping: ModelMapping,
+    mapped: tuple[int, ...],
+    position: int,
+    count: int,
+) -> Part:
+    """Return one of several parts."""
+    first, last = position == 0, position == count - 1
+    before = mapping.before if first else ()
+    after = mapping.after if last else ()
+    nodes = {*before, *mapped, *after}
+    edge = boundary(subgraph, nodes)
+    inputs = [i for i in edge.inputs if not subgraph.tensors[i].is_variable]
+    outputs = tuple(subgraph.outputs) if last else edge.outputs
+    if first:
+        inputs = list(subgraph.inputs)
+    elif last:  # outputs of the model that were made before pass through
+        made = {t for node in nodes for t in subgraph.operators[node].outputs}
+        computed = {t for t in subgraph.outputs if subgraph.tensors[t].data is None}
+        inputs = sorted({*inputs, *(computed - made)})
+    return Part(before, mapped, after, tuple(inputs), outputs)
 
 
 def balanced(weights: Sequence[int], count: int) -> list[tuple[int, int]]:
