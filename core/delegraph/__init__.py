@@ -6,8 +6,11 @@ is first used, so that a plugin's light module stays light.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from delegraph.runtime.compiled_delegates import set_library_loader
 
 if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities as Capabilities
@@ -100,6 +103,16 @@ _MODULES = {
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [*sorted(_HOME)]
+
+
+def _external_delegate(library: str, options: Mapping[str, Any]) -> Delegate:
+    """Return the delegate of a compiled library; the layer that can do so is loaded when needed."""
+    from delegraph.native.external_delegate import ExternalDelegate
+
+    return ExternalDelegate(library, options)
+
+
+set_library_loader(_external_delegate)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,9 @@ DelegraphError
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
   + PartitionError            (ValueError) a graph that cannot be partitioned
   + DelegateError             (RuntimeError) a delegate failed; the message names it and the phase
+    - DelegateLoadError       (ValueError) a compiled delegate that cannot be loaded
     - PlacementError          nodes are not where the rules or ``require`` want them
+  + UnsupportedRuntimeError   (RuntimeError) an official runtime that cannot take our delegates
   + PluginError               an installed plugin is at fault, or the one asked for is missing
     - PluginLoadError         (RuntimeError) it is installed and cannot be used
     - UnknownDelegateError    (ValueError) no installed plugin provides that name
@@ -125,8 +127,16 @@ class DelegateNodeError(NodeError, DelegateError):
         self.op = op
 
 
+class DelegateLoadError(DelegateError, ValueError):
+    """A compiled delegate is not there, cannot be loaded, or refuses to be made."""
+
+
 class PlacementError(DelegateError):
     """Nodes are not where rules or ``require="full"`` want them; the message lists them."""
+
+
+class UnsupportedRuntimeError(DelegraphError, RuntimeError):
+    """An official runtime is missing, or cannot take delegates in Python; the message says why."""
 
 
 class PluginError(DelegraphError):

@@ -1,0 +1,55 @@
+"""Arrays in memory from libc's ``malloc``, which C code may reallocate or free."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.native.abi import libc, malloc
+
+
+class LibcMemory:
+    """A block of libc memory that arrays keep alive; freed with the last of them.
+
+    Attributes:
+        address: where it is; None once :meth:`forget` was called.
+        size: bytes.
+    """
+
+    def __init__(self, address: int, size: int) -> None:
+        self.address: int | None = address
+        self.size = size
+
+    @classmethod
+    def of(cls, size: int) -> LibcMemory:
+        """Return a new block, uninitialised.
+
+        Raises:
+            MemoryError: there is not that much memory.
+        """
+        return cls(malloc(size), size)
+
+    def forget(self) -> None:
+        """Free nothing: C code has freed or reallocated the block."""
+        self.address = None
+
+    def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return the block as an array that keeps it alive."""
+        block = np.asarray(self)
+        count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return block[:count].view(dtype).reshape(shape)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": (self.size,),
+            "typestr": "|u1",
+            "data": (self.address, False),
+            "version": 3,
+        }
+
+    def __del__(self) -> None:
+        if self.address is not None:
+            libc().free(self.address)
