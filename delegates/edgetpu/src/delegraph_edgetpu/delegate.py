@@ -33,8 +33,8 @@ from delegraph_edgetpu.real_executables import explain_refusal
 VERSION = 1
 """The only version that the operator has."""
 
-TYPES = ("INT8", "UINT8", "INT16", "INT32")
-"""What goes in and out; the state of a recurrent layer is INT16, some results are INT32."""
+TYPES = ("INT8", "UINT8", "INT16")
+"""What goes in and out: 8 bits, and the state of recurrent layers, which may have 16."""
 
 
 class EdgeTpuDelegate(SimpleDelegateInterface):
@@ -70,7 +70,7 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         via = self._via.capabilities().tolerance if self._via else {}
         tolerance = {name: via[name] for name in TYPES if name in via}
         return Capabilities(
-            [Claim(CUSTOM_OP, TYPES, "per-channel", "dynamic-shapes")],
+            [Claim(CUSTOM_OP, TYPES, "dynamic-shapes", "empty", "many-dims", "scalar")],
             tolerance={**dict.fromkeys(TYPES, Tolerance()), **tolerance},
         )
 

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from delegraph_edgetpu.devices import VARIABLE, devices
+
+
+@pytest.fixture(autouse=True)
+def _new_devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Give each test the two devices there are by default, with nothing in them."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for device in devices():
+        device.reset()
+    yield
+
+
+@pytest.fixture(autouse=True)
+def _threads_end() -> Iterator[None]:
+    """Fail a test that leaves a segment's thread behind."""
+    yield
+    left = [thread.name for thread in threading.enumerate() if thread.name.startswith("segment-")]
+    assert not left
