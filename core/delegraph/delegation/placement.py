@@ -123,6 +123,7 @@ class Placement:
         quarantined: names of delegates whose results were wrong, so that Delegraph's kernels
             compute their partitions, as ``on_failure="shadow"`` says.
         notes: delegate name to what it wants users to know of its results, where it says anything.
+        host: whose kernels compute the nodes that no delegate has.
     """
 
     nodes: tuple[NodePlacement, ...]
@@ -132,6 +133,7 @@ class Placement:
     subgraph_names: tuple[str, ...] = ()
     quarantined: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    host: str = "Delegraph"
 
     def __str__(self) -> str:
         total = len(self.nodes)
@@ -141,7 +143,7 @@ class Placement:
             self._share(name, taken[name], parts[name]) for name in dict.fromkeys(self.delegates)
         ]
         rest = total - sum(taken.values())
-        phrases.append(f"{rest} stay{'s' * (rest == 1)} with Delegraph's kernels")
+        phrases.append(f"{rest} stay{'s' * (rest == 1)} with {self.host}'s kernels")
         return f"{total} node{'s' * (total != 1)}: " + ", ".join(phrases)
 
     def _share(self, delegate: str, nodes: int, partitions: int) -> str:

@@ -1,0 +1,48 @@
+"""What the contexts of one delegate in an official interpreter need from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from delegraph.graph.model import Model
+from delegraph.kernels.registration import Numerics, Registration
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignDelegate:
+    """A delegate that is none of ours, such as XNNPACK."""
+
+    kernel_name: str
+
+    def name(self) -> str:
+        """Return what its nodes are called."""
+        return self.kernel_name
+
+
+class FallibleKernel(Protocol):
+    """A kernel that may have failed where C does not take no for an answer."""
+
+    error: BaseException | None
+
+
+class Host(Protocol):
+    """A delegate, as its contexts see it."""
+
+    model: Model
+    numerics: Numerics
+    address: int
+    """Of the delegate's C struct."""
+
+    def resources(self, primary: int) -> dict[Any, Any]:
+        """Return what the delegate's kernels share in the interpreter known by an address."""
+
+    def delegate_at(self, address: int | None) -> object | None:
+        """Return the delegate of ours whose C struct is there; None for others."""
+
+    def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
+        """Return the C registration and delegate; new nodes are numbered from *first* on."""
+
+    def end_replacing(self) -> Sequence[FallibleKernel]:
+        """Return the kernels made since."""

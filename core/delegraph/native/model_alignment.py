@@ -1,0 +1,101 @@
+"""Which operator of the model file each node of an official interpreter is.
+
+The runtime keeps an operator's options in structs that differ between versions, so they are taken
+from the file. Node numbers are not the file's: the runtime leaves out, without a word, operators it
+finds inconsistent. Nodes and operators are therefore matched in order, by operator and tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from delegraph.errors import DelegateError
+from delegraph.graph.model import Operator, SubgraphSpec
+from delegraph.schema.enums import BuiltinOperator
+
+
+@dataclass(frozen=True, slots=True)
+class NodeIdentity:
+    """What the runtime says of a node.
+
+    Attributes:
+        index: the runtime's number of it.
+        code: builtin code.
+        custom_name: name of a custom operator; empty for others.
+        inputs: tensor indices.
+        outputs: tensor indices.
+    """
+
+    index: int
+    code: int
+    custom_name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def __str__(self) -> str:
+        known = self.code in BuiltinOperator._value2member_map_
+        name = self.custom_name or (BuiltinOperator(self.code).name if known else f"{self.code}")
+        return f"node {self.index} is {name} of {list(self.inputs)} to {list(self.outputs)}"
+
+
+def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Operator]:
+    """Return the operator of each node, by node index; delegates' nodes are not among *nodes*.
+
+    >>> from delegraph.graph.model import Operator, SubgraphSpec
+    >>> add = BuiltinOperator.ADD
+    >>> file = [Operator(i, "ADD", add, 1, (i,), (i + 1,)) for i in range(3)]
+    >>> spec = SubgraphSpec(0, "", (), tuple(file), (0,), (3,))
+    >>> nodes = [NodeIdentity(0, 0, "", (1,), (2,)), NodeIdentity(1, 0, "", (2,), (3,))]
+    >>> found = align(nodes, spec)
+    >>> {node: operator.index for node, operator in found.items()}
+    {0: 1, 1: 2}
+
+    Raises:
+        DelegateError: a node is no operator of the subgraph, or not in its order.
+    """
+    half = _float16_constants(subgraph)
+    left = iter(subgraph.operators)
+    found = {}
+    for node in nodes:
+        operator = next((o for o in left if _is(o, node, half)), None)
+        if operator is None:
+            raise DelegateError(
+                f"the runtime's {node}; subgraph {subgraph.index} of the model has no such "
+                "operator there. Is it the model that the interpreter runs?"
+            )
+        found[node.index] = operator
+    return found
+
+
+def require_same_types(found: Sequence[int], expected: Sequence[int], subgraph: int) -> None:
+    """Let pass tensor types, numbered as in C, that begin with those of the model.
+
+    Raises:
+        DelegateError: the interpreter runs another model.
+    """
+    if tuple(found[: len(expected)]) != tuple(expected):
+        raise DelegateError(
+            f"the tensors of the runtime's subgraph {subgraph} have other types than the model's. "
+            "Is it the model that the interpreter runs?"
+        )
+
+
+def _is(operator: Operator, node: NodeIdentity, half: dict[int, int]) -> bool:
+    if operator.builtin_code != node.code or operator.outputs != node.outputs:
+        return False
+    if operator.is_custom and operator.name != node.custom_name:
+        return False
+    return operator.inputs == node.inputs or [half.get(i, i) for i in operator.inputs] == [
+        half.get(i, i) for i in node.inputs
+    ]
+
+
+def _float16_constants(subgraph: SubgraphSpec) -> dict[int, int]:
+    """Return the constant behind each DEQUANTIZE: delegates let nodes read that one directly."""
+    return {
+        operator.outputs[0]: operator.inputs[0]
+        for operator in subgraph.operators
+        if operator.builtin_code == BuiltinOperator.DEQUANTIZE
+        and subgraph.tensors[operator.inputs[0]].data is not None
+    }

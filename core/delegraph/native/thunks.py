@@ -1,0 +1,249 @@
+"""The functions that an official interpreter calls: one set for the process, which never dies.
+
+An interpreter may call a delegate's functions long after Python has forgotten the delegate: a view
+of a tensor keeps the native interpreter alive, and its nodes are freed last. So the functions
+belong to nobody, and what C keeps for us are numbers to look up: a stale one is found missing,
+where a pointer would have crashed. No exception gets out of here, since C cannot see them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Callable
+from ctypes import c_size_t, c_void_p
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+from delegraph.errors import in_words
+from delegraph.native.abi import (
+    CALLED,
+    DELEGATE_FUNCTIONS,
+    REGISTRATION_FUNCTIONS,
+    TfLiteContext,
+    TfLiteDelegate,
+    TfLiteDelegateParams,
+    TfLiteNode,
+    TfLiteStatus,
+    callback,
+)
+
+
+class NativeDelegate(Protocol):
+    """A delegate as these functions know it."""
+
+    last_exception: BaseException | None
+
+    @property
+    def delegate_name(self) -> str:
+        """For error texts."""
+
+    def apply(self, context: int) -> None:
+        """Claim nodes of the subgraph whose ``TfLiteContext`` is at that address."""
+
+    def new_kernel(self, context: int, params: int) -> NativeKernel:
+        """Return the kernel of a partition, described at address *params*; never raises."""
+
+    def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
+        """Copy the buffer of a handle ``"from"`` the delegate or ``"to"`` it."""
+
+    def free_buffer_handle(self, context: int, handle: int) -> None:
+        """Release a buffer."""
+
+
+class NativeKernel(Protocol):
+    """A delegate's node as these functions know it."""
+
+    @property
+    def delegate(self) -> NativeDelegate:
+        """Whose node it is."""
+
+    def prepare(self) -> None:
+        """Get ready for the present shapes."""
+
+    def eval(self) -> None:
+        """Compute."""
+
+    def free(self) -> None:
+        """Let go of what it has; called once, last."""
+
+
+_handles = itertools.count(1)
+_delegates: WeakValueDictionary[int, NativeDelegate] = WeakValueDictionary()
+_kernels: dict[int, NativeKernel] = {}
+
+
+class _Raised(threading.local):
+    """The first exception of this thread that a callback could not let out."""
+
+    error: BaseException | None = None
+
+
+_raised = _Raised()
+
+
+def take_raised() -> BaseException | None:
+    """Return the exception that a callback of this thread ended with, and forget it."""
+    error, _raised.error = _raised.error, None
+    return error
+
+
+def register(delegate: NativeDelegate) -> int:
+    """Return a number for a delegate, good as long as somebody else holds on to it."""
+    handle = next(_handles)
+    _delegates[handle] = delegate
+    return handle
+
+
+def living() -> tuple[int, int]:
+    """Return how many delegates and how many kernels are alive, for leak tests."""
+    return len(_delegates), len(_kernels)
+
+
+_LONGEST_TEXT = 250  # characters; runtimes cut at 1024 bytes, in the middle of a character
+
+
+def report(context: int, text: str) -> None:
+    """Add *text* to the runtime's error message; it has no format characters then."""
+    pointer = TfLiteContext.from_address(context).ReportError
+    if pointer:
+        line = text[:_LONGEST_TEXT].replace("\0", " ").replace("%", "%%")
+        CALLED["ReportError"](pointer)(context, line.encode("utf-8", "replace"))
+
+
+def _fail(context: int, delegate: NativeDelegate, what: str, error: BaseException) -> int:
+    delegate.last_exception = error
+    if _raised.error is None:
+        _raised.error = error
+    try:
+        report(context, f"delegate {delegate.delegate_name!r}: {what}: {in_words(error)}")
+    except BaseException:  # noqa: BLE001 - an exception whose text cannot be made
+        report(context, f"a delegate: {what} failed")
+    return TfLiteStatus.ERROR
+
+
+# -- what C calls ------------------------------------------------------------------------------
+
+_DELEGATE_DATA: int = TfLiteDelegate.data_.offset
+_USER_DATA: int = TfLiteNode.user_data.offset
+_GONE = "a Python delegate has been closed or collected, and cannot be applied again"
+
+
+def _delegate_at(address: int) -> NativeDelegate | None:
+    return _delegates.get(c_size_t.from_address(address + _DELEGATE_DATA).value)
+
+
+def _apply(context: int, delegate_address: int) -> int:
+    delegate = None
+    try:
+        delegate = _delegate_at(delegate_address)
+        if delegate is None:
+            report(context, _GONE)
+            return TfLiteStatus.ERROR
+        delegate.apply(context)
+        return TfLiteStatus.OK
+    except BaseException as error:  # noqa: BLE001 - C cannot see it
+        if delegate is None:
+            return TfLiteStatus.ERROR
+        return _fail(context, delegate, "apply", error)
+
+
+def _init(context: int, buffer: int, length: int) -> int:
+    try:
+        delegate = _delegate_at(TfLiteDelegateParams.from_address(buffer).delegate)
+        if delegate is None:
+            return 0
+        handle = next(_handles)
+        _kernels[handle] = delegate.new_kernel(context, buffer)
+        return handle
+    except BaseException as error:  # noqa: BLE001 - C cannot see it
+        _raised.error = _raised.error or error
+        return 0
+
+
+def _free(context: int, handle: int | None) -> None:
+    try:
+        kernel = _kernels.pop(handle or 0, None)
+        if kernel is not None:
+            kernel.free()
+    except BaseException as error:  # noqa: BLE001 - C cannot see it
+        _raised.error = _raised.error or error
+
+
+def _prepare(context: int, node: int) -> int:
+    kernel = None
+    try:
+        kernel = _kernels[c_size_t.from_address(node + _USER_DATA).value]
+        kernel.prepare()
+        return 0
+    except BaseException as error:  # noqa: BLE001 - C cannot see it
+        return (
+            TfLiteStatus.ERROR
+            if kernel is None
+            else _fail(context, kernel.delegate, "prepare", error)
+        )
+
+
+def _invoke(context: int, node: int) -> int:
+    kernel = None
+    try:
+        kernel = _kernels[c_size_t.from_address(node + _USER_DATA).value]
+        kernel.eval()
+        return 0
+    except BaseException as error:  # noqa: BLE001 - C cannot see it
+        return (
+            TfLiteStatus.ERROR if kernel is None else _fail(context, kernel.delegate, "eval", error)
+        )
+
+
+def _copier(direction: str) -> Callable[[int, int, int, int], int]:
+    def copy(context: int, delegate_address: int, handle: int, tensor: int) -> int:
+        delegate = None
+        try:
+            delegate = _delegate_at(delegate_address)
+            if delegate is None:
+                return TfLiteStatus.ERROR
+            delegate.copy(direction, context, handle, tensor)
+            return TfLiteStatus.OK
+        except BaseException as error:  # noqa: BLE001 - C cannot see it
+            if delegate is None:
+                return TfLiteStatus.ERROR
+            return _fail(context, delegate, f"copy {direction} buffer {handle}", error)
+
+    return copy
+
+
+def _free_buffer(context: int, delegate_address: int, handle: Any) -> None:
+    try:
+        delegate = _delegate_at(delegate_address)
+        if delegate is not None:
+            delegate.free_buffer_handle(context, handle[0])
+    except BaseException as error:  # noqa: BLE001 - C cannot see it
+        _raised.error = _raised.error or error
+
+
+_THUNKS = {
+    "init": callback(REGISTRATION_FUNCTIONS["init"])(_init),
+    "free": callback(REGISTRATION_FUNCTIONS["free"])(_free),
+    "prepare": callback(REGISTRATION_FUNCTIONS["prepare"])(_prepare),
+    "invoke": callback(REGISTRATION_FUNCTIONS["invoke"])(_invoke),
+    "Prepare": callback(DELEGATE_FUNCTIONS["Prepare"])(_apply),
+    "CopyFromBufferHandle": callback(DELEGATE_FUNCTIONS["CopyFromBufferHandle"])(_copier("from")),
+    "CopyToBufferHandle": callback(DELEGATE_FUNCTIONS["CopyToBufferHandle"])(_copier("to")),
+    "FreeBufferHandle": callback(DELEGATE_FUNCTIONS["FreeBufferHandle"])(_free_buffer),
+}
+for _thunk in _THUNKS.values():
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_thunk))  # outlives even this module
+
+ADDRESSES: dict[str, int] = {
+    name: ctypes.cast(thunk, c_void_p).value or 0 for name, thunk in _THUNKS.items()
+}
+"""Where each function is, by the name that C's structs have for it."""
+
+_names: dict[str, bytes] = {}
+
+
+def interned(name: str) -> bytes:
+    """Return a C string that stays where it is: the runtime keeps the pointer."""
+    return _names.setdefault(name, name.encode().replace(b"\0", b" "))
