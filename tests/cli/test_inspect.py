@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from chosen_plugins import use_plugins_of
 from command import Command
+from fake_distributions import write_distribution
 from one_op import constant, one_op_model, tensor
 
 from delegraph.schema.options import FullyConnectedOptions
@@ -71,3 +76,69 @@ def test_json_holds_the_same(delegraph: Command, custom: Path) -> None:
     ]
     assert shown["subgraphs"][0]["inputs"][0]["shape"] == [2]
     assert shown["model"] == str(custom)
+
+
+DESCRIBING = """\
+from delegraph import CustomOpSpec, hookimpl
+
+def _describe(options):
+    {body}
+
+@hookimpl
+def delegraph_custom_ops():
+    return [CustomOpSpec("MyOp", "a fake operator", lambda: None, _describe)]
+"""
+
+
+@pytest.fixture
+def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """A model of a custom operator with a plugin whose ``describe`` has this body."""
+
+    def write(body: str) -> Path:
+        sources = {"my_plugin": DESCRIBING.format(body=body)}
+        write_distribution(tmp_path / "site", "my-dist", sources, {"mine": "my_plugin"})
+        monkeypatch.delitem(sys.modules, "my_plugin", raising=False)
+        use_plugins_of(monkeypatch, tmp_path / "site")
+        path = tmp_path / "mine.tflite"
+        x, y = tensor((2,)), tensor((2,))
+        path.write_bytes(one_op_model("MyOp", [x], [y], custom_options=b"abc"))
+        return path
+
+    return write
+
+
+def test_a_plugin_describes_its_custom_operators(
+    delegraph: Command, described: Callable[[str], Path]
+) -> None:
+    path = described('return {"options": options.decode(), "count": len(options)}')
+    lines = delegraph("inspect", path).lines
+    assert "Operator 0, MyOp" in lines
+    assert {"options abc", "count 3"} <= set(lines)
+    (shown,) = delegraph("inspect", path, "--json").json["described"]
+    facts = {"options": "abc", "count": "3"}
+    assert shown == {"op": "MyOp", "subgraph": 0, "operator": 0, "facts": facts}
+
+
+def test_a_plugin_with_nothing_to_say_is_not_shown(
+    delegraph: Command, described: Callable[[str], Path]
+) -> None:
+    path = described("return {}")
+    assert "Operator 0, MyOp" not in delegraph("inspect", path).lines
+    assert delegraph("inspect", path, "--json").json["described"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("raise KeyError('x')", "could not be described by plugin 'mine' of my-dist 1.0: KeyError"),
+        ("return 1", "describe() of plugin 'mine' of my-dist 1.0 returned a int, expected a dict"),
+        ("from delegraph.errors import ModelError; raise ModelError('torn')", "torn"),
+    ],
+)
+def test_a_plugin_that_cannot_describe_an_operator_does_not_stop_the_others(
+    delegraph: Command, described: Callable[[str], Path], body: str, text: str
+) -> None:
+    ran = delegraph("inspect", described(body), "--json")
+    assert ran.code == 0
+    assert text in ran.json["described"][0]["facts"]["error"]
+    assert ran.json["operators"][0]["package"] == "my-dist"

@@ -64,6 +64,10 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
         _print_subgraph(out, subgraph)
     heading(out, "Operators")
     _print_operators(out, summary.operators)
+    for described in summary.described:
+        where = f" of subgraph {described.subgraph}" if described.subgraph else ""
+        heading(out, f"Operator {described.operator}{where}, {described.op}")
+        print_table(out, ("", "value"), list(described.facts.items()))
     if summary.signatures:
         heading(out, "Signatures")
         rows = [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from delegraph.errors import ArgumentError, PluginError, PluginLoadError
+from delegraph.errors import ArgumentError, DelegraphError, PluginError, PluginLoadError
 from delegraph.plugins.options import Given, make_options
 from delegraph.plugins.plugin import one_line
 from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
@@ -70,6 +71,33 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
             f"custom operator {spec.name!r}: load() of {provider} returned a "
             f"{type(loaded).__name__}, expected a Registration or what custom_op makes"
         ) from None
+
+
+def describe_custom_op(
+    spec: CustomOpSpec, custom_options: bytes, provider: object
+) -> dict[str, str]:
+    """Return what a provider says of a custom operator with these options.
+
+    Raises:
+        DelegraphError: the options are damaged.
+        PluginLoadError: the provider's own code failed, or returned something else.
+    """
+    if spec.describe is None:
+        return {}
+    try:
+        facts: object = spec.describe(custom_options)
+    except (KeyboardInterrupt, DelegraphError):
+        raise
+    except BaseException as error:  # a plugin may raise anything, SystemExit too
+        raise PluginLoadError(
+            f"custom operator {spec.name!r} could not be described by {provider}: {one_line(error)}"
+        ) from error
+    if not isinstance(facts, Mapping):
+        raise PluginLoadError(
+            f"custom operator {spec.name!r}: describe() of {provider} returned a "
+            f"{type(facts).__name__}, expected a dict of texts"
+        )
+    return {str(name): str(value) for name, value in facts.items()}
 
 
 def load_command(spec: CommandSpec, provider: object) -> click.Command:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,6 +95,8 @@ class CustomOpSpec:
         summary: one line for ``delegraph plugins info``.
         load: imports and returns the operator: what ``custom_op`` made of a function, or a
             registration.
+        describe: from the custom options of one such operator to what ``delegraph inspect`` shows
+            of it, names to values as text; None shows nothing.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -103,11 +105,16 @@ class CustomOpSpec:
     name: str
     summary: str
     load: Callable[[], CustomOp | Registration]
+    describe: Callable[[bytes], Mapping[str, str]] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ArgumentError(f"CustomOpSpec name is {self.name!r}, expected the custom code")
         _check_summary_and_load(self)
+        if self.describe is not None and not callable(self.describe):
+            raise ArgumentError(
+                f"CustomOpSpec {self.name!r}: describe is {self.describe!r}, expected a function"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from delegraph.graph.model import Model, SubgraphSpec, TensorSpec
+from delegraph.errors import DelegraphError
+from delegraph.graph.model import Model, Operator, SubgraphSpec, TensorSpec
 from delegraph.kernels import ops  # noqa: F401 - fills the op table
 from delegraph.kernels.op_table import OP_TABLE
+from delegraph.plugins.creation import describe_custom_op
 from delegraph.plugins.known_packages import package_for
-from delegraph.plugins.plugin import PluginState
+from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import installed
 
 
@@ -60,6 +63,23 @@ class OperatorCount:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorDescription:
+    """What the package that runs a custom operator says of one, from its custom options.
+
+    Attributes:
+        op: the custom code.
+        subgraph: index of its subgraph.
+        operator: index in the subgraph.
+        facts: names to values, both as text; ``error`` when the options cannot be read.
+    """
+
+    op: str
+    subgraph: int
+    operator: int
+    facts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class SubgraphSummary:
     """One subgraph: its interface, and the numbers of its tensors and operators."""
 
@@ -95,6 +115,7 @@ class ModelSummary:
         signatures: all of them, by key.
         operators: all operators of all subgraphs, most frequent first.
         metadata: names of the metadata entries, each with its size in bytes.
+        described: custom operators of which the package that runs them says something.
     """
 
     version: int
@@ -106,6 +127,7 @@ class ModelSummary:
     signatures: tuple[SignatureSummary, ...]
     operators: tuple[OperatorCount, ...]
     metadata: dict[str, int]
+    described: tuple[OperatorDescription, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as dictionaries and lists."""
@@ -129,6 +151,7 @@ def summarize_model(model: Model) -> ModelSummary:
         ),
         count_operators(model),
         {name: len(value) for name, value in sorted(model.metadata.items())},
+        tuple(_descriptions(model)),
     )
 
 
@@ -144,6 +167,26 @@ def count_operators(model: Model) -> tuple[OperatorCount, ...]:
         OperatorCount(op, version, count, custom, *(_provider(op) if custom else ()))
         for (op, version, custom), count in ordered
     )
+
+
+def _descriptions(model: Model) -> Iterator[OperatorDescription]:
+    """Yield what plugins say of the custom operators, those that say something."""
+    providers = installed().custom_op_providers()
+    for subgraph in model.subgraphs:
+        for operator in subgraph.operators:
+            if operator.is_custom and operator.name in providers:
+                facts = _facts(operator, providers[operator.name][0])
+                if facts:
+                    yield OperatorDescription(operator.name, subgraph.index, operator.index, facts)
+
+
+def _facts(operator: Operator, plugin: Plugin) -> dict[str, str]:
+    spec = next(spec for spec in plugin.custom_ops if spec.name == operator.name)
+    options = operator.custom_options
+    try:
+        return describe_custom_op(spec, b"" if options is None else options.tobytes(), plugin)
+    except DelegraphError as error:
+        return {"error": str(error)}
 
 
 def _provider(custom_name: str) -> tuple[str | None, bool]:
