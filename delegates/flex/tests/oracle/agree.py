@@ -38,7 +38,7 @@ TOLERANCES = {model.name: model.tolerance for model in written_models.MODELS}
 
 
 def main() -> int:
-    """Print the table, and return how many outputs differ."""
+    """Print the table, and return how many outputs differ and how many models fail."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--keep", action="store_true", help="copy small models to tests/models")
@@ -65,7 +65,12 @@ def main() -> int:
         if arguments.keep and any(m.name == path.stem and m.is_kept for m in written_models.MODELS):
             _keep(path, agreeing)
     _print(counts, details)
-    return sum(counts[row][executor]["differ"] for row in counts for executor in EXECUTORS)
+    return sum(
+        counts[row][executor][verdict]
+        for row in counts
+        for executor in EXECUTORS
+        for verdict in ("differ", "fail")
+    )
 
 
 def _judged(path: Path, executor: str) -> Iterator[tuple[str, str, str]]:
