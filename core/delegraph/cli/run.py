@@ -261,7 +261,7 @@ def _save(path: str, details: Sequence[Mapping[str, Any]], arrays: Sequence[Any]
 
 def _print(out: Console, request: Request, answer: Answer) -> None:
     out.print(request.model, style="bold")
-    if request.delegates or request.delegate_files:
+    if answer.placement.delegates:
         out.print(f"  {answer.placement}")
     if request.numerics != "builtin":
         out.print(f"  numerics: {request.numerics}")
