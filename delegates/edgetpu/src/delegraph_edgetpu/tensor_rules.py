@@ -11,6 +11,7 @@ from delegraph_edgetpu.reasons import Reason, Status
 
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 _STATE_TYPES = (*EIGHT_BITS, TensorType.INT16)
+_PARAMETER_TYPES = (*_STATE_TYPES, TensorType.INT32, TensorType.INT64)  # INT16: those of an LSTM
 _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT64)
 
 
@@ -41,12 +42,12 @@ def _broken_by_parameter(what: str, tensor: TensorSpec) -> Iterator[Reason]:
             "must be a constant",
             "make it a constant of the model",
         )
-    elif tensor.type in _FLOATS:
+    elif tensor.type not in _PARAMETER_TYPES:
         yield Reason(
             "parameter-type",
             f"{what} is {tensor.type.name}",
-            "must be quantised",
-            "quantise weights and activations (full integer quantization)",
+            "must be INT8 or UINT8, biases INT32",
+            "quantise weights and activations to 8 bits (full integer quantization)",
             Status.DATA_TYPE,
         )
     if tensor.sparsity is not None:
