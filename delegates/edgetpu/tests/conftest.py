@@ -9,12 +9,11 @@ from delegraph_edgetpu.devices import VARIABLE, devices
 
 
 @pytest.fixture(autouse=True)
-def _new_devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _new_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each test the two devices there are by default, with nothing in them."""
     monkeypatch.delenv(VARIABLE, raising=False)
     for device in devices():
         device.reset()
-    yield
 
 
 @pytest.fixture(autouse=True)

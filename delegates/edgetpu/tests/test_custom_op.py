@@ -101,7 +101,8 @@ def test_nothing_is_copied_on_the_way_in_or_out() -> None:
     outputs_of(interpreter, random_inputs(model))
     outer = interpreter.session.subgraphs[0]
     inner = outer.plan.node(0)[0].user_data._interpreter.session.subgraphs[0]
-    for mine, its in zip([*outer.inputs, *outer.outputs], [*inner.inputs, *inner.outputs]):
+    outside, inside = [*outer.inputs, *outer.outputs], [*inner.inputs, *inner.outputs]
+    for mine, its in zip(outside, inside, strict=True):
         assert inner.tensors[its].data is outer.tensors[mine].data
 
 

@@ -151,7 +151,9 @@ def test_a_device_runs_one_inference_at_a_time() -> None:
 def test_a_device_serves_several_interpreters_at_once() -> None:
     model = [convolution(seed) for seed in range(3)]
     inputs = [random_inputs(content, seed) for seed, content in enumerate(model)]
-    expected = [outputs_of(Interpreter(model_content=m), x) for m, x in zip(model, inputs)]
+    expected = [
+        outputs_of(Interpreter(model_content=m), x) for m, x in zip(model, inputs, strict=True)
+    ]
     wrong: list[int] = []
 
     def use(i: int) -> None:
@@ -159,8 +161,8 @@ def test_a_device_serves_several_interpreters_at_once() -> None:
         content = compiled(model[i], caching_token=i + 1)
         with Interpreter(model_content=content, custom_ops={CUSTOM_OP: op}) as interpreter:
             for _ in range(20):
-                if not np.array_equal(outputs_of(interpreter, inputs[i])[0], expected[i][0]):
-                    wrong.append(i)
+                is_right = np.array_equal(outputs_of(interpreter, inputs[i])[0], expected[i][0])
+                wrong.extend([] if is_right else [i])
 
     threads = [threading.Thread(target=use, args=(i,)) for i in range(3)]
     for thread in threads:

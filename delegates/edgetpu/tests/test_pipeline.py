@@ -133,7 +133,11 @@ def test_results_are_those_of_the_segments_one_by_one() -> None:
             assert isinstance(result, dict)
             assert list(result) == ["y"]
             np.testing.assert_array_equal(result["y"], one_by_one(given(seed)), strict=True)
-    assert [each.inferences - n for each, n in zip(statistics(), before)] == [20, 20, 20]
+    assert [each.inferences - n for each, n in zip(statistics(), before, strict=True)] == [
+        20,
+        20,
+        20,
+    ]
 
 
 def test_results_come_in_the_order_of_the_inputs() -> None:
@@ -381,7 +385,7 @@ def test_two_failures_show_the_one_of_the_earlier_input() -> None:
     [
         ({"z": number(1)}, r"inputs \['z'\] are given, expected \['t0'\]"),
         ([number(1)] * 2, "2 inputs are given, expected 1"),
-        ([np.float32([[1] * 8])], "'t0' is float32.*expected int8"),
+        ([np.ones((1, 8), np.float32)], "'t0' is float32.*expected int8"),
         ([number(1)[0]], r"is int8 \[8\], expected int8 \[1, 8\]"),
     ],
 )
@@ -411,7 +415,9 @@ def test_segments_in_another_order_are_refused() -> None:
 def test_segments_that_do_not_fit_are_refused() -> None:
     first, second = python_segments(same, same)
     second.resize_tensor_input(0, [1, 9])
-    with pytest.raises(ArgumentError, match=r"is int8 \[1, 9\], an earlier segment makes int8 \[1, 8\]"):
+    with pytest.raises(
+        ArgumentError, match=r"is int8 \[1, 9\], an earlier segment makes int8 \[1, 8\]"
+    ):
         PipelinedModelRunner([first, second])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,12 @@ def _load_custom_op() -> Registration:
     return edgetpu_custom_op()
 
 
+def _describe(custom_options: bytes) -> Mapping[str, str]:
+    from delegraph_edgetpu.description import describe_options
+
+    return describe_options(custom_options)
+
+
 def _load_posenet_decoder() -> CustomOp | Registration:
     from delegraph_edgetpu.posenet_decoder import posenet_decoder
 
@@ -75,7 +82,12 @@ def _load_posenet_decoder() -> CustomOp | Registration:
 def delegraph_custom_ops() -> list[CustomOpSpec]:
     """Return the custom operators that run without a delegate."""
     return [
-        CustomOpSpec("edgetpu-custom-op", "what `delegraph edgetpu` compiled", _load_custom_op),
+        CustomOpSpec(
+            "edgetpu-custom-op",
+            "what `delegraph edgetpu compile` made of a model",
+            _load_custom_op,
+            _describe,
+        ),
         CustomOpSpec("PosenetDecoderOp", "poses of persons, from heatmaps", _load_posenet_decoder),
     ]
 

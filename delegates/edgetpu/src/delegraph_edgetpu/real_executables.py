@@ -135,21 +135,27 @@ def read_real(executable: RealExecutable) -> RealPackage:
         ExecutableError: it is damaged.
     """
     content = executable.content
+    what = "the package"
     try:
         package = _root(content)
         multi = _root(_content(package, 1))
-        found = [_root(content) for content in _texts(multi, 0)]
-        chips = [chip for chip in (_text(each, 10) for each in found) if chip]
+        parts, chips = [], []
+        for i, part in enumerate(_texts(multi, 0)):
+            what = f"executable {i} in it"
+            root = _root(part)
+            parts.append(_part(root))
+            chips.append(_text(root, 10))
+        what = "the head of the package"
         return RealPackage(
             len(content),
             _text(package, 4),
             _number(package, 0, numbers.Int32Flags),
-            chips[0] if chips else "",
-            tuple(map(_part, found)),
+            next(filter(None, chips), ""),
+            tuple(parts),
         )
     except Exception as error:  # damage shows as struct.error, IndexError and more
         raise ExecutableError(
-            f"the executable (DWN1, {len(content)} bytes) is damaged: {error!r}"
+            f"the executable (DWN1, {len(content)} bytes) is damaged: {what}: {error!r}"
         ) from error
 
 
