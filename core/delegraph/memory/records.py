@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from delegraph.errors import ArgumentError
 
 Size: TypeAlias = int | tuple[int, ...]
 """Bytes of a buffer; or two, three or four (batch, height, width, channels) dimensions."""
@@ -24,8 +26,18 @@ class TensorUsageRecord(NamedTuple):
     last_task: int
 
 
+ByteRecord: TypeAlias = tuple[int, int, int]
+"""A usage record whose size is a number of bytes."""
+
+ShapeRecord: TypeAlias = tuple[tuple[int, ...], int, int]
+"""A usage record whose size has dimensions."""
+
+
+SizeT = TypeVar("SizeT", bound=Size, covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class ObjectsAssignment:
+class ObjectsAssignment(Generic[SizeT]):
     """Memory objects, and the one that each tensor uses.
 
     Attributes:
@@ -34,7 +46,7 @@ class ObjectsAssignment:
     """
 
     object_ids: Sequence[int]
-    object_sizes: Sequence[Size]
+    object_sizes: Sequence[SizeT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +60,22 @@ class OffsetsAssignment:
 
     offsets: Sequence[int]
     total_size: int
+
+
+def byte_records(records: Iterable[TensorUsageRecord]) -> list[ByteRecord]:
+    """Return the records, whose sizes must be in bytes, checked.
+
+    Raises:
+        ArgumentError: a size is not a number or below 0, or a last task is before the first.
+    """
+    checked = []
+    for index, (size, first_task, last_task) in enumerate(records):
+        if isinstance(size, tuple):
+            raise ArgumentError(f"record {index} has size {size}, needs a number of bytes")
+        if size < 0 or not 0 <= first_task <= last_task:
+            raise ArgumentError(
+                f"record {index} has {size} bytes during tasks {first_task} to {last_task}; "
+                "none may be negative, nor the last task before the first"
+            )
+        checked.append((size, first_task, last_task))
+    return checked

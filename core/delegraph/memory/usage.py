@@ -23,7 +23,8 @@ def usage_records(
 
     A tensor is in use from the node that writes it, a graph input from the first node, to the last
     node that reads it, a graph output to the last node of the plan. Constants, variables, strings
-    and tensors of no bytes need no place in the arena and are left out.
+    and tensors of no bytes need no place in the arena and are left out. Records come in the order
+    of their first tasks, as strategies that free objects on the way want them.
 
     Args:
         graph: what the interpreter plans memory for, delegates applied; or a subgraph as declared.
@@ -53,15 +54,16 @@ def usage_records(
                 lifetimes[tensor] = lifetime._replace(last=end)
     if root_of is not None:
         lifetimes = _merged(lifetimes, root_of)
-    records = {
-        tensor: TensorUsageRecord(align(graph.tensor_bytes(tensor), alignment), *lifetime)
-        for tensor, lifetime in lifetimes.items()
-    }
-    return list(records.values()), list(records)
+    tensors = sorted(lifetimes, key=lambda tensor: (lifetimes[tensor].first, tensor))
+    records = [
+        TensorUsageRecord(align(graph.tensor_bytes(tensor), alignment), *lifetimes[tensor])
+        for tensor in tensors
+    ]
+    return records, tensors
 
 
 def _lifetimes(graph: PlannerGraph) -> Iterator[tuple[int, Lifetime]]:
-    """Yield the arena's tensors with their lifetimes, by tensor, and then the temporaries."""
+    """Yield the arena's tensors and temporaries with their lifetimes."""
     end = max(len(graph.nodes) - 1, 0)
     there = {tensor for node in graph.nodes for tensor in node.outputs} | set(graph.inputs)
     for tensor, (first, last) in tensor_lifetimes(graph.nodes, graph.inputs, graph.outputs).items():

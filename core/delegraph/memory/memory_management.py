@@ -1,0 +1,190 @@
+"""The strategies of TFLite's GPU delegate, and the choice among them.
+
+Source:
+    tflite/delegates/gpu/common/memory_management.{h,cc}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from itertools import pairwise
+from typing import Any, cast
+
+from delegraph.errors import ArgumentError
+from delegraph.memory.records import (
+    ByteRecord,
+    ObjectsAssignment,
+    OffsetsAssignment,
+    ShapeRecord,
+    TensorUsageRecord,
+    byte_records,
+)
+from delegraph.memory.strategies.equality import last_freed_equal, lowest_equal
+from delegraph.memory.strategies.greedy_best import greedy_best
+from delegraph.memory.strategies.greedy_by_breadth import greedy_by_breadth
+from delegraph.memory.strategies.greedy_by_size import greedy_by_size, size_distance_priority
+from delegraph.memory.strategies.greedy_in_order import (
+    greedy_in_order,
+    greedy_in_order_by_dimensions,
+)
+from delegraph.memory.strategies.min_cost_flow import min_cost_flow
+from delegraph.memory.strategies.naive import naive
+from delegraph.memory.verifier import verify_plan
+
+
+class MemoryStrategy(Enum):
+    """How tensors come to share memory.
+
+    Attributes:
+        NAIVE: they do not.
+        EQUALITY: a tensor reuses a free object of exactly its size.
+        GREEDY_IN_ORDER: a tensor reuses the free object closest in size, which may grow.
+        GREEDY_BY_BREADTH: the same, for the tasks that use most memory first.
+        GREEDY_BY_SIZE: the largest tensors first; as offsets, into the smallest gap.
+        GREEDY_BEST: the better one of the last two, as objects.
+        MINCOSTFLOW: who reuses whose object is a flow of the lowest cost.
+    """
+
+    NAIVE = "NAIVE"
+    EQUALITY = "EQUALITY"
+    GREEDY_IN_ORDER = "GREEDY_IN_ORDER"
+    GREEDY_BY_BREADTH = "GREEDY_BY_BREADTH"
+    GREEDY_BY_SIZE = "GREEDY_BY_SIZE"
+    GREEDY_BEST = "GREEDY_BEST"
+    MINCOSTFLOW = "MINCOSTFLOW"
+
+
+_IN_BYTES = {
+    MemoryStrategy.GREEDY_BY_BREADTH: greedy_by_breadth,
+    MemoryStrategy.GREEDY_BY_SIZE: size_distance_priority,
+    MemoryStrategy.GREEDY_BEST: greedy_best,
+    MemoryStrategy.MINCOSTFLOW: min_cost_flow,
+}
+_BHWC = 4  # dimensions of a size that is a tensor's shape
+
+
+def assign_objects_to_tensors(
+    records: Sequence[TensorUsageRecord],
+    strategy: MemoryStrategy,
+    reallocation_graph: Sequence[Sequence[int]] | None = None,
+) -> ObjectsAssignment[Any]:
+    """Return objects for the tensors, such that none is used by two at the same task.
+
+    Sizes in bytes go with every strategy; two or three dimensions (textures) with NAIVE, EQUALITY
+    and GREEDY_IN_ORDER; batch, height, width and channels with NAIVE and EQUALITY.
+
+    Args:
+        records: in the order of their first tasks.
+        strategy: how they share.
+        reallocation_graph: for each tensor those that may take over its memory, ascending, whatever
+            the order of the tasks; see :func:`~delegraph.memory.reallocation_graph`. Only
+            GREEDY_IN_ORDER with sizes in bytes looks at it.
+
+    Raises:
+        ArgumentError: a record makes no sense, the sizes are not alike or do not go with the
+            strategy, or the records are in an order that leads the strategy into an overlap.
+
+    >>> records = [TensorUsageRecord(16, 0, 1), TensorUsageRecord(8, 1, 2),
+    ...            TensorUsageRecord(64, 2, 3)]
+    >>> assign_objects_to_tensors(records, MemoryStrategy.GREEDY_IN_ORDER)
+    ObjectsAssignment(object_ids=[0, 1, 0], object_sizes=[64, 8])
+    """
+    dimensions = _dimensions(records)
+    if reallocation_graph is not None and len(reallocation_graph) != len(records):
+        rows = len(reallocation_graph)
+        raise ArgumentError(
+            f"the graph has {rows} rows, needs one for each of {len(records)} records"
+        )
+    assignment: ObjectsAssignment[Any]
+    if strategy is MemoryStrategy.NAIVE:
+        assignment = naive(records)
+    elif strategy is MemoryStrategy.EQUALITY:
+        hashable = dimensions in (0, _BHWC)
+        assignment = last_freed_equal(records) if hashable else lowest_equal(records)
+    elif dimensions == 0:
+        in_bytes = cast("Sequence[ByteRecord]", records)
+        if strategy is MemoryStrategy.GREEDY_IN_ORDER:
+            assignment = greedy_in_order(in_bytes, reallocation_graph)
+        else:
+            assignment = _IN_BYTES[strategy](in_bytes)
+    elif strategy is MemoryStrategy.GREEDY_IN_ORDER and dimensions in (2, 3):
+        assignment = greedy_in_order_by_dimensions(cast("Sequence[ShapeRecord]", records))
+    else:
+        raise ArgumentError(
+            f"{strategy.name} does not go with sizes of {dimensions} dimensions, needs bytes"
+        )
+    _check_order(records, assignment)
+    return assignment
+
+
+def assign_offsets_to_tensors(
+    records: Sequence[TensorUsageRecord],
+    strategy: MemoryStrategy,
+    base_addr_align_bytes: int = 1,
+    reallocation_graph: Sequence[Sequence[int]] | None = None,
+) -> OffsetsAssignment:
+    """Return places for the tensors in one buffer, such that no two in use at a task overlap.
+
+    GREEDY_BY_SIZE has an algorithm of its own; the other strategies put objects behind each other.
+
+    Args:
+        records: sizes in bytes, in the order of their first tasks.
+        strategy: how they share.
+        base_addr_align_bytes: bytes that offsets are multiples of. As in TFLite, only
+            GREEDY_BY_SIZE heeds it; for the others, round the sizes up.
+        reallocation_graph: see :func:`assign_objects_to_tensors`.
+
+    Raises:
+        ArgumentError: a size is not in bytes, the alignment is below 1, or as for objects.
+
+    >>> records = [TensorUsageRecord(10, 0, 1), TensorUsageRecord(6, 1, 2),
+    ...            TensorUsageRecord(8, 2, 3)]
+    >>> assign_offsets_to_tensors(records, MemoryStrategy.GREEDY_BY_SIZE, base_addr_align_bytes=4)
+    OffsetsAssignment(offsets=[0, 12, 0], total_size=18)
+    """
+    checked = byte_records(records)
+    if base_addr_align_bytes < 1:
+        raise ArgumentError(f"alignment is {base_addr_align_bytes}, needs to be at least 1")
+    if strategy is MemoryStrategy.GREEDY_BY_SIZE:
+        return greedy_by_size(checked, base_addr_align_bytes)
+    return objects_to_offsets(assign_objects_to_tensors(records, strategy, reallocation_graph))
+
+
+def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
+    """Return the places of the tensors when their objects lie behind each other, without gaps.
+
+    Source:
+        ObjectsToOffsets, tflite/delegates/gpu/common/memory_management.cc.
+
+    >>> objects_to_offsets(ObjectsAssignment([0, 1, 0, 2], [10, 20, 5]))
+    OffsetsAssignment(offsets=[0, 10, 0, 30], total_size=35)
+    """
+    starts = [0]
+    for size in assignment.object_sizes:
+        starts.append(starts[-1] + size)
+    return OffsetsAssignment([starts[i] for i in assignment.object_ids], starts[-1])
+
+
+def _dimensions(records: Sequence[TensorUsageRecord]) -> int:
+    """Return how many dimensions all sizes have; 0 for bytes. The records make sense then."""
+    kinds = {len(r.size) if isinstance(r.size, tuple) else 0 for r in records}
+    if len(kinds) > 1:
+        raise ArgumentError(f"sizes have {sorted(kinds)} dimensions, need to be all alike")
+    byte_records(TensorUsageRecord(_smallest(r.size), *r[1:]) for r in records)
+    return max(kinds, default=0)
+
+
+def _smallest(size: int | Iterable[int]) -> int:
+    return size if isinstance(size, int) else min(size, default=0)
+
+
+def _check_order(records: Sequence[TensorUsageRecord], assignment: ObjectsAssignment[Any]) -> None:
+    """Refuse an overlap, which comes of records whose first tasks go back."""
+    if all(a.first_task <= b.first_task for a, b in pairwise(records)):
+        return
+    if violations := verify_plan(records, assignment):
+        (a, b), problem = violations[0]
+        raise ArgumentError(
+            f"records {a} and {b}: {problem}; sort the records by their first tasks"
+        )

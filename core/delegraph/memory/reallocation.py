@@ -1,0 +1,70 @@
+"""Which tensors may take over whose memory, whatever the order in which tasks run."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from delegraph.memory.arena_planner import PlanNode
+
+
+def usage_graph(nodes: Sequence[PlanNode], tensors: Sequence[int]) -> list[list[int]]:
+    """Return, for each of *tensors*, the positions there of those computed from it, ascending.
+
+    Args:
+        nodes: in any order.
+        tensors: indices of those that share memory, as from
+            :func:`~delegraph.memory.usage.usage_records`.
+
+    >>> usage_graph([PlanNode([5], [6]), PlanNode([6, 5], [7])], tensors=[5, 6, 7])
+    [[1, 2], [2], []]
+    """
+    place = {tensor: i for i, tensor in enumerate(tensors)}
+    graph: list[set[int]] = [set() for _ in tensors]
+    for node in nodes:
+        made = {place[tensor] for tensor in node.outputs if tensor in place}
+        for tensor in node.inputs:
+            if tensor in place:
+                graph[place[tensor]] |= made
+    return [sorted(row) for row in graph]
+
+
+def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return, for each tensor, those that can share memory with it in any order of the tasks.
+
+    A tensor is free for others once all that is computed from it exists: for those that depend, in
+    one or more steps, on each of its direct dependents. The relation is given both ways.
+
+    Args:
+        dependencies: for each tensor those that are computed from it, such as :func:`usage_graph`.
+
+    Source:
+        ReallocationGraph, tflite/delegates/gpu/common/memory_management/types.cc.
+
+    >>> reallocation_graph([[1, 2], [3], [3], [4], []])  # a fork that joins in 3
+    [[3, 4], [4], [4], [0], [0, 1, 2]]
+    """
+    graph: list[list[int]] = [[] for _ in dependencies]
+    for tensor, dependents in enumerate(dependencies):
+        if not dependents:
+            continue
+        visits = np.zeros(len(dependencies), np.int64)
+        for dependent in dependents:
+            visits[_reached(dependent, dependencies)] += 1
+        for other in np.flatnonzero(visits == len(dependents)).tolist():
+            graph[tensor].append(other)
+            graph[other].append(tensor)
+    return [sorted(row) for row in graph]
+
+
+def _reached(start: int, dependencies: Sequence[Sequence[int]]) -> list[int]:
+    """Return what depends on *start*, in one or more steps, without *start* itself."""
+    seen = {start}
+    queue = deque(seen)
+    while queue:
+        new = [tensor for tensor in dependencies[queue.popleft()] if tensor not in seen]
+        seen.update(new)
+        queue.extend(new)
+    return [*seen - {start}]

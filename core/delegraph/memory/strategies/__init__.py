@@ -1,0 +1,6 @@
+"""One strategy a module: how tensors are given objects to share, or offsets in one buffer.
+
+Each takes the records in the order in which it may look at them and trusts them; the checks are in
+:mod:`delegraph.memory.memory_management`. Ties are broken as TFLite breaks them, so the results
+are TFLite's.
+"""

@@ -1,0 +1,22 @@
+"""GREEDY_BEST: the better one of two greedy strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delegraph.memory.records import ByteRecord, ObjectsAssignment
+from delegraph.memory.strategies.greedy_by_breadth import greedy_by_breadth
+from delegraph.memory.strategies.greedy_by_size import size_distance_priority
+
+
+def greedy_best(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
+    """Return the objects of GREEDY_BY_SIZE, unless those of GREEDY_BY_BREADTH are smaller.
+
+    Source:
+        BestGreedy, tflite/delegates/gpu/common/memory_management.cc.
+    """
+    return min(size_distance_priority(records), greedy_by_breadth(records), key=_total)
+
+
+def _total(assignment: ObjectsAssignment[int]) -> int:
+    return sum(assignment.object_sizes)

@@ -1,0 +1,154 @@
+"""GREEDY_BY_SIZE: large tensors first, as objects and as offsets."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.memory.occupancy import Occupancy, align
+from delegraph.memory.records import ByteRecord, ObjectsAssignment, OffsetsAssignment
+from delegraph.memory.task_profiles import positional_maximums
+
+_NEVER = np.iinfo(np.int64).max - 1
+_ASSIGNED = np.iinfo(np.int64).max  # in place of a distance: looked at no more
+
+
+def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssignment:
+    """Return offsets; a tensor goes into the smallest gap that holds it, the lowest of equal ones.
+
+    Args:
+        records: sizes in bytes.
+        alignment: bytes that every offset is a multiple of. The total size is not rounded up.
+
+    Source:
+        GreedyBySizeAssignment, tflite/delegates/gpu/common/memory_management/
+        greedy_by_size_assignment.cc.
+    """
+    offsets = [0] * len(records)
+    total_size = 0
+    occupancy = Occupancy(1)  # of padded blocks, so that gaps are measured from where one starts
+    for tensor in sorted(range(len(records)), key=lambda i: -records[i][0]):
+        size, first_task, last_task = records[tensor]
+        offset = occupancy.best_offset(size, first_task, last_task)
+        occupancy.add(first_task, last_task, offset, align(size, alignment))
+        offsets[tensor] = offset
+        total_size = max(total_size, offset + size)
+    return OffsetsAssignment(offsets, total_size)
+
+
+def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
+    """Return objects; a tensor takes the one that is in use closest to it in time.
+
+    Tensors come by the number of objects that must be as large as they are, then by that distance
+    in time, which changes as objects are assigned, then by size.
+
+    Source:
+        GreedyBySizeDistPriorityAssignment, tflite/delegates/gpu/common/memory_management/
+        greedy_by_size_assignment.cc.
+    """
+    object_ids = [0] * len(records)
+    object_sizes: list[int] = []
+    queue = _Queue(records)
+    for _ in records:
+        tensor, object_id = queue.pop()
+        size = records[tensor][0]
+        if object_id == len(object_sizes):
+            object_sizes.append(size)
+        object_ids[tensor] = object_id
+        object_sizes[object_id] = max(object_sizes[object_id], size)
+    return ObjectsAssignment(object_ids, object_sizes)
+
+
+class _Queue:
+    """The tensors to assign, by priority.
+
+    Attributes:
+        _order: tensors by position, size (descending) and index, ``[tensors], int64``; the arrays
+            below have the same order.
+        _distances: tasks to the closest use of the object in ``_objects``, ``[tensors], int64``.
+        _objects: the object that the tensor takes when its turn comes, ``[tensors], int64``.
+    """
+
+    def __init__(self, records: Sequence[ByteRecord]) -> None:
+        sizes, firsts, lasts = np.array(records, np.int64).reshape(-1, 3).T
+        positions = _positions(records, sizes)
+        self._order = np.lexsort((np.arange(len(records)), -sizes, positions))
+        self._firsts, self._lasts = firsts[self._order], lasts[self._order]
+        self._distances = np.full(len(records), _NEVER)
+        self._objects = np.full(len(records), -1)
+        self._schedules: list[list[tuple[int, int]]] = []
+        # Where the tensors of each position end; those of one position compete.
+        self._stops = np.searchsorted(positions[self._order], np.unique(positions), "right")
+        self._start = self._group = self._taken = 0
+
+    def pop(self) -> tuple[int, int]:
+        """Return the next tensor and its object, which is a new one if its id is unused."""
+        if self._taken == self._stops[self._group]:
+            self._start, self._group = self._taken, self._group + 1
+        self._taken += 1
+        place = self._start + int(self._distances[self._start : self._stops[self._group]].argmin())
+        if self._distances[place] == _NEVER:
+            object_id = len(self._schedules)
+            self._schedules.append([])
+        else:
+            object_id = int(self._objects[place])
+        self._distances[place] = _ASSIGNED
+        self._assign(place, object_id)
+        return int(self._order[place]), object_id
+
+    def _assign(self, place: int, object_id: int) -> None:
+        """Note that the tensor at *place* uses the object: others come closer to it or lose it."""
+        first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
+        schedule = self._schedules[object_id]
+        was_free = self._free(schedule)
+        insort(schedule, (first_task, last_task))
+        distances = _gaps(self._firsts, self._lasts, first_task, last_task)
+        waiting = was_free & (self._distances != _ASSIGNED)
+        for lost in np.flatnonzero(waiting & (distances == _NEVER) & (self._objects == object_id)):
+            self._choose_anew(int(lost))
+        closer = waiting & (distances < self._distances)
+        self._distances[closer] = distances[closer]
+        self._objects[closer] = object_id
+
+    def _free(self, schedule: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+        """Return which tensors are in use at none of the schedule's tasks."""
+        firsts, lasts = np.array(schedule, np.int64).reshape(-1, 2).T
+        begun = firsts.searchsorted(self._lasts, "right")
+        ended = lasts.searchsorted(self._firsts, "left")
+        free: NDArray[np.bool_] = begun == ended
+        return free
+
+    def _choose_anew(self, place: int) -> None:
+        """Choose among all objects, the lowest id first, for the tensor at *place*."""
+        first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
+        self._distances[place] = _NEVER
+        for object_id, schedule in enumerate(self._schedules):
+            distance = _distance(schedule, first_task, last_task)
+            if distance < self._distances[place]:
+                self._distances[place] = distance
+                self._objects[place] = object_id
+
+
+def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the last k for which the k-th positional maximum holds each tensor."""
+    return np.searchsorted(-positional_maximums(records), -sizes, "right") - 1
+
+
+def _gaps(
+    firsts: NDArray[np.int64], lasts: NDArray[np.int64], first_task: int, last_task: int
+) -> NDArray[np.int64]:
+    """Return the tasks between each interval and another one; _NEVER if they intersect."""
+    gaps = np.maximum(firsts - last_task, first_task - lasts)
+    gaps[gaps <= 0] = _NEVER
+    return gaps
+
+
+def _distance(schedule: Sequence[tuple[int, int]], first_task: int, last_task: int) -> int:
+    """Return the tasks to the closest use in a schedule; _NEVER if one is at the same time."""
+    place = bisect_left(schedule, (last_task + 1,))
+    after = schedule[place][0] - last_task if place < len(schedule) else _NEVER
+    before = first_task - schedule[place - 1][1] if place else _NEVER
+    return min(before, after) if before > 0 else _NEVER

@@ -1,0 +1,93 @@
+"""Which tensors are in use at each task, and how large they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.memory.records import ByteRecord, TensorUsageRecord, byte_records
+
+
+class TensorUsageWithIndex(NamedTuple):
+    """A usage record and its position among all records."""
+
+    usage_record: TensorUsageRecord
+    idx: int
+
+
+TaskProfile: TypeAlias = list[TensorUsageWithIndex]
+"""The tensors in use at a task, the largest first; of equal ones the lower index first."""
+
+
+def calculate_task_profiles(records: Sequence[TensorUsageRecord]) -> list[TaskProfile]:
+    """Return the tensors in use at each task from 0 to the last.
+
+    Source:
+        CalculateTaskProfiles, tflite/delegates/gpu/common/memory_management/internal.cc.
+
+    Raises:
+        ArgumentError: a record is not in bytes, or makes no sense.
+
+    >>> a, b = TensorUsageRecord(8, 0, 1), TensorUsageRecord(16, 1, 2)
+    >>> [[usage.idx for usage in profile] for profile in calculate_task_profiles([a, b])]
+    [[0], [1, 0], [1]]
+    """
+    checked = byte_records(records)
+    profiles: list[TaskProfile] = [[] for _ in range(num_tasks(checked))]
+    for index in sorted(range(len(checked)), key=lambda i: -checked[i][0]):
+        usage = TensorUsageWithIndex(records[index], index)
+        for task in range(usage.usage_record.first_task, usage.usage_record.last_task + 1):
+            profiles[task].append(usage)
+    return profiles
+
+
+def calculate_positional_maximums(records: Sequence[TensorUsageRecord]) -> list[int]:
+    """Return, for each k, the largest size that is the k-th largest at some task.
+
+    No assignment of objects can have a k-th largest object smaller than that.
+
+    Source:
+        CalculatePositionalMaximums, tflite/delegates/gpu/common/memory_management/internal.cc.
+
+    Raises:
+        ArgumentError: a record is not in bytes, or makes no sense.
+
+    >>> records = [(8, 0, 1), (16, 1, 2), (12, 3, 3), (2, 3, 3)]
+    >>> calculate_positional_maximums([TensorUsageRecord(*record) for record in records])
+    [16, 8]
+    """
+    maximums: list[int] = positional_maximums(byte_records(records)).tolist()
+    return maximums
+
+
+def positional_maximums(records: Sequence[ByteRecord]) -> NDArray[np.int64]:
+    """Return the same as an array, ``[largest crowd], int64``, for records that are checked."""
+    maximums = np.zeros(len(records), np.int64)
+    largest_crowd = 0
+    for sizes in _crowds(records):
+        np.maximum(maximums[: len(sizes)], sizes, out=maximums[: len(sizes)])
+        largest_crowd = max(largest_crowd, len(sizes))
+    return maximums[:largest_crowd]
+
+
+def num_tasks(records: Sequence[ByteRecord]) -> int:
+    """Return the number of tasks up to the last in which a tensor is in use."""
+    return max((last_task for _, _, last_task in records), default=-1) + 1
+
+
+def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
+    """Yield the sizes in use, descending, at tasks behind which a tensor goes out of use.
+
+    All that is in use at other tasks is in use at one of these.
+    """
+    table = np.array(records, np.int64).reshape(-1, 3)
+    sizes, firsts, lasts = table[np.argsort(-table[:, 0], kind="stable")].T
+    starts = np.unique(firsts)
+    ends = np.unique(lasts)
+    # The last start before each end at which something is still to come.
+    tasks = np.unique(starts[np.searchsorted(starts, ends, "right") - 1])
+    for task in tasks:
+        yield sizes[(firsts <= task) & (task <= lasts)]
