@@ -108,7 +108,7 @@ _MEMBERS = {
     "VarHandleOptions": "container shared_name",
     "WhileOptions": "cond_subgraph_index body_subgraph_index",
 }
-"""Members by options table; operators of other tables have a null ``builtin_data``, as in TFLite."""
+"""Members by options table; operators of other tables have a null pointer, as in TFLite."""
 
 _ROOM = {
     "StablehloCaseOptions.branch_subgraph_indices": 20,

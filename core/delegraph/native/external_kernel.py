@@ -35,7 +35,7 @@ class KernelFunctions:
 
 
 def _function(name: str, address: int | None) -> Callable[..., Any] | None:
-    return None if not address else callback(REGISTRATION_FUNCTIONS[name])(address)  # type: ignore[no-any-return]  # ctypes
+    return None if not address else callback(REGISTRATION_FUNCTIONS[name])(address)
 
 
 def kernel_registration(
@@ -85,10 +85,13 @@ class ExternalKernel:
         self._struct = self._structs.struct
         self._address = addressof(self._struct)
         native.delegate.retain()
+        self._said: tuple[str, ...] = ()  # by init, which cannot fail; prepare tells why it does
         if functions.init is not None:
             with native.called(context):
+                said = len(native.messages)
                 data = functions.init(native.address, self._struct.builtin_data, 0)
                 self._struct.user_data = data
+                self._said = tuple(native.messages[said:])
 
     def prepare(self, context: Any) -> Eval:
         """Let the delegate prepare the node; return what invokes it.
@@ -98,6 +101,7 @@ class ExternalKernel:
         """
         native = self._native
         with native.called(context):
+            native.messages.extend(self._said)
             if self._functions.prepare is not None:
                 status = self._functions.prepare(native.address, self._address)
                 native.check(status, "Prepare of its kernel")

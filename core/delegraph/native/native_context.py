@@ -35,6 +35,7 @@ class NativeContext:
         address: of the struct.
         tensors: the structs of the tensors.
         external_contexts: what the delegate has stored by ``SetExternalContext``.
+        messages: what was reported during the call in progress.
         kept: memory given out for as long as the subgraph lives.
     """
 
@@ -47,7 +48,7 @@ class NativeContext:
         self._calls: list[DelegateContext] = []  # in progress, the latest last
         self._lent: list[Any] = []  # memory given out until the outermost call ends
         self._acquired: dict[int, NativeContext] = {}  # of other subgraphs, by index
-        self._messages: list[str] = []
+        self.messages: list[str] = []
         self._failure: BaseException | None = None
         self.struct: Any = TfLiteContext()
         self.struct.tensors = self.tensors.address
@@ -61,7 +62,7 @@ class NativeContext:
     def begin(self, context: DelegateContext) -> None:
         """Let the functions work on *context*; :meth:`end` must follow."""
         if not self._calls:
-            self._messages.clear()
+            self.messages.clear()
             self._failure = None
         self._calls.append(context)
 
@@ -138,14 +139,17 @@ class NativeContext:
     def read_nodes(self) -> None:
         """Let the nodes read the tensors that the delegate has written to their structs."""
         for index, native in list(self._nodes.items()):
-            try:
-                node, _ = self.current.get_node_and_registration(index)
-            except ArgumentError:
-                node = None  # type: ignore[assignment]  # of a plan that was put back
-            if node is native.node:
+            if self._is_current(native):
                 native.read_inputs()
             else:
                 del self._nodes[index]
+
+    def _is_current(self, native: NativeNode) -> bool:
+        """Whether the node is still in the graph: undoing delegates removes theirs."""
+        try:
+            return self.current.get_node_and_registration(native.node.index)[0] is native.node
+        except ArgumentError:
+            return False
 
     # -- other subgraphs -----------------------------------------------------------------------
 
@@ -160,7 +164,7 @@ class NativeContext:
         if other is not self and index not in self._acquired:
             other.begin(context)
             self._acquired[index] = other
-            other._messages = self._messages
+            other.messages = self.messages
             other.write()
         return other
 
@@ -176,7 +180,7 @@ class NativeContext:
         """Keep an error message for whoever called the delegate; log it when nobody did."""
         logger.debug("delegate %r reports: %s", self.delegate.name(), message)
         if self._calls:
-            self._messages.append(message)
+            self.messages.append(message)
         else:
             logger.warning("delegate %r reports: %s", self.delegate.name(), message)
 
@@ -198,5 +202,5 @@ class NativeContext:
         if status == TfLiteStatus.OK:
             return
         names = {int(member): member.name for member in TfLiteStatus}
-        said = "; ".join(dict.fromkeys(self._messages)) or "it reported no reason"
+        said = "; ".join(dict.fromkeys(self.messages)) or "it reported no reason"
         raise OperatorError(f"{function} returned {names.get(status, status)}: {said}") from failure

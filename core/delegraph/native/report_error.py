@@ -149,7 +149,7 @@ def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tu
     """Return the registers saved as a prologue does, and a ``va_list`` behind two arguments."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
-    (c_uint64 * 4).from_address(start + 16)[:] = integers
+    (c_uint64 * 4).from_address(start + 16)[:] = [*integers]
     for i, value in enumerate(doubles):
         c_double.from_address(start + 48 + 16 * i).value = value
     return saved, _X86List(16, 48, ctypes.addressof(stack), start)
@@ -159,7 +159,7 @@ def _aarch64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> t
     """Return the registers saved as a prologue does, and a ``va_list`` behind two arguments."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
-    (c_uint64 * 6).from_address(start)[:] = integers
+    (c_uint64 * 6).from_address(start)[:] = [*integers]
     for i, value in enumerate(doubles):
         c_double.from_address(start + 48 + 16 * i).value = value
     top = start + 48

@@ -82,5 +82,5 @@ def _float_array(values: Sequence[float]) -> Any:
     memory = ctypes.create_string_buffer(4 * (len(values) + 1))
     start = addressof(memory)
     c_int.from_address(start).value = len(values)
-    (c_float * len(values)).from_address(start + 4)[:] = values
+    (c_float * len(values)).from_address(start + 4)[:] = [*values]
     return memory
