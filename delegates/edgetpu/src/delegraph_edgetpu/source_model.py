@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from delegraph.errors import DelegraphError
+from delegraph.errors import DelegraphError, NodeError
 from delegraph.graph.loader import parse_model
 from delegraph.graph.model import SubgraphSpec
 from delegraph.schema import tables
@@ -126,7 +126,7 @@ def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> Draft:
         whole=False,
     )
     model = write_model(partition)
-    _require_running(model)
+    _require_running(model, part.mapped)
     return Draft(
         name=source.name,
         size=len(source.content),
@@ -144,12 +144,20 @@ class _CannotRun(Exception):
     """The mapped part is sound and cannot be prepared."""
 
 
-def _require_running(model: bytes) -> None:
-    """Raise an error unless the kernels that are to run *model* can prepare it."""
+def _require_running(model: bytes, nodes: Sequence[int]) -> None:
+    """Raise an error unless the kernels that are to run *model* can prepare it.
+
+    Args:
+        model: the mapped part.
+        nodes: which nodes of the source its operators are.
+    """
     from delegraph import Interpreter
 
     try:
         with Interpreter(model_content=model) as interpreter:
             interpreter.allocate_tensors()
+    except NodeError as error:
+        reason = error.__cause__ or error
+        raise _CannotRun(f"node {nodes[error.node_index]} ({error.op}): {reason}") from error
     except DelegraphError as error:
         raise _CannotRun(str(error)) from error

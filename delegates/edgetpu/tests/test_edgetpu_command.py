@@ -1,0 +1,156 @@
+"""The command: files, terminal, JSON, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from compiled_models import DIGITS
+from quantised_chains import chain
+
+from delegraph.cli import main
+from delegraph.testing.one_op import tensor
+
+MODEL = chain(
+    [("RELU", "x", "a"), ("SOFTMAX", "a", "b"), ("TANH", "b", "c"), ("RELU", "c", "y")],
+    outputs="y",
+    shape=(1, 19200),
+)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "wide.tflite"
+    path.write_bytes(MODEL)
+    return path
+
+
+def run(*arguments: object) -> int:
+    return main(["edgetpu", "compile", *map(str, arguments)])
+
+
+def test_compiled_model_and_log_are_written(model: Path, tmp_path: Path) -> None:
+    assert run(model, "-o", tmp_path / "out") == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "wide_edgetpu.log",
+        "wide_edgetpu.tflite",
+    ]
+
+
+def test_log_has_the_shape_of_the_real_one(model: Path, tmp_path: Path) -> None:
+    run(model, "-o", tmp_path)
+    lines = (tmp_path / "wide_edgetpu.log").read_text().splitlines()
+    assert lines[0].startswith("Edge TPU Compiler version ")
+    assert lines[1:] == [
+        "Input: wide.tflite",
+        "Output: wide_edgetpu.tflite",
+        "",
+        "Operator                       Count      Status",
+        "",
+        "RELU                           1          Mapped to Edge TPU",
+        "RELU                           1          More than one subgraph is not supported",
+        "SOFTMAX                        1          Operation is otherwise supported, but not "
+        "mapped due to some unspecified limitation",
+        "due to some unspecified limitation",
+        "",
+        "Node 1 (SOFTMAX): 19,200 elements, limit 16,000. To map it: apply it to a shorter vector, "
+        "or leave it at the end of the model.",
+        "Node 2 (TANH): it needs the results of node 1 (SOFTMAX), which does not map, and only one "
+        "part is compiled. To map it: make node 1 (SOFTMAX) map.",
+        "Node 3 (RELU): it needs the results of node 1 (SOFTMAX), which does not map, and only one "
+        "part is compiled. To map it: make node 1 (SOFTMAX) map.",
+    ]
+
+
+def test_terminal_says_what_the_real_one_says_and_why(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(model, "-o", tmp_path)
+    text = capsys.readouterr().out
+    for line in (
+        "Model compiled successfully in ",
+        f"Input model: {model}",
+        "On-chip memory used for caching model parameters: 0.00B",
+        "On-chip memory remaining for caching model parameters: 8.00MiB",
+        "Off-chip memory used for streaming uncached model parameters: 0.00B",
+        "Number of Edge TPU subgraphs: 1",
+        "Total number of operations: 4",
+        "Number of operations that will run on Edge TPU: 1",
+        "Number of operations that will run on CPU: 3",
+        "19,200 elements, limit 16,000",
+        "Device time, an estimate: ",
+    ):
+        assert line in text
+    assert "Operation is otherwise supported" not in text
+
+
+def test_show_operations_prints_the_log(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(model, "-s", "-o", tmp_path)
+    text = capsys.readouterr().out
+    assert "SOFTMAX                        1          Operation is otherwise" in text
+
+
+def test_rows_that_wait_for_one_node_are_put_together(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(model, "-o", tmp_path)
+    rows = capsys.readouterr().out.splitlines()
+    assert any(row.split()[:3] == ["2-3", "RELU,", "TANH"] for row in rows)
+
+
+def test_json_has_every_operator_with_rule_actual_and_remedy(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(model, "--json", "-o", tmp_path) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["path"] == str(tmp_path / "wide_edgetpu.tflite")
+    assert (found["mapped"], found["unmapped"]) == (1, 3)
+    reason = found["operators"][1]["reasons"][0]
+    assert reason["rule"] == "softmax-elements"
+    assert (reason["actual"], reason["expected"]) == ("19,200 elements", "limit 16,000")
+    assert reason["remedy"]
+    assert "480 MHz" in found["estimate"]["formula"]
+
+
+def test_segments_are_written(tmp_path: Path) -> None:
+    assert run(DIGITS, "-n", 2, "-o", tmp_path) == 0
+    assert sorted(path.name for path in tmp_path.glob("*.tflite")) == [
+        "digits_int8_segment_0_of_2_edgetpu.tflite",
+        "digits_int8_segment_1_of_2_edgetpu.tflite",
+    ]
+
+
+def test_exit_code_tells_a_model_from_a_wrong_argument(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    floats = tmp_path / "floats.tflite"
+    floats.write_bytes(
+        chain([("RELU", "x", "y")], outputs="y", tensors={n: tensor((4,)) for n in "xy"})
+    )
+    assert run(floats, "-o", tmp_path) == 1
+    assert "floats.tflite: the model is not quantised" in capsys.readouterr().err
+    assert run(tmp_path / "absent.tflite", "-o", tmp_path) == 2
+    assert run(model, "-m", 9, "-o", tmp_path) == 2
+    assert run(model, "-i", "nowhere", "-o", tmp_path) == 2
+    assert "no operator makes a tensor 'nowhere'" in capsys.readouterr().err
+
+
+def test_two_files_of_one_name_are_refused_before_anything_is_written(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other").mkdir()
+    twin = tmp_path / "other" / "wide.tflite"
+    twin.write_bytes(MODEL)
+    assert run(model, twin, "-o", tmp_path / "out") == 2
+    assert "'wide_edgetpu.tflite' would be written twice" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_intermediate_tensors_are_separated_by_commas(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(model, "-i", "a, a", "--json", "-o", tmp_path) == 0
+    assert json.loads(capsys.readouterr().out)[0]["mapped"] == 1
