@@ -10,14 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled_models import compiled, outputs_of
+from compiled_models import compiled, outputs_of, random_inputs
+from corpus import corpus_file, needs_corpus
 from graph_model import graph_model
 from numpy.typing import NDArray
 
 from delegraph import CustomOp, Interpreter
 from delegraph.errors import ArgumentError, StateError
 from delegraph.testing.one_op import tensor
-from delegraph_edgetpu import PipelinedModelRunner, PipelineError, edgetpu_custom_op, statistics
+from delegraph_edgetpu import (
+    PipelinedModelRunner,
+    PipelineError,
+    compile,
+    edgetpu_custom_op,
+    statistics,
+)
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.devices import VARIABLE
 
@@ -425,3 +432,45 @@ def test_it_tells_its_interpreters() -> None:
     made = python_segments(same, same)
     with PipelinedModelRunner(made) as runner:
         assert runner.interpreters() == made
+
+
+# -- throughput --------------------------------------------------------------------------------
+
+
+def test_it_tells_its_throughput_and_which_segment_limits_it() -> None:
+    gate = Gate()
+    with PipelinedModelRunner(python_segments(same, gate)) as runner:
+        assert runner.statistics().results_per_second == 0
+        runner.push([number(1)])
+        assert gate.inside.wait(SECONDS)
+        threading.Event().wait(0.05)
+        gate.opened.set()
+        runner.pop(SECONDS)
+        runner.push([number(1)])
+        runner.pop(SECONDS)
+        found = runner.statistics()
+    first, second = found.busy_seconds
+    assert found.results == 2
+    assert first >= 0
+    assert second > 0.04
+    assert found.seconds > second
+    assert found.to_json()["results_per_second"] == 2 / found.seconds
+
+
+@needs_corpus
+def test_a_classifier_in_three_segments_gives_the_same_answers() -> None:
+    path = corpus_file("test_data__mobilenet_v1_0.25_128_quant")
+    compilations = compile(str(path), segments=3)
+    assert len(compilations) == 3
+    interpreters = [
+        Interpreter(model_content=each.model, delegates=[f"edgetpu:device=:{i}"])
+        for i, each in enumerate(compilations)
+    ]
+    pictures = [random_inputs(path.read_bytes(), seed)[0] for seed in range(6)]
+    plain = Interpreter(str(path))
+    with PipelinedModelRunner(interpreters) as runner:
+        for picture in pictures:
+            runner.push([picture])
+        for picture in pictures:
+            np.testing.assert_array_equal(runner.pop(SECONDS), outputs_of(plain, [picture]))
+        assert runner.statistics().results == len(pictures)

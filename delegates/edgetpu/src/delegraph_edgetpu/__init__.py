@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from delegraph_edgetpu.errors import ExecutableError as ExecutableError
     from delegraph_edgetpu.errors import PipelineError as PipelineError
     from delegraph_edgetpu.pipeline import PipelinedModelRunner as PipelinedModelRunner
+    from delegraph_edgetpu.pipeline import PipelineStatistics as PipelineStatistics
 
 __all__ = [
     "CannotCompile",
     "DeviceStatistics",
     "ExecutableError",
     "PipelineError",
+    "PipelineStatistics",
     "PipelinedModelRunner",
     "compile",
     "edgetpu_custom_op",
@@ -31,6 +33,7 @@ _MODULES = {
     "DeviceStatistics": "devices",
     "ExecutableError": "errors",
     "PipelineError": "errors",
+    "PipelineStatistics": "pipeline",
     "PipelinedModelRunner": "pipeline",
     "compile": "compiler",
     "edgetpu_custom_op": "custom_op",

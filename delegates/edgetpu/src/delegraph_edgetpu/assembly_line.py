@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +25,12 @@ class AssemblyLine:
     Args:
         stations: functions from an item to the item for the next one.
         sizes: of the queue before each station, and of the last one; 0 or less is no limit.
+
+    Attributes:
+        busy_seconds: that each station has worked.
+        finished: items that have left the last station.
+        started_at: when the first item was put, by ``time.perf_counter()``; 0.0 before that.
+        finished_at: when the last of them left the last station.
     """
 
     def __init__(self, stations: Sequence[Callable[[Any], Any]], sizes: Sequence[int]) -> None:
@@ -35,6 +42,10 @@ class AssemblyLine:
         self._is_stopped = False
         self._error: PipelineError | None = None
         self._idle_to = -1  # stations up to this one have nothing to do any more
+        self.busy_seconds = [0.0] * len(stations)
+        self.finished = 0
+        self.started_at = 0.0
+        self.finished_at = 0.0
 
     def put(self, item: Any) -> bool:
         """Append an item; waits for room. Returns False behind the end.
@@ -48,6 +59,7 @@ class AssemblyLine:
             self._require_sound()
             if self._is_ended:
                 return False
+            self.started_at = self.started_at or time.perf_counter()
             self._append(0, item)
             return True
 
@@ -116,12 +128,15 @@ class AssemblyLine:
                 return
 
     def _processed(self, position: int, item: Any) -> Any:
+        start = time.perf_counter()
         try:
             return self._stations[position](item)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must reach the caller
             failure = PipelineError(f"segment {position}: {in_words(error)}", segment=position)
             failure.__cause__ = error
             return failure
+        finally:
+            self.busy_seconds[position] += time.perf_counter() - start
 
     def _hand_on(self, position: int, item: Any) -> bool:
         """Put an item before the next station; returns False when nobody wants it any more."""
@@ -137,6 +152,9 @@ class AssemblyLine:
             if self._is_stopped or (self._is_idle(position) and not is_last_word):
                 return False
             self._append(position + 1, item)
+            if position == len(self._stations) - 1 and not is_last_word:
+                self.finished += 1
+                self.finished_at = time.perf_counter()
             return True
 
     def _append(self, queue: int, item: Any) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -23,6 +24,31 @@ from delegraph_edgetpu.segment_chain import Arrays, SegmentChain
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStatistics:
+    """How fast a pipeline was so far.
+
+    Attributes:
+        results: inputs that went through all segments.
+        seconds: from the first ``push`` to the last of these results.
+        busy_seconds: that each segment has computed; the busiest one limits the throughput.
+    """
+
+    results: int
+    seconds: float
+    busy_seconds: tuple[float, ...]
+
+    @property
+    def results_per_second(self) -> float:
+        """The throughput; 0.0 before the first result."""
+        return self.results / self.seconds if self.results else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers by name, ready for JSON."""
+        return {**asdict(self), "results_per_second": self.results_per_second}
+
 
 _BETWEEN = 2
 """Results that wait between two segments, at most."""
@@ -77,6 +103,12 @@ class PipelinedModelRunner:
     def interpreters(self) -> list[Interpreter]:
         """Return the segments, in order."""
         return [segment.interpreter for segment in self._chain.segments]
+
+    def statistics(self) -> PipelineStatistics:
+        """Return how fast it was so far."""
+        line = self._line
+        seconds = line.finished_at - line.started_at if line.finished else 0.0
+        return PipelineStatistics(line.finished, seconds, tuple(line.busy_seconds))
 
     def set_input_queue_size(self, size: int) -> None:
         """Let *size* inputs wait for the first segment; 0: any number."""
