@@ -19,3 +19,14 @@ def test_blas_uses_the_count_inside_and_what_it_had_outside() -> None:
                 assert blas_threads() == before
             assert blas_threads() == {1}
         assert blas_threads() == before
+
+
+def test_blas_threads_are_restored_when_contexts_of_two_threads_overlap() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        first, second = BlasThreads(1), BlasThreads(1)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__()
+        assert blas_threads() == {1}
+        second.__exit__()
+        assert blas_threads() == {2}
