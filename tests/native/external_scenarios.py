@@ -315,6 +315,60 @@ def several_subgraphs(host: Host) -> Any:
     return [run(interpreter, np.array([value]), X, X + 1) for value in (True, False, True)]
 
 
+SHOUT = graph_model(
+    [("Shout", "x", "y")],
+    inputs="x",
+    outputs="y",
+    tensors={"x": tensor((3,), "STRING"), "y": tensor((3,), "STRING")},
+)
+
+
+@scenario
+def strings_that_it_allocates(host: Host) -> Any:
+    interpreter = host.interpreter(SHOUT, host.load("strings"))
+    interpreter.allocate_tensors()
+    results = []
+    for words in ([b"one", b"", b"three"], [b"a longer first word", b"x", b"y"]):
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.array(words))
+        interpreter.invoke()
+        found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        results.append([bytes(word).decode() for word in found])
+    return results
+
+
+@scenario
+def functions_of_the_context(host: Host) -> Any:
+    library = host.library("slots")
+    library.said.restype = ctypes.c_char_p
+    interpreter = host.interpreter(TWO_SUBGRAPHS, host.load("slots"))
+    result = run(interpreter, X)
+    return [result, library.said().decode().splitlines(), library.plan_status_now() != 0]
+
+
+@scenario
+def inputs_that_a_delegate_changes(host: Host) -> Any:
+    return run(host.interpreter(TWO_SUBGRAPHS, host.load("slots", {"input": 0})), X)
+
+
+TWO_SUBGRAPHS = subgraphs_model(
+    [
+        (
+            [
+                ("ADD", "x c", "a", RELU),
+                ("LOGISTIC", "a", "b"),
+                ("ADD", "b x", "d", AddOptions()),
+                ("ADD", "d d", "y", AddOptions()),
+            ],
+            "x",
+            "y",
+            {"c": constant(np.array([0.5, -0.5, 1, 0], np.float32))},
+        ),
+        ([("LOGISTIC", "p", "q")], "p", "q", {}),
+    ],
+    metadata={"about": b"forty-two"},
+)
+
+
 # -- Delegraph alone ---------------------------------------------------------------------------
 
 
@@ -378,6 +432,15 @@ def mine_failing_claim_leaves_the_graph(host: Host) -> Any:
 def mine_illegal_resize(host: Host) -> Any:
     interpreter = host.interpreter(ONE_ADD, host.load("resizes", {"how": "illegal"}))
     interpreter.allocate_tensors()
+    return words(interpreter.invoke)
+
+
+@scenario
+def mine_damaged_strings(host: Host) -> Any:
+    interpreter = host.interpreter(SHOUT, host.load("strings", {"how": "damaged"}))
+    interpreter.allocate_tensors()
+    index = interpreter.get_input_details()[0]["index"]
+    interpreter.set_tensor(index, np.array([b"one", b"two", b"three"]))
     return words(interpreter.invoke)
 
 

@@ -126,6 +126,9 @@ _NUMBERED_FROM_1: dict[type | None, Callable[[Any], int]] = {
 }
 """Enumerations whose members have other numbers in C than in the file."""
 
+_TYPES_OF_INDICES = {"idx_out_type": {TensorType.INT64: C_TYPES[TensorType.INT64]}}
+"""Fields of type TensorType in which everything else means INT32."""
+
 _SCALARS: dict[str, Any] = {"b1": c_bool, "f4": c_float}
 
 
@@ -200,8 +203,14 @@ def _fill(struct: Any, field: Field, value: Any) -> None:
             setattr(struct, f"num_{name}", count)
     else:
         assert isinstance(kind, Scalar)
-        convert = _NUMBERED_FROM_1.get(kind.enum)
-        setattr(struct, name, value if convert is None else convert(value))
+        setattr(struct, name, _in_c(name, kind, value))
+
+
+def _in_c(name: str, kind: Scalar, value: Any) -> Any:
+    if name in _TYPES_OF_INDICES:
+        return _TYPES_OF_INDICES[name].get(value, C_TYPES[TensorType.INT32])
+    convert = _NUMBERED_FROM_1.get(kind.enum)
+    return value if convert is None else convert(value)
 
 
 def address_of(struct: Structure | None) -> int | None:

@@ -124,6 +124,8 @@ class NativeTensor:
             if is_plain and not data.flags.c_contiguous:
                 raise OperatorError(f"{self.tensor!r}: its data is not contiguous")
             self.struct.data = data.ctypes.data if is_plain else None
+            if is_plain and self.tensor.is_constant:
+                self.struct.bytes = data.nbytes  # less than the shape needs, where it is sparse
             self._data, self._memory = data, None
 
     def write_no_data(self) -> None:

@@ -60,7 +60,10 @@ def write_sparsity(struct: Any, sparsity: Sparsity) -> list[Any]:
     for target, dimension in zip(dimensions, sparsity.dim_metadata, strict=True):
         kept += _write_dimension(target, dimension)
     described = _TfLiteSparsity(
-        addressof(order), addressof(blocks), addressof(dimensions), len(dimensions)
+        addressof(order),
+        addressof(blocks) if sparsity.block_map else None,
+        addressof(dimensions),
+        len(dimensions),
     )
     struct.sparsity = addressof(described)
     return [*kept, described]
