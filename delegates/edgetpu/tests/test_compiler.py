@@ -134,6 +134,8 @@ def test_state_is_a_variable_outside_and_can_be_reset() -> None:
         np.testing.assert_array_equal(outputs_of(after, inputs)[0], outputs_of(before, inputs)[0])
     operators = parse_model(compiled(model).model).subgraphs[0].operators
     assert len(operators[0].inputs) == 3  # as in files of the real compiler
+    sent = 3 * 2 + 3 * 4  # input and output alone: state stays on the device
+    assert compiled(model).estimate.transfer == pytest.approx(sent / 500e6)
 
 
 def _with_state() -> bytes:
@@ -172,15 +174,22 @@ def test_models_of_one_call_share_token_and_cache_in_order() -> None:
                  "y": q(1, 1, 1, 2100)},
     )  # fmt: skip
     first, second = delegraph_edgetpu.compile([big, big])
-    third = compiled(DIGITS.read_bytes())
+    digits = DIGITS.read_bytes()
+    third, fourth = compiled(digits), delegraph_edgetpu.compile([big, digits])[1]
     size = 2100 * (2048 + 4)
     assert first.executable.caching_token == second.executable.caching_token
-    assert first.executable.caching_token != third.executable.caching_token
+    tokens = {c.executable.caching_token for c in (first, third, fourth)}
+    assert len(tokens) == 3  # of one model twice, of another one alone, of both
+    assert fourth.executable.caching_token == _token_of_first(big, digits)
     assert (first.memory.cached_bytes, first.memory.streamed_bytes) == (size, 0)
     assert first.memory.remaining_bytes == CACHE_BYTES - size
     assert second.memory.cached_bytes == 2100 * 4  # the biases fit, the weights do not
     assert second.memory.streamed_bytes == 2100 * 2048
     assert second.estimate.streaming == pytest.approx(2100 * 2048 / 500e6)
+
+
+def _token_of_first(*models: bytes) -> int:
+    return delegraph_edgetpu.compile(list(models))[0].executable.caching_token
 
 
 def test_compiling_twice_gives_the_same_bytes() -> None:

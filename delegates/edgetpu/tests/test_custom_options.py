@@ -74,6 +74,12 @@ def test_error_says_what_is_wrong(content: bytes, message: str) -> None:
         read_custom_options(content)
 
 
+def test_a_length_beyond_the_end_is_an_error_that_names_both() -> None:
+    damaged = OPTIONS[:4] + (5000).to_bytes(4, "little") + OPTIONS[8:]
+    with pytest.raises(ExecutableError, match=rf"cut off: {len(OPTIONS) - 8} of 5000 bytes"):
+        read_custom_options(damaged)
+
+
 def test_damage_anywhere_is_an_error_or_other_bytes_of_the_executable() -> None:
     rng = np.random.default_rng(1)
     for position in [*range(8), *range(4096, len(OPTIONS))]:

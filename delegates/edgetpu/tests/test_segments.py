@@ -64,8 +64,16 @@ def test_outputs_made_early_come_out_in_order_at_the_end() -> None:
     nodes = [("RELU", "x", "a"), ("RELU", "a", "b"), ("RELU", "b", "c"), ("RELU", "c", "d")]
     model = chain(nodes, outputs="d a b")
     compiled = delegraph_edgetpu.compile(model, segments=4)
-    last = Interpreter(model_content=compiled[-1].model).get_output_details()
-    assert [detail["name"] for detail in last] == ["d", "a", "b"]
+    segments = [Interpreter(model_content=compilation.model) for compilation in compiled]
+    assert [d["name"] for d in segments[-1].get_output_details()] == ["d", "a", "b"]
+    inputs = random_inputs(model)
+    expected = outputs_of(Interpreter(model_content=model), inputs)
+    with PipelinedModelRunner(segments) as runner:
+        runner.push(inputs)
+        found = runner.pop()
+    assert isinstance(found, list)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_operators_on_the_cpu_are_in_the_first_and_the_last_segment() -> None:
