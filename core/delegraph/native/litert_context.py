@@ -44,6 +44,7 @@ from delegraph.native.abi import (
     malloc_int_array,
 )
 from delegraph.native.litert_host import ForeignDelegate, Host
+from delegraph.native.litert_shapes import widened_constants
 from delegraph.native.litert_tensors import NativeTensors, require_resizable
 from delegraph.native.model_alignment import NodeIdentity, align, require_same_types
 from delegraph.schema.enums import BuiltinOperator, TensorType
@@ -172,7 +173,12 @@ class LiteRtContext:
             node.intermediates, node.options = operator.intermediates, operator.options
             node.custom_options = b"" if custom is None else custom.tobytes()
             node.version = operator.version
+            self._nodes[index] = node, self._host.registration(operator, self._nodes[index][1])
         return operators
+
+    def widened_constants(self, inputs: Sequence[int]) -> dict[int, NDArray[Any]]:
+        """Return those of *inputs* that are made of constants alone, by index."""
+        return widened_constants(self, self._spec, inputs)
 
     # -- description ---------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from delegraph.delegation.delegate import Delegate, DelegateParams, Rejection
-from delegraph.errors import ArgumentError
-from delegraph.graph.model import Model
+from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams, Rejection
+from delegraph.errors import ArgumentError, UnsupportedModelError
+from delegraph.graph.model import Model, Operator
 from delegraph.kernels.registration import Node, Numerics, Registration
 from delegraph.native import guard
 from delegraph.native.abi import (
@@ -29,6 +29,7 @@ from delegraph.native.thunks import ADDRESSES, interned, register
 from delegraph.runtime.arguments import model_of
 from delegraph.runtime.delegate_choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegated_plan import delegate_name
+from delegraph.runtime.op_resolver import OpResolver
 
 AnyModel = str | os.PathLike[str] | bytes | Model
 """A model: a ``.tflite`` file, its bytes, or one that is loaded."""
@@ -88,11 +89,13 @@ class Claims:
     Attributes:
         operators: the model's operator of each node of the runtime, by node index.
         partitions: node index of each delegate node, and what it replaced.
+        plan: node indices in execution order, with this delegate's nodes.
         rejections: why nodes were left, by node index.
     """
 
     operators: Mapping[int, Any]
     partitions: list[tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
+    plan: tuple[int, ...] = ()
     rejections: Mapping[int, Rejection] = field(default_factory=dict)
 
 
@@ -128,12 +131,12 @@ class LiteRtDelegate:
         self.claims: dict[int, Claims] = {}
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
         self._replacing: list[_Replacing] = []
-        self._is_closed = False
+        self._resolver = OpResolver()
         self.address = malloc(ctypes.sizeof(TfLiteDelegate))
         ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))
         native = TfLiteDelegate.from_address(self.address)
         native.data_ = register(self)
-        native.flags = int(delegate.flags)
+        native.flags = int(delegate.flags & ~DelegateFlags.REQUIRE_PROPAGATED_SHAPES)  # done here
         for name in ("Prepare", "CopyFromBufferHandle", "CopyToBufferHandle", "FreeBufferHandle"):
             setattr(native, name, ADDRESSES[name])
         _by_address[self.address] = self
@@ -165,6 +168,7 @@ class LiteRtDelegate:
                 self.delegate.prepare(seen)
         finally:
             self._replacing.pop()
+        claims.plan = seen.get_execution_plan()
         claims.rejections = self.delegate.rejections()
 
     def new_kernel(self, context: int, params: int) -> LiteRtKernel:
@@ -203,6 +207,13 @@ class LiteRtDelegate:
         """See ``Host``."""
         found = _by_address.get(address or 0)
         return None if found is None else found.delegate
+
+    def registration(self, operator: Operator, other: Registration) -> Registration:
+        """See ``Host``."""
+        try:
+            return self._resolver.resolve(operator)
+        except UnsupportedModelError:
+            return other
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
         """See ``Host``."""

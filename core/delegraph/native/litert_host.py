@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from delegraph.graph.model import Model
+from delegraph.graph.model import Model, Operator
 from delegraph.kernels.registration import Numerics, Registration
 
 
@@ -40,6 +40,9 @@ class Host(Protocol):
 
     def delegate_at(self, address: int | None) -> object | None:
         """Return the delegate of ours whose C struct is there; None for others."""
+
+    def registration(self, operator: Operator, other: Registration) -> Registration:
+        """Return Delegraph's implementation of an operator; *other* where there is none."""
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
         """Return the C registration and delegate; new nodes are numbered from *first* on."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from delegraph.delegation.delegate import DelegateFlags
 from delegraph.errors import DelegateError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.kernels.registration import Eval, Node, Registration
-from delegraph.kernels.tensor import Tensor
+from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.native.abi import NULL_BUFFER_HANDLE, TfLiteContext
+from delegraph.native.litert_shapes import propagate_shapes
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ class LiteRtKernel:
         self._open: list[Tensor] = []  # shape and place may change at each invoke
         self._texts: list[Tensor] = []  # outputs that are strings
         self._step: Eval = _never_prepared
+        self._constants: dict[int, NDArray[Any]] | None = None
         border = (*node.inputs, *node.outputs)
         self._border = [context.tensors[i] for i in dict.fromkeys(border) if i >= 0]
         replaced = [context.get_node_and_registration(i)[0] for i in node.options.nodes_to_replace]
@@ -80,7 +84,20 @@ class LiteRtKernel:
             raise self.error
         self._tensors.refresh(self._touched)
         self._bound_base = 0
+        self._place_constants()
+        if self.delegate.delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES:
+            propagate_shapes(self._context, self.node)
         self._step = self._registration.prepare(self._context, self.node)
+        self._tensors.write_types(i for i in self.node.outputs if i >= 0)
+
+    def _place_constants(self) -> None:
+        """Let inputs that are made of constants alone have their values already."""
+        if self._constants is None:
+            self._constants = self._context.widened_constants(self.node.inputs)
+        for index, values in self._constants.items():
+            tensor = self._context.tensors[index]
+            tensor.shape, tensor.data = values.shape, values
+            tensor.allocation_type = AllocationType.PERSISTENT_RO
 
     def eval(self) -> None:
         """See ``NativeKernel``."""
@@ -105,9 +122,10 @@ class LiteRtKernel:
         fixed: list[Tensor] = []
         self._open, self._texts = [], []
         for tensor in self._border:
-            tensor.allocation_type = type(tensor.allocation_type)(
-                self._tensors.native(tensor.index).allocation_type
-            )
+            if self._constants and tensor.index in self._constants:
+                continue
+            native = self._tensors.native(tensor.index)
+            tensor.allocation_type = AllocationType(native.allocation_type)
             if tensor.type is TensorType.STRING and tensor.index in self.node.outputs:
                 self._texts.append(tensor)
             elif tensor.is_dynamic or tensor.type in OBJECT_TYPES:

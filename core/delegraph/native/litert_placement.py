@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from delegraph.delegation.placement import (
     Crossing,
@@ -14,7 +17,7 @@ from delegraph.delegation.placement import (
     total_bytes,
 )
 from delegraph.errors import in_words
-from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
+from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.native.abi import DELEGATE_CODE
 from delegraph.native.litert_delegate import NO_CLAIMS, LiteRtDelegate
@@ -52,7 +55,7 @@ def placement_of(model: Model, delegates: Sequence[LiteRtDelegate], official: An
         if spec.index == 0:
             found += _runtime_partitions(spec, found, official)
         sizes = _Sizes(spec, official)
-        numbered = dict(enumerate(_in_order(found), len(partitions)))
+        numbered = dict(enumerate(_in_order(spec, found, delegates), len(partitions)))
         nodes += _nodes(spec, numbered, delegates)
         crossings += _crossings(spec, numbered, sizes)
         partitions += [_placed(spec, i, p, sizes) for i, p in numbered.items()]
@@ -68,8 +71,23 @@ def placement_of(model: Model, delegates: Sequence[LiteRtDelegate], official: An
     )
 
 
-def _in_order(partitions: Sequence[_Partition]) -> list[_Partition]:
-    return sorted(partitions, key=lambda p: (max(p.nodes, default=-1), p.node_index))
+def _in_order(
+    spec: SubgraphSpec, partitions: Sequence[_Partition], delegates: Sequence[LiteRtDelegate]
+) -> list[_Partition]:
+    """Return partitions in execution order, by the plan that the last delegate of ours left."""
+    claims = [d.claims[spec.index] for d in delegates if spec.index in d.claims]
+    last = claims[-1] if claims else NO_CLAIMS
+    position = {index: i for i, index in enumerate(last.plan)}
+    node_of = {operator.index: index for index, operator in last.operators.items()}
+
+    def rank(partition: _Partition) -> int:
+        """Return where its node is, or where the last of its nodes was before a later delegate."""
+        if partition.node_index in position:
+            return position[partition.node_index]
+        places = [position.get(node_of.get(node, -1), node) for node in partition.nodes]
+        return max(places, default=-1)
+
+    return sorted(partitions, key=rank)
 
 
 def _partitions(spec: SubgraphSpec, delegates: Sequence[LiteRtDelegate]) -> Iterator[_Partition]:
@@ -119,7 +137,10 @@ class _Sizes:
     def __init__(self, spec: SubgraphSpec, official: Any) -> None:
         self._spec = spec
         details = official.get_tensor_details() if spec.index == 0 else []
-        self._shapes = {int(d["index"]): tuple(map(int, d["shape"])) for d in details}
+        self._sizes = {
+            int(d["index"]): math.prod(map(int, d["shape"])) * np.dtype(d["dtype"]).itemsize
+            for d in details
+        }
 
     def is_constant(self, index: int) -> bool:
         """Whether the file has the values of a tensor."""
@@ -138,10 +159,9 @@ class _Sizes:
         spec = self._spec.tensors[index]
         if spec.type in OBJECT_TYPES:
             return None
-        shape = self._shapes.get(index)
-        if shape is None:
-            return None if -1 in spec.shape_signature else byte_size(spec.type, spec.shape)
-        return byte_size(spec.type, shape)
+        if index in self._sizes and spec.type not in BITS:
+            return self._sizes[index]
+        return None if -1 in spec.shape_signature else byte_size(spec.type, spec.shape)
 
 
 def _placed(

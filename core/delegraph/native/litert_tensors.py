@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import TensorSpec
 from delegraph.graph.strings import decode_strings, encode_strings
 from delegraph.kernels.tensor import AllocationType, Tensor
@@ -70,10 +70,25 @@ class NativeTensors:
         for index in indices:
             tensor, native = self.list[index], self.native(index)
             if not (tensor.is_constant and tensor.data is not None):
+                self._refresh_type(tensor, native)
                 tensor.shape = ints_at(native.dims)
                 tensor.allocation_type = AllocationType(native.allocation_type)
                 known = tensor.allocation_type in _KNOWN_WHEN_PREPARED
                 tensor.data = _array(tensor, native) if known else None
+
+    def _refresh_type(self, tensor: Tensor, native: Any) -> None:
+        """Take over an element type that a kernel has decided, as that of ADD does."""
+        type = tensor_types.FROM_C.get(native.type, tensor.type)
+        if type is not tensor.type:
+            tensor.type, tensor.dtype = type, NUMPY_DTYPES[type]
+
+    def write_types(self, indices: Iterable[int]) -> None:
+        """Tell the runtime which element types kernels have decided."""
+        for index in indices:
+            type = tensor_types.C_TYPES.get(self.list[index].type)
+            native = self.native(index)
+            if type is not None and type != native.type:
+                native.type = type
 
     def refresh_all(self) -> None:
         """Do the same with every tensor, those included that were added since."""
@@ -116,7 +131,7 @@ def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
         array = np.ndarray((size // tensor.dtype.itemsize,), tensor.dtype, memory)
     else:
         array = np.ndarray(tensor.shape, tensor.dtype, memory)
-    if tensor.is_constant_or_persistent:
+    if tensor.is_constant:
         array.flags.writeable = False
     return array
 
