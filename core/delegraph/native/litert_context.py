@@ -6,10 +6,8 @@ most of its functions are closed to kernels later on.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from ctypes import byref, c_int, c_void_p
 from typing import Any
 
 import numpy as np
@@ -31,22 +29,12 @@ from delegraph.kernels.registration import (
 from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.memory.arena import aligned_buffer
 from delegraph.native import tensor_types
-from delegraph.native.abi import (
-    CALLED,
-    DELEGATE_CODE,
-    TfLiteContext,
-    TfLiteDelegateParams,
-    TfLiteNode,
-    TfLiteRegistration,
-    TfLiteStatus,
-    int_array,
-    ints_at,
-    malloc_int_array,
-)
+from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
 from delegraph.native.litert_host import ForeignDelegate, Host
 from delegraph.native.litert_shapes import widened_constants
 from delegraph.native.litert_tensors import NativeTensors, require_resizable
 from delegraph.native.model_alignment import NodeIdentity, align, require_same_types
+from delegraph.native.native_subgraph import NativeSubgraph
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 
@@ -62,50 +50,23 @@ class LiteRtContext:
 
     def __init__(self, address: int, host: Host) -> None:
         self.address = address
-        self._native = TfLiteContext.from_address(address)
+        self._native = NativeSubgraph(address)
         self._host = host
         self._is_delegating = True
         self._acquired: list[int] = []
         self.has_buffer_handles = False
         model = host.model
-        index, primary = self._position(len(model.subgraphs))
+        index, primary = self._native.position(len(model.subgraphs))
         self._spec: SubgraphSpec = model.subgraphs[index]
         self._resources = host.resources(primary)
         self.native_tensors = NativeTensors(address, self._spec.tensors)
         self._check_tensors()
-        self._plan = self._read_plan()
+        self._plan = self._native.plan()
         self._nodes = {i: self._read_node(i) for i in range(max(self._plan, default=-1) + 1)}
         self.operators = self._aligned()
         self.native_tensors.refresh_all()
 
     # -- reading the runtime -------------------------------------------------------------------
-
-    def _call(self, function: str, *arguments: object) -> None:
-        """Call a function of the runtime.
-
-        Raises:
-            DelegateError: it is not there, or it fails.
-        """
-        pointer = getattr(self._native, function)
-        if not pointer:
-            raise DelegateError(f"this runtime gives delegates no {function}")
-        status = CALLED[function](pointer)(self.address, *arguments)
-        if status != TfLiteStatus.OK:
-            raise DelegateError(f"the runtime's {function} failed with status {status}")
-
-    def _position(self, count: int) -> tuple[int, int]:
-        """Return which of *count* subgraphs this is, and the address of the first one's context."""
-        primary = 0
-        for index in range(count):
-            found = c_void_p()
-            self._call("AcquireSubgraphContext", index, byref(found))
-            primary = primary or found.value or 0
-            if found.value == self.address:
-                return index, primary  # not released: that would end the delegate's rights
-            self._call("ReleaseSubgraphContext", index)
-        raise DelegateError(
-            f"the interpreter runs a model with more than the {count} subgraphs of the one given"
-        )
 
     def _check_tensors(self) -> None:
         specs, tensors = self._spec.tensors, self.native_tensors
@@ -116,23 +77,8 @@ class LiteRtContext:
         ]
         require_same_types(found, expected, self._spec.index)
 
-    def _read_plan(self) -> tuple[int, ...]:
-        plan = c_void_p()
-        self._call("GetExecutionPlan", byref(plan))
-        return ints_at(plan.value)
-
-    def _native_node(self, index: int) -> tuple[Any, Any]:
-        """Return the structs of a node and its registration, good until nodes are added."""
-        node, registration = c_void_p(), c_void_p()
-        self._call("GetNodeAndRegistration", index, byref(node), byref(registration))
-        if not node.value or not registration.value:
-            raise DelegateError(f"the runtime has no node {index}")
-        return TfLiteNode.from_address(node.value), TfLiteRegistration.from_address(
-            registration.value
-        )
-
     def _read_node(self, index: int) -> tuple[Node, Registration]:
-        native, kind = self._native_node(index)
+        native, kind = self._native.node(index)
         inputs, outputs = ints_at(native.inputs), ints_at(native.outputs)
         code = kind.builtin_code
         known = code in BuiltinOperator._value2member_map_
@@ -220,7 +166,7 @@ class LiteRtContext:
     @property
     def recommended_num_threads(self) -> int:
         """Threads that the user grants; -1 when that is left open."""
-        return int(self._native.recommended_num_threads)
+        return self._native.recommended_num_threads
 
     @property
     def numerics(self) -> Numerics:
@@ -259,15 +205,7 @@ class LiteRtContext:
         if not wanted:
             return []
         self._write_inputs()
-        array, found, count = int_array(wanted), c_void_p(), c_int()
-        self._call(
-            "PreviewDelegatePartitioning", ctypes.addressof(array), byref(found), byref(count)
-        )
-        size = ctypes.sizeof(TfLiteDelegateParams)
-        return [
-            self.params_of(TfLiteDelegateParams.from_address((found.value or 0) + i * size), None)
-            for i in range(count.value)
-        ]
+        return [self.params_of(params, None) for params in self._native.preview(wanted)]
 
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
@@ -280,16 +218,13 @@ class LiteRtContext:
         self._write_inputs()
         native, address = self._host.begin_replacing(registration, len(self._nodes))
         try:
-            array = int_array(wanted)
-            self._call(
-                "ReplaceNodeSubsetsWithDelegateKernels", native, ctypes.addressof(array), address
-            )
+            self._native.replace(native, wanted, address)
         finally:
             kernels = self._host.end_replacing()
         for kernel in kernels:
             if kernel.error is not None:
                 raise kernel.error
-        self._plan = self._read_plan()
+        self._plan = self._native.plan()
         for index in range(len(self._nodes), max(self._plan, default=-1) + 1):
             self._nodes[index] = self._read_node(index)
 
@@ -308,13 +243,7 @@ class LiteRtContext:
     def _write_inputs(self) -> None:
         """Let the runtime know which nodes a delegate has made read other tensors."""
         for index in self._plan:
-            node = self._nodes[index][0]
-            native, _ = self._native_node(index)
-            before = ints_at(native.inputs)
-            if before != node.inputs:
-                if len(before) != len(node.inputs):
-                    raise ArgumentError(f"node {index} has {len(before)} inputs, and keeps them")
-                (c_int * len(before)).from_address(native.inputs + 4)[:] = list(node.inputs)
+            self._native.write_inputs(index, self._nodes[index][0].inputs)
 
     def _require_delegating(self, what: str) -> None:
         if not self._is_delegating:
@@ -328,7 +257,7 @@ class LiteRtContext:
         finally:
             self._is_delegating = False
             for index in self._acquired:
-                self._call("ReleaseSubgraphContext", index)
+                self._native.release(index)
 
     # -- other subgraphs -----------------------------------------------------------------------
 
@@ -340,10 +269,9 @@ class LiteRtContext:
             raise ArgumentError(f"no subgraph {index}; the model has {count}")
         if index == self.subgraph_index:
             return self
-        found = c_void_p()
-        self._call("AcquireSubgraphContext", index, byref(found))
+        address = self._native.acquire(index)
         self._acquired.append(index)
-        return LiteRtContext(found.value or 0, self._host)
+        return LiteRtContext(address, self._host)
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
         """Raise an error: C++ delegates can do that, the C interface has no function for it.
@@ -370,9 +298,8 @@ class LiteRtContext:
             return
         require_resizable(tensor, dims)
         tensors = self.native_tensors
-        dims_address = malloc_int_array(dims)  # the runtime frees it, whatever happens
         try:
-            self._call("ResizeTensor", tensors.address(tensor.index), dims_address)
+            self._native.resize(tensors.address(tensor.index), dims)
         except DelegateError as error:
             raise OperatorError(f"{tensor!r} cannot become {list(dims)}: {error}") from error
         tensor.shape = dims
@@ -395,15 +322,13 @@ class LiteRtContext:
     def add_tensors(self, count: int) -> int:
         """Append tensors; return the index of the first. They are scalars of FLOAT32 at first."""
         self._require_delegating("tensors can be added")
-        first = c_int(len(self.native_tensors))
-        if count > 0:
-            self._call("AddTensors", count, byref(first))
-        for index in range(first.value, first.value + max(count, 0)):
+        first = self._native.add_tensors(count) if count > 0 else len(self.native_tensors)
+        for index in range(first, first + max(count, 0)):
             native = self.native_tensors.native(index)
             native.type = tensor_types.C_TYPES[TensorType.FLOAT32]
             native.allocation_type = AllocationType.ARENA_RW
         self.native_tensors.refresh_all()
-        return first.value
+        return first
 
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
         """Give a tensor that was added by a delegate its type."""

@@ -137,7 +137,7 @@ class _Sizes:
     def __init__(self, spec: SubgraphSpec, official: Any) -> None:
         self._spec = spec
         details = official.get_tensor_details() if spec.index == 0 else []
-        self._sizes = {
+        self._sizes: dict[int, int] = {
             int(d["index"]): math.prod(map(int, d["shape"])) * np.dtype(d["dtype"]).itemsize
             for d in details
         }

@@ -18,7 +18,7 @@ from delegraph.delegation.partition_model import partition_as_model
 from delegraph.errors import ModelError, NodeError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.model import SubgraphSpec
-from delegraph.kernels.registration import Node, OpContext, Scratch
+from delegraph.kernels.registration import Node, Scratch
 from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.memory.workspace import Workspace
 from delegraph.runtime.interpreter import Interpreter
@@ -39,7 +39,7 @@ def propagate_shapes(context: LiteRtContext, delegate_node: Node) -> None:
         NodeError: a kernel refuses its node.
     """
     params: DelegateParams = delegate_node.options
-    shapes = _Shapes(context)
+    shapes: Any = _Shapes(context)
     for index in params.nodes_to_replace:
         node, registration = context.get_node_and_registration(index)
         shapes.begin(node)
@@ -62,8 +62,8 @@ def propagate_shapes(context: LiteRtContext, delegate_node: Node) -> None:
             tensor.shape = shape
 
 
-class _Shapes(OpContext):
-    """A context in which kernels size tensors for themselves only."""
+class _Shapes:
+    """An ``OpContext`` in which kernels size tensors for themselves only."""
 
     def __init__(self, context: LiteRtContext) -> None:
         self._context: Any = context
@@ -124,7 +124,8 @@ def widened_constants(
     node_of = {operator.index: index for index, operator in context.operators.items()}
     found = {}
     for index in inputs:
-        chain, source = [], index
+        chain: list[int] = []
+        source = index
         while source in makers and makers[source] in node_of:
             chain.insert(0, node_of[makers[source]])
             source = spec.operators[makers[source]].inputs[0]

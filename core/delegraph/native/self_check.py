@@ -224,7 +224,7 @@ def _check_tensor(context: LiteRtContext, index: int) -> None:
 def _check_sizes(context: LiteRtContext) -> None:
     addresses = []
     for index in range(len(PLAN)):
-        node, kind = context._native_node(index)
+        node, kind = context._native.node(index)
         addresses.append((ctypes.addressof(node), ctypes.addressof(kind)))
     node_size = {kind - node for node, kind in addresses}
     _expect("size of TfLiteNode", node_size, {ctypes.sizeof(abi.TfLiteNode)})

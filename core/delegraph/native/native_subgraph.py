@@ -1,0 +1,139 @@
+"""The functions of a ``TfLiteContext``, as Python calls that raise."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import byref, c_int, c_void_p
+from typing import Any
+
+from delegraph.errors import ArgumentError, DelegateError
+from delegraph.native.abi import (
+    CALLED,
+    TfLiteContext,
+    TfLiteDelegateParams,
+    TfLiteNode,
+    TfLiteRegistration,
+    TfLiteStatus,
+    int_array,
+    ints_at,
+    malloc_int_array,
+)
+
+
+class NativeSubgraph:
+    """One subgraph of an official interpreter.
+
+    Most functions work only while a delegate is being applied; the runtime closes them afterwards.
+    Each raises DelegateError when the runtime has no such function, or when it fails.
+
+    Attributes:
+        address: of the ``TfLiteContext``.
+    """
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self._native = TfLiteContext.from_address(address)
+
+    def _call(self, function: str, *arguments: object) -> None:
+        pointer = getattr(self._native, function)
+        if not pointer:
+            raise DelegateError(f"this runtime gives delegates no {function}")
+        status = CALLED[function](pointer)(self.address, *arguments)
+        if status != TfLiteStatus.OK:
+            raise DelegateError(f"the runtime's {function} failed with status {status}")
+
+    @property
+    def recommended_num_threads(self) -> int:
+        """Threads that the user grants; -1 when that is left open."""
+        return int(self._native.recommended_num_threads)
+
+    # -- subgraphs -----------------------------------------------------------------------------
+
+    def acquire(self, index: int) -> int:
+        """Return the context of another subgraph, its functions open until :meth:`release`."""
+        found = c_void_p()
+        self._call("AcquireSubgraphContext", index, byref(found))
+        return found.value or 0
+
+    def release(self, index: int) -> None:
+        """End what :meth:`acquire` began."""
+        self._call("ReleaseSubgraphContext", index)
+
+    def position(self, count: int) -> tuple[int, int]:
+        """Return which of *count* subgraphs this is, and the address of the first one's context.
+
+        Raises:
+            DelegateError: none of them.
+        """
+        primary = 0
+        for index in range(count):
+            found = self.acquire(index)
+            primary = primary or found
+            if found == self.address:
+                return index, primary  # not released: that would end the delegate's rights
+            self.release(index)
+        raise DelegateError(
+            f"the interpreter runs a model with more than the {count} subgraphs of the one given"
+        )
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def plan(self) -> tuple[int, ...]:
+        """Return node indices in execution order."""
+        plan = c_void_p()
+        self._call("GetExecutionPlan", byref(plan))
+        return ints_at(plan.value)
+
+    def node(self, index: int) -> tuple[Any, Any]:
+        """Return the structs of a node and its registration, good until nodes are added.
+
+        Old runtimes crash on an index that is not there.
+        """
+        node, registration = c_void_p(), c_void_p()
+        self._call("GetNodeAndRegistration", index, byref(node), byref(registration))
+        if not node.value or not registration.value:
+            raise DelegateError(f"the runtime has no node {index}")
+        kind = TfLiteRegistration.from_address(registration.value)
+        return TfLiteNode.from_address(node.value), kind
+
+    def write_inputs(self, index: int, inputs: Sequence[int]) -> None:
+        """Let a node read other tensors, as many as before.
+
+        Raises:
+            ArgumentError: it is another number of them.
+        """
+        native, _ = self.node(index)
+        before = ints_at(native.inputs)
+        if before == tuple(inputs):
+            return
+        if len(before) != len(inputs):
+            raise ArgumentError(f"node {index} has {len(before)} inputs, and keeps that many")
+        (c_int * len(before)).from_address(native.inputs + 4)[:] = list(inputs)
+
+    def preview(self, nodes: Sequence[int]) -> list[Any]:
+        """Return a ``TfLiteDelegateParams`` for each partition that *nodes* make."""
+        array, found, count = int_array(nodes), c_void_p(), c_int()
+        self._call(
+            "PreviewDelegatePartitioning", ctypes.addressof(array), byref(found), byref(count)
+        )
+        first, size = found.value or 0, ctypes.sizeof(TfLiteDelegateParams)
+        return [TfLiteDelegateParams.from_address(first + i * size) for i in range(count.value)]
+
+    def replace(self, registration: Any, nodes: Sequence[int], delegate: int) -> None:
+        """Replace nodes by delegate nodes; calls ``registration.init`` for each."""
+        array = int_array(nodes)
+        address = ctypes.addressof(array)
+        self._call("ReplaceNodeSubsetsWithDelegateKernels", registration, address, delegate)
+
+    # -- tensors -------------------------------------------------------------------------------
+
+    def resize(self, tensor: int, shape: Sequence[int]) -> None:
+        """Give the tensor at an address another shape."""
+        self._call("ResizeTensor", tensor, malloc_int_array(shape))  # which it frees in any case
+
+    def add_tensors(self, count: int) -> int:
+        """Append tensors without type; return the index of the first."""
+        first = c_int()
+        self._call("AddTensors", count, byref(first))
+        return first.value
