@@ -81,6 +81,8 @@ def test_shapes_that_the_reference_leaves_open_are_open() -> None:
     assert dynamic is not None
     assert dynamic.features == {"dynamic-shapes"}
     assert dynamic.case.reference is not None
+    *_, y = (dynamic.case.records.subgraphs or ())[0].tensors or ()
+    assert (y.shape, y.has_rank) == ((), False)
     with open_interpreter(dynamic.case, faulty.PlusDelegate()) as interpreter:
         assert [node.op for node in interpreter.placement.nodes] == ["RESHAPE", "Plus"]
         np.testing.assert_array_equal(answers(interpreter, dynamic.case.steps[0])[0], 2 * ones)

@@ -138,15 +138,17 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
     """Return a case that declares shapes and types of what it computes, as converters write models.
 
     Cases leave shapes out, since Delegraph works them out itself; delegates look at them before.
+    A case with a reference whose shapes are known only while invoking leaves its outputs open.
     """
     graph, *others = case.records.subgraphs or ()
     declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
     fed = [array.shape for array in case.steps[0]]
-    if others or right.has_dynamic_tensors or len(case.steps) > 1 or declared != fed:
+    is_dynamic = right.has_dynamic_tensors
+    if others or len(case.steps) > 1 or declared != fed or (is_dynamic and case.reference is None):
         return case
     computed = {i for operator in graph.operators or () for i in operator.outputs or ()}
     known = {i: tensor for i, tensor in _known_tensors(case, right).items() if i in computed}
-    return replace(case, records=_with_tensors(case.records, known))
+    return replace(case, records=_with_tensors(case.records, known, leave_open=is_dynamic))
 
 
 def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
@@ -162,14 +164,24 @@ def _known_tensors(case: OperatorCase, right: Subgraph) -> dict[int, Tensor]:
     return {i: right.tensors[j] for i, j in zip(mine, theirs, strict=True)}
 
 
-def _with_tensors(records: tables.Model, known: Mapping[int, Tensor]) -> tables.Model:
-    """Return records that declare the shapes and types of *known* tensors of the main subgraph."""
+def _with_tensors(
+    records: tables.Model, known: Mapping[int, Tensor], leave_open: bool = False
+) -> tables.Model:
+    """Return records that declare the shapes and types of *known* tensors of the main subgraph.
+
+    Args:
+        records: of the model.
+        known: tensors by their index in it.
+        leave_open: whether to declare that their shapes are not known.
+    """
     graph, *others = records.subgraphs or ()
-    tensors = tuple(
-        record.replace(shape=known[i].shape, type=known[i].type) if i in known else record
-        for i, record in enumerate(graph.tensors or ())
-    )
-    return records.replace(subgraphs=(graph.replace(tensors=tensors), *others))
+    tensors = list(graph.tensors or ())
+    for i, tensor in known.items():
+        shape = () if leave_open else tensor.shape
+        tensors[i] = tensors[i].replace(
+            shape=shape, type=tensor.type, has_rank=not leave_open, shape_signature=None
+        )
+    return records.replace(subgraphs=(graph.replace(tensors=tuple(tensors)), *others))
 
 
 def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
