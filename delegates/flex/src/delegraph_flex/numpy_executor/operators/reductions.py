@@ -147,8 +147,6 @@ def _integer_mean(x: Array, axes: Axes, keep: bool) -> Any:
     wide = np.dtype(np.uint64 if x.dtype.kind == "u" else np.int64)
     count = _count(x, axes)
     sums = add(x, axes, wide, None, keep)
-    if count == 0 and sums.size:
-        raise ValueError(f"no values over axes {list(axes)} of {list(x.shape)}, expected some")
     magnitudes = np.abs(sums).view(np.uint64) if wide.kind == "i" else sums
     quotients = (magnitudes // np.uint64(max(count, 1))).astype(wide)
     return np.where(sums < 0, -quotients, quotients) if wide.kind == "i" else quotients
