@@ -11,10 +11,11 @@ from flex_models import flex_model, results
 
 from delegraph import ActivationFunctionType, Interpreter
 from delegraph.errors import ArgumentError, NodeError, ResizeError
-from delegraph.schema.options import AddOptions
+from delegraph.schema.options import AddOptions, ReducerOptions
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.testing.one_op import constant
+from delegraph.testing.operator_case import OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases import cases
 from delegraph_flex import CannotFlexify, flexify
 from delegraph_flex.executors import has_tensorflow
@@ -60,6 +61,15 @@ def test_an_operator_that_cannot_be_rewritten_is_left_unless_it_is_asked_for() -
     assert ops == ["ADD", "FlexSin"]
     with pytest.raises(CannotFlexify, match=r"node 0 \(ADD\): fused activation SIGN_BIT"):
         flexify(model, ["ADD"])
+
+
+def test_reductions_of_truth_values_are_left() -> None:
+    truth = fed(np.array([[True, False], [True, True]]))
+    case = operator_case(
+        "REDUCE_PROD", [truth, constant(np.int32([0]))], ["BOOL"], ReducerOptions()
+    )
+    with pytest.raises(CannotFlexify, match=r"node 0 \(REDUCE_PROD\): BOOL, which TensorFlow"):
+        flexify(case.model(), ["REDUCE_PROD"])
 
 
 def test_a_missing_file_is_named() -> None:

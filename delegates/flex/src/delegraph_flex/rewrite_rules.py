@@ -129,6 +129,7 @@ def _arithmetic(rewrite: Rewrite) -> None:
 def _reduction(rewrite: Rewrite) -> None:
     axes = rewrite.value(rewrite.inputs[1], "axes").reshape(-1)
     rewrite.require(len(rewrite.inputs[0].shape) > 0, "an input without dimensions")
+    rewrite.require(rewrite.type != DataType.BOOL, "BOOL, which TensorFlow does not add nor order")
     axes = axes % len(rewrite.inputs[0].shape)
     rewrite.require(len(set(axes.tolist())) == len(axes), "an axis that occurs twice")
     rewrite.emit(
