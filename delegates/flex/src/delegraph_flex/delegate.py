@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delegraph import (
     BuiltinOperator,
+    Capabilities,
     DelegateContext,
     DelegateFlags,
     Node,
@@ -12,6 +13,7 @@ from delegraph import (
     SimpleDelegateInterface,
 )
 from delegraph_flex.allowlist import reject_by_allowlist
+from delegraph_flex.capabilities import capabilities
 from delegraph_flex.custom_options import PREFIX, read_custom_options
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executors import INSTALL_TENSORFLOW, executor_named, has_tensorflow
@@ -45,6 +47,9 @@ class FlexDelegate(SimpleDelegateInterface):
 
     def note(self) -> str:
         return f"by {self._executor.describe()}"
+
+    def capabilities(self) -> Capabilities:
+        return capabilities()
 
     def flags(self) -> DelegateFlags:
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
