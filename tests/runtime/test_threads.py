@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np  # noqa: F401 - brings the BLAS
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -30,3 +32,19 @@ def test_blas_threads_are_restored_when_contexts_of_two_threads_overlap() -> Non
         assert blas_threads() == {1}
         second.__exit__()
         assert blas_threads() == {2}
+
+
+def test_every_thread_may_set_blas_threads() -> None:
+    """Whichever was the first: threadpoolctl 3.8 leaves the say to that one."""
+    other = 2 if blas_threads() == {1} else 1
+    seen: list[set[int]] = []
+
+    def run() -> None:
+        with BlasThreads(other):
+            seen.append(blas_threads())
+
+    run()
+    worker = threading.Thread(target=run)
+    worker.start()
+    worker.join()
+    assert seen == [{other}, {other}]
