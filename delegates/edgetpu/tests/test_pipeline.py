@@ -372,6 +372,43 @@ def test_a_failure_reaches_push_even_when_the_queues_are_full(position: int) -> 
         push()
 
 
+def test_a_failure_wakes_who_waits_in_push() -> None:
+    gate, pushed = Gate(), threading.Semaphore(0)
+    found: list[str] = []
+
+    def gated(x: NDArray[Any]) -> NDArray[Any]:
+        return failing_at(0)(gate(x))
+
+    def push() -> None:
+        try:
+            while runner.push([number(0)]):
+                pushed.release()
+        except PipelineError as error:
+            found.append(str(error))
+
+    with PipelinedModelRunner(python_segments(gated), input_queue_size=1) as runner:
+        pusher = threading.Thread(target=push)
+        pusher.start()
+        assert all(pushed.acquire(timeout=SECONDS) for _ in range(2))  # one inside, one waiting
+        assert not pushed.acquire(timeout=0.05)
+        gate.opened.set()
+        pusher.join(SECONDS)
+        assert not pusher.is_alive()
+    assert "no 0" in found[0]
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_after_a_failure_the_threads_end_by_themselves(position: int) -> None:
+    computes: list[Compute] = [same, same, same]
+    computes[position] = failing_at(0)
+    with PipelinedModelRunner(python_segments(*computes)) as runner:
+        threads = [t for t in threading.enumerate() if t.name.startswith("segment-")]
+        runner.push([number(0)])
+        for thread in threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+
+
 def test_two_failures_show_the_one_of_the_earlier_input() -> None:
     gate = Gate()
 

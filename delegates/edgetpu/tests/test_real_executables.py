@@ -85,6 +85,15 @@ def test_damage_anywhere_is_an_error_or_harmless() -> None:
     assert damaged == raised > 100
 
 
+def test_parameters_longer_than_the_file_are_damage() -> None:
+    content = small_package()
+    length = (3000).to_bytes(4, "little")
+    assert content.count(length) == 1
+    torn = content.replace(length, (30000).to_bytes(4, "little"))
+    with pytest.raises(ExecutableError, match=r"executable 1 in it: .*30000 bytes from byte"):
+        read_real(real(torn))
+
+
 def test_a_list_that_cannot_be_is_damage() -> None:
     with pytest.raises(ExecutableError, match="a list of 1025, expected at most 1024"):
         read_real(real(package(*[executable(EXECUTION_ONLY)] * 1025)))
@@ -203,6 +212,22 @@ def test_names_decide_between_tensors_that_agree(tmp_path: Path) -> None:
     whole = tmp_path / "whole.tflite"
     whole.write_bytes(chain(tensors))
     part = graph_model([("RELU", "a", "b")], inputs="a", outputs="b", tensors=tensors)
+    inputs = random_inputs(part)
+    np.testing.assert_array_equal(
+        run_with(whole, real_model(part), inputs),
+        outputs_of(Interpreter(model_content=part), inputs),
+    )
+
+
+def test_no_tensor_of_the_twin_is_taken_twice(tmp_path: Path) -> None:
+    tensors = {name: tensor((1, 4), "INT8", scale=1.0, zero_point=-3) for name in "abcxz"}
+    tensors["d"] = tensor((1, 4), "INT8", scale=2.0)
+    whole = tmp_path / "whole.tflite"
+    nodes = [("RELU", "a", "b"), ("ABS", "b", "c"), ("RELU", "c", "d")]
+    whole.write_bytes(graph_model(nodes, inputs="a", outputs="d", tensors=tensors))
+    part = graph_model(
+        [("RELU", "a", "b"), ("ABS", "b", "z")], inputs="a", outputs="b z", tensors=tensors
+    )
     inputs = random_inputs(part)
     np.testing.assert_array_equal(
         run_with(whole, real_model(part), inputs),

@@ -159,9 +159,10 @@ def device_named(name: str) -> Device:
         if name in ("", device.name, device.kind, device.kind.partition(":")[0]):
             return device
     names = ", ".join(f"{device.name!r} or {device.kind!r}" for device in there)
+    kinds = " or ".join(sorted({repr(device.kind.partition(":")[0]) for device in there}))
     raise ArgumentError(
-        f"no Edge TPU {name!r} is simulated; there are {names}, and 'usb' or 'pci' for any of a "
-        f"kind (the environment variable {VARIABLE}=usb,pci says which, {VARIABLE}=3 how many)"
+        f"no Edge TPU {name!r} is simulated; there are {names}, and {kinds} for any of that kind "
+        f"(the environment variable {VARIABLE}=usb,pci says which, {VARIABLE}=3 how many)"
     )
 
 
