@@ -100,6 +100,13 @@ def test_metadata_description_names_and_quantization_are_kept() -> None:
     assert {t.name for t in after.subgraphs[0].tensors} == {"x", "a", "c", "d", "y"}
 
 
+def test_metadata_without_a_buffer_is_left_out() -> None:
+    record = records_of(MIXED)
+    astray = tables.Metadata(name="astray", buffer=999)
+    model = write_model(record.replace(metadata=(*(record.metadata or ()), astray)))
+    assert list(parse_model(compiled(model).model).metadata) == ["notes"]
+
+
 def test_weights_are_in_the_executable_alone() -> None:
     after = records_of(compiled(MIXED).model)
     held = [b for b in after.buffers or () if b.data is not None and len(b.data)]

@@ -174,6 +174,7 @@ PICTURE = q(1, 8, 8, 4)
             StridedSliceOptions(ellipsis_mask=2),
             "ellipsis_mask is 2, must be 0",
         ),
+        ("CONV_2D", CONV, [], Conv2DOptions(), "CONV_2D has no output, expected one"),
         ("HARD_SWISH", [PICTURE], [PICTURE], None, "the Edge TPU has no HARD_SWISH"),
         ("RELU", [tensor((4,))], [tensor((4,))], None, "is FLOAT32, must be INT8 or UINT8"),
         ("RELU", [q(4, type="INT16")], [q(4, type="INT16")], None, "is INT16, must be INT8 or UINT8"),

@@ -33,8 +33,8 @@ class Call:
 
     @property
     def output(self) -> TensorSpec:
-        """The first output."""
-        return self.tensors[self.operator.outputs[0]]
+        """The first output; operators without one are not asked."""
+        return self.outputs[0]
 
     @property
     def outputs(self) -> list[TensorSpec]:

@@ -71,6 +71,8 @@ def broken_rules(call: Call, runtime: int = NEWEST_RUNTIME) -> tuple[Reason, ...
                 Status.UNKNOWN,
             ),
         )
+    if not call.outputs:
+        return (Reason("outputs", f"{name} has no output", "expected one", "repair the model"),)
     found = chain(
         [_too_new(name, rule, runtime)],
         (_as_logged(reason, rule) for reason in broken_tensor_rules(call, rule.parameters)),
@@ -103,7 +105,7 @@ def _no_activation(call: Call) -> Reason | None:
         return None
     return Reason(
         "fused-activation",
-        f"fused {ActivationFunctionType(activation).name}",
+        f"fused {getattr(activation, 'name', activation)}",
         "must be NONE",
         "make the activation an operator of its own",
     )
@@ -121,7 +123,7 @@ def _clamping_activation(call: Call) -> Reason | None:
         return None
     return Reason(
         "fused-activation",
-        f"fused {ActivationFunctionType(activation).name}",
+        f"fused {getattr(activation, 'name', activation)}",
         "must be NONE, RELU, RELU6 or RELU_N1_TO_1",
         "make the activation an operator of its own",
     )

@@ -56,7 +56,7 @@ def pruned(
     signatures = record.signature_defs if whole else None
     tensors = _tensors(subgraph.tensors or (), operators, inputs, outputs, signatures)
     codes = Renumbering.of(operator.opcode_index for operator in operators)
-    metadata = (record.metadata or ()) if whole else ()
+    metadata = _metadata(record) if whole else ()
     buffers = _buffers(record, tensors, metadata, whole)
     kept = tuple(
         _tensor((subgraph.tensors or ())[index], tensors, buffers) for index in tensors.kept
@@ -72,10 +72,21 @@ def pruned(
             ),
         ),
         buffers=tuple((record.buffers or ())[index] for index in buffers.kept),
-        metadata_buffer=buffers.moved(record.metadata_buffer or ()) or None if whole else None,
+        metadata_buffer=_metadata_buffer(record, buffers) if whole else None,
         metadata=tuple(m.replace(buffer=buffers.new[m.buffer]) for m in metadata) or None,
         signature_defs=_signatures(signatures, tensors),
     )
+
+
+def _metadata(record: tables.Model) -> list[tables.Metadata]:
+    """Return the entries that have a buffer; readers pass over others."""
+    count = len(record.buffers or ())
+    return [entry for entry in record.metadata or () if entry.buffer < count]
+
+
+def _metadata_buffer(record: tables.Model, buffers: Renumbering) -> tuple[int, ...] | None:
+    """Return the older list of buffers with metadata."""
+    return buffers.moved(i for i in record.metadata_buffer or () if i in buffers.new) or None
 
 
 def _tensors(
@@ -89,12 +100,14 @@ def _tensors(
     for operator in operators:
         used.update(operator.inputs or (), operator.outputs or (), operator.intermediates or ())
     for signature in signatures or ():
-        used.update(m.tensor_index for m in (*(signature.inputs or ()), *(signature.outputs or ())))
+        maps = (*(signature.inputs or ()), *(signature.outputs or ()))
+        used.update(m.tensor_index for m in maps if m.tensor_index < len(all_tensors))
     for index in sorted(used):
         quantization = all_tensors[index].quantization if index >= 0 else None
         details = None if quantization is None else quantization.details
         if isinstance(details, tables.BlockwiseQuantization | tables.MultiAxisQuantization):
-            used.update((details.scales, details.zero_points))
+            scales = (details.scales, details.zero_points)
+            used.update(i for i in scales if i < len(all_tensors))
     return Renumbering.of(used)
 
 
@@ -120,7 +133,8 @@ def _tensor(record: tables.Tensor, tensors: Renumbering, buffers: Renumbering) -
     ):
         details = quantization.details
         details = details.replace(
-            scales=tensors.new[details.scales], zero_points=tensors.new[details.zero_points]
+            scales=tensors.new.get(details.scales, -1),
+            zero_points=tensors.new.get(details.zero_points, -1),
         )
         quantization = quantization.replace(details=details)
     return record.replace(buffer=buffers.new[record.buffer], quantization=quantization)
@@ -142,7 +156,8 @@ def _signatures(
     def moved(maps: Sequence[tables.TensorMap] | None) -> tuple[tables.TensorMap, ...] | None:
         if maps is None:
             return None
-        return tuple(m.replace(tensor_index=tensors.new[m.tensor_index]) for m in maps)
+        there = (m for m in maps if m.tensor_index in tensors.new)
+        return tuple(m.replace(tensor_index=tensors.new[m.tensor_index]) for m in there)
 
     if signatures is None:
         return None

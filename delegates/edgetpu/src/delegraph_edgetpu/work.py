@@ -66,7 +66,7 @@ def _rounds(count: int) -> int:
 
 def _products(call: Call) -> Iterator[Product]:
     rule = _PRODUCTS.get(call.operator.name)
-    if rule is not None:
+    if rule is not None and call.outputs:
         yield from rule(call)
 
 
