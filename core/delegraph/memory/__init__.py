@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from delegraph.memory.arena_planner import PlannerGraph as PlannerGraph
     from delegraph.memory.arena_planner import PlanNode as PlanNode
     from delegraph.memory.arena_planner import TensorKind as TensorKind
+    from delegraph.memory.best_planner import BestPlan as BestPlan
+    from delegraph.memory.best_planner import plan_best as plan_best
+    from delegraph.memory.best_planner import plan_exactly as plan_exactly
     from delegraph.memory.bounds import live_bytes as live_bytes
     from delegraph.memory.bounds import lower_bound as lower_bound
     from delegraph.memory.declared_graph import DeclaredGraph as DeclaredGraph
@@ -51,6 +54,11 @@ _MODULES = {
         "PlanNode",
         "PlannerGraph",
         "TensorKind",
+    ),
+    "best_planner": (
+        "BestPlan",
+        "plan_best",
+        "plan_exactly",
     ),
     "declared_graph": ("DeclaredGraph",),
     "bounds": (

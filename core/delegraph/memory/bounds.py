@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError
-from delegraph.memory.records import TensorUsageRecord, byte_records
+from delegraph.memory.packing import Packing
+from delegraph.memory.records import TensorUsageRecord
 
 
 def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int:
@@ -38,16 +38,5 @@ def live_bytes(
     Raises:
         ArgumentError: as for :func:`lower_bound`.
     """
-    if alignment < 1:
-        raise ArgumentError(f"alignment is {alignment}, needs to be at least 1")
-    sizes, firsts, lasts = np.array(byte_records(records), np.int64).reshape(-1, 3).T
-    tasks = np.unique(firsts)
-    begins, ends = tasks.searchsorted(firsts), tasks.searchsorted(lasts, "right")
-    padding = -sizes % alignment
-    changes = np.zeros(len(tasks) + 1, np.int64)
-    np.add.at(changes, begins, sizes + padding)
-    np.subtract.at(changes, ends, sizes + padding)
-    most_padding = np.zeros(len(tasks), np.int64)
-    for record in np.argsort(padding, kind="stable"):
-        most_padding[begins[record] : ends[record]] = padding[record]
-    return tasks, np.cumsum(changes[:-1]) - most_padding
+    packing = Packing(records, alignment)
+    return packing.tasks, packing.live_bytes()

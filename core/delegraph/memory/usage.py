@@ -47,11 +47,10 @@ def usage_records(
         graph = DeclaredGraph(graph)
     lifetimes = dict(_lifetimes(graph))
     if keep_inputs:
-        end = max(len(graph.nodes) - 1, 0)
-        released = {tensor for node in graph.nodes for tensor in node.inputs} - set(graph.inputs)
-        for tensor, lifetime in lifetimes.items():
-            if tensor not in released:
-                lifetimes[tensor] = lifetime._replace(last=end)
+        read = {tensor for node in graph.nodes for tensor in (*node.inputs, *node.temporaries)}
+        for tensor in lifetimes.keys() - read | lifetimes.keys() & set(graph.inputs):
+            if root_of is None or root_of(tensor) == tensor:  # a sharer dies with its root
+                lifetimes[tensor] = lifetimes[tensor]._replace(last=max(len(graph.nodes) - 1, 0))
     if root_of is not None:
         lifetimes = _merged(lifetimes, root_of)
     tensors = sorted(lifetimes, key=lambda tensor: (lifetimes[tensor].first, tensor))

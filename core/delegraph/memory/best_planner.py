@@ -1,0 +1,150 @@
+"""The smallest plan that can be found, and what is known about smaller ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
+from delegraph.memory.hill_climbing import climb
+from delegraph.memory.packing import Packing, first_fit
+from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
+from delegraph.memory.strategies.greedy_by_size import greedy_by_size
+
+_MOST_RECORDS = 400  # of a group to search exactly: deeper than Python recurses, and hopeless
+
+
+@dataclass(frozen=True, slots=True)
+class BestPlan(OffsetsAssignment):
+    """A plan, and the bytes that no plan can do without.
+
+    Attributes:
+        lower_bound: bytes of which it is known that no plan takes fewer.
+    """
+
+    lower_bound: int
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether there is no smaller plan."""
+        return self.total_size == self.lower_bound
+
+
+def plan_best(
+    records: Sequence[TensorUsageRecord], alignment: int = 1, *, effort: int = 300_000
+) -> BestPlan:
+    """Return a plan as small as a search of limited effort finds; the same one each time.
+
+    The search ends at once where a greedy plan takes no more than the busiest task does, which is
+    the rule. Else other orders of placing the tensors are tried.
+
+    Args:
+        records: sizes in bytes.
+        alignment: bytes that offsets are multiples of.
+        effort: tensors to place, in all trials together, before the best plan has to do; the
+            default takes a second or two.
+
+    Raises:
+        ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
+
+    >>> records = [TensorUsageRecord(100, 0, 1), TensorUsageRecord(80, 1, 2),
+    ...            TensorUsageRecord(50, 2, 3)]
+    >>> plan = plan_best(records)
+    >>> plan.offsets, plan.total_size, plan.is_optimal
+    ([0, 100, 0], 180, True)
+    """
+    packing = Packing(records, alignment)
+    bound = int(packing.live_bytes().max(initial=0))
+    best = _greedy(packing, bound)
+    if best.total_size > bound:
+        units = [offset // alignment for offset in best.offsets]
+        climbed = packing.plan(climb(packing, units, bound, effort // len(packing)))
+        best = min(best, climbed, key=lambda plan: plan.total_size)
+    return BestPlan(best.offsets, best.total_size, bound)
+
+
+def plan_exactly(
+    records: Sequence[TensorUsageRecord], alignment: int = 1, *, steps: int = 100_000
+) -> BestPlan:
+    """Return the smallest plan there is, if the search through all plans comes to an end.
+
+    Otherwise ``is_optimal`` is False: the plan is the best one found and ``lower_bound`` what was
+    proved. Dozens of tensors are usually no trouble; how many more depends on how they interlock.
+
+    Args:
+        records: sizes in bytes.
+        alignment: bytes that offsets are multiples of.
+        steps: placements of a tensor to try; ten thousand take about a second.
+
+    Raises:
+        ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
+
+    >>> records = [TensorUsageRecord(*record) for record in [(1, 0, 1), (2, 1, 2), (1, 2, 3)]]
+    >>> plan_exactly(records).total_size
+    3
+    """
+    groups = Packing(records, alignment).groups()
+    offsets = [0] * len(records)
+    total_size = bound = 0
+    for group in groups:
+        plan = _exact_group([records[i] for i in group], alignment, steps, enough=total_size)
+        for record, offset in zip(group, plan.offsets, strict=True):
+            offsets[record] = offset
+        total_size = max(total_size, plan.total_size)
+        bound = max(bound, plan.lower_bound)
+    return BestPlan(offsets, total_size, bound)
+
+
+def _exact_group(
+    records: Sequence[TensorUsageRecord], alignment: int, steps: int, enough: int
+) -> BestPlan:
+    """Return the smallest plan, or one of no more than *enough* bytes, or the best one found."""
+    best = plan_best(records, alignment)
+    if best.total_size <= max(best.lower_bound, enough) or len(records) > _MOST_RECORDS:
+        return best
+    packing = Packing(records, alignment)
+    search = BranchAndBound(packing, steps)
+    goal = best.lower_bound
+    try:
+        while not best.is_optimal and best.total_size > enough:
+            offsets = search.offsets_within(goal)
+            if offsets is None:
+                low = min(search.next_total(goal), best.total_size)
+                best = BestPlan(best.offsets, best.total_size, low)
+            else:
+                plan = packing.plan(offsets)
+                best = BestPlan(plan.offsets, plan.total_size, best.lower_bound)
+            goal = (best.lower_bound + best.total_size - 1) // 2
+    except OutOfSteps:
+        pass  # what was found and proved until now has to do
+    return best
+
+
+def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
+    """Return the smallest of some greedy plans, or the first that is as small as *bound*."""
+    plans = []
+    for plan in _greedy_plans(packing):
+        plans.append(plan)
+        if plan.total_size <= bound:
+            break
+    return min(plans, key=lambda plan: plan.total_size)
+
+
+def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
+    """Yield the plan of the smallest gap's fit, and of the lowest fit by several orders."""
+    lifetimes = packing.ends - packing.begins
+    units = packing.units
+    ends = packing.ends.tolist()
+    table = zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True)
+    yield greedy_by_size([(size, first, end - 1) for size, first, end in table], packing.alignment)
+    neighbours = packing.neighbours()
+    for key in (
+        (-units,),
+        (-lifetimes, -units),
+        (-units, -lifetimes * units),
+        (-units, packing.begins),
+    ):
+        order = np.lexsort(key).tolist()
+        yield packing.plan(first_fit(order, units.tolist(), neighbours))

@@ -1,0 +1,122 @@
+"""Finds a plan of at most so many bytes, or proves that there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.memory.packing import Packing
+
+_FAR = np.iinfo(np.int64).max // 4
+
+
+class OutOfSteps(Exception):
+    """The search ended before it had an answer."""
+
+
+class BranchAndBound:
+    """A search through all plans in which no tensor can be moved down.
+
+    Any plan can be turned into such a one without growing. In the order of their offsets, each
+    tensor of it rests at 0 or on tensors placed before. So the search places tensors in that order,
+    each at the lowest offset that those before leave to it.
+
+    Args:
+        packing: the records.
+        steps: placements to try before giving up, in all searches together.
+
+    Source:
+        The ideas are those of M. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for
+        Hardware-Accelerated Machine Learning", ASPLOS 2023; the code is ours.
+    """
+
+    def __init__(self, packing: Packing, steps: int) -> None:
+        self._steps = steps
+        self._unit = packing.alignment
+        self._sizes, self._units = packing.sizes, packing.units
+        begins, ends = packing.begins, packing.ends
+        areas = (ends - begins) * self._units
+        self._rank = np.argsort(np.argsort(-areas, kind="stable"))
+        self._overlaps = (begins[:, None] < ends) & (begins < ends[:, None])
+        np.fill_diagonal(self._overlaps, False)
+        tasks = np.arange(len(packing.tasks))[:, None]
+        self._covers = (begins <= tasks) & (tasks < ends)
+
+    def next_total(self, total: int) -> int:
+        """Return the smallest number of bytes above *total* that a plan can take.
+
+        Tensors that cannot be moved down are at multiples of the common divisor of all sizes.
+        """
+        step = self._unit * int(np.gcd.reduce(self._units))
+        return total + 1 + int(((self._sizes - total - 1) % step).min())
+
+    def offsets_within(self, total: int) -> list[int] | None:
+        """Return offsets, in units, of a plan of at most *total* bytes; None if there is none.
+
+        Raises:
+            OutOfSteps: the search would take too long.
+        """
+        self._highest = (total - self._sizes) // self._unit
+        if (self._highest < 0).any():
+            return None
+        self._roofs = np.where(self._covers, self._highest + self._units, 0)
+        self._offsets = np.zeros(len(self._units), np.int64)
+        waiting = self._units > 0
+        found = self._search(waiting, np.zeros(len(self._units), np.int64), 0, -1)
+        return self._offsets.tolist() if found else None
+
+    def _search(
+        self, waiting: NDArray[np.bool_], lowest: NDArray[np.int64], level: int, last: int
+    ) -> bool:
+        """Place the *waiting* tensors, none below *level*; those at it by rank, from *last* on.
+
+        Args:
+            waiting: the tensors to place, ``[n], bool``.
+            lowest: how low each can be, for those placed, ``[n], int64``.
+            level: offset of the tensor placed last.
+            last: its rank, which those at the same offset must exceed: they may swap.
+        """
+        if not waiting.any():
+            return True
+        candidates = self._candidates(waiting, lowest, level, last)
+        if candidates is None:
+            return False
+        for tensor in candidates:
+            if self._steps == 0:
+                raise OutOfSteps
+            self._steps -= 1
+            offset = lowest[tensor]
+            self._offsets[tensor] = offset
+            raised = np.where(
+                self._overlaps[tensor], np.maximum(lowest, offset + self._units[tensor]), lowest
+            )
+            remaining = waiting.copy()
+            remaining[tensor] = False
+            if self._search(remaining, raised, offset, self._rank[tensor]):
+                return True
+        return False
+
+    def _candidates(
+        self, waiting: NDArray[np.bool_], lowest: NDArray[np.int64], level: int, last: int
+    ) -> list[int] | None:
+        """Return the tensors that can be the next; None if the waiting ones cannot all fit."""
+        stuck = waiting & (lowest < level)  # can rest only on tensors still to come
+        reachable = np.where(stuck, level, lowest)
+        supports = np.where(self._overlaps[stuck] & waiting, self._units, _FAR)
+        lifted = reachable.copy()
+        lifted[stuck] += supports.min(axis=1, initial=_FAR)
+        if (lifted > self._highest)[waiting].any():
+            return None
+        crowds = self._covers & waiting
+        floors = np.where(crowds, lifted, _FAR).min(axis=1, initial=_FAR)
+        roofs = np.where(crowds, self._roofs, _FAR).max(axis=1, initial=0)
+        if (floors + crowds @ self._units > roofs)[crowds.any(axis=1)].any():
+            return None
+        free = waiting & ~stuck & ((lowest > level) | (self._rank > last))
+        # What begins above the end of another that could be placed can wait until it is.
+        ends = np.where(waiting, reachable + self._units, _FAR)
+        free &= lowest < ends.min()
+        tensors = np.flatnonzero(free)
+        order = np.lexsort((self._rank[tensors], lowest[tensors]))
+        found: list[int] = tensors[order].tolist()
+        return found

@@ -1,0 +1,70 @@
+"""Improves a plan by trying other orders of placing tensors."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from delegraph.memory.packing import Packing, first_fit
+
+
+def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> list[int]:
+    """Return offsets, in units, of a plan that is no larger than the one given.
+
+    A plan is the result of placing tensors in some order, each as low as it can be. Each round
+    moves one tensor ahead in the order: one of those that carry the highest, which are the ones to
+    gain by. A plan no larger than the one before is kept, so that the search can cross plateaus.
+    The choice is seeded: the result depends on the arguments only.
+
+    Args:
+        packing: the records.
+        offsets: the plan to begin with, in units.
+        goal: bytes at which to stop.
+        rounds: orders to try.
+    """
+    rng = random.Random(0)
+    units, neighbours = packing.units.tolist(), packing.neighbours()
+    order = sorted(range(len(packing)), key=lambda i: (offsets[i], i))
+    best = current = first_fit(order, units, neighbours)
+    best_total = total = packing.plan(current).total_size
+    for _ in range(rounds):
+        if best_total <= goal:
+            break
+        critical = _critical(packing, current, units, neighbours)
+        candidate = _moved_ahead(order, rng.choice(critical), neighbours, rng)
+        placed = first_fit(candidate, units, neighbours)
+        new_total = packing.plan(placed).total_size
+        if new_total <= total:
+            order, current, total = candidate, placed, new_total
+        if new_total < best_total:
+            best, best_total = placed, new_total
+    return best
+
+
+def _critical(
+    packing: Packing, offsets: Sequence[int], units: Sequence[int], neighbours: list[list[int]]
+) -> list[int]:
+    """Return the tensors that end the buffer, and those that they rest upon, and so on."""
+    sizes, unit = packing.sizes.tolist(), packing.alignment
+    ends = [offset * unit + size for offset, size in zip(offsets, sizes, strict=True)]
+    top = max(ends)
+    critical = [i for i, end in enumerate(ends) if end == top]
+    seen = set(critical)
+    for record in critical:  # grows meanwhile
+        for other in neighbours[record]:
+            if other not in seen and offsets[other] + units[other] == offsets[record]:
+                seen.add(other)
+                critical.append(other)
+    return critical
+
+
+def _moved_ahead(
+    order: Sequence[int], record: int, neighbours: list[list[int]], rng: random.Random
+) -> list[int]:
+    """Return the order with *record* before one of the neighbours that precede it, if any."""
+    place = {other: position for position, other in enumerate(order)}
+    ahead = [other for other in neighbours[record] if place[other] < place[record]]
+    target = place[rng.choice(ahead)] if ahead else rng.randrange(len(order))
+    moved = [other for other in order if other != record]
+    moved.insert(target, record)
+    return moved

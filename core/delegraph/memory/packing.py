@@ -1,0 +1,109 @@
+"""The problem that planners solve: rectangles in time and memory, of which none may overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord, byte_records
+
+
+class Packing:
+    """Records in units of the alignment, and who is in the way of whom.
+
+    Attributes:
+        alignment: bytes of a unit.
+        sizes: bytes of each record, ``[n], int64``.
+        units: the same in units, rounded up, ``[n], int64``.
+        tasks: those at which a record's use begins, ascending, ``[tasks], int64``.
+        begins: place in ``tasks`` of each record's first task, ``[n], int64``.
+        ends: place there behind the last of its tasks, ``[n], int64``.
+
+    Raises:
+        ArgumentError: a record is not in bytes, or makes no sense; or the alignment is below 1.
+    """
+
+    def __init__(self, records: Sequence[TensorUsageRecord], alignment: int) -> None:
+        if alignment < 1:
+            raise ArgumentError(f"alignment is {alignment}, needs to be at least 1")
+        self.alignment = alignment
+        self.sizes, firsts, lasts = np.array(byte_records(records), np.int64).reshape(-1, 3).T
+        self.units = -(-self.sizes // alignment)
+        self.tasks = np.unique(firsts)
+        self.begins = self.tasks.searchsorted(firsts)
+        self.ends = self.tasks.searchsorted(lasts, "right")
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def neighbours(self) -> list[list[int]]:
+        """Return, for each record, the others in use at one of its tasks; none without bytes."""
+        some = self.units > 0
+        return [
+            [
+                other
+                for other in np.flatnonzero(
+                    some & some[i] & (self.begins < self.ends[i]) & (self.begins[i] < self.ends)
+                ).tolist()
+                if other != i
+            ]
+            for i in range(len(self))
+        ]
+
+    def live_bytes(self) -> NDArray[np.int64]:
+        """Return the bytes that no plan can do without at each of ``tasks``, ``[tasks], int64``.
+
+        These are the sizes in use with their padding, except for the largest padding of them: the
+        tensor at the end of a buffer needs none.
+        """
+        padded = self.units * self.alignment
+        changes = np.zeros(len(self.tasks) + 1, np.int64)
+        np.add.at(changes, self.begins, padded)
+        np.subtract.at(changes, self.ends, padded)
+        padding = padded - self.sizes
+        most_padding = np.zeros(len(self.tasks), np.int64)
+        for record in np.argsort(padding, kind="stable"):
+            most_padding[self.begins[record] : self.ends[record]] = padding[record]
+        return np.cumsum(changes[:-1]) - most_padding
+
+    def groups(self) -> list[list[int]]:
+        """Return the records in groups of which no two have a task in common."""
+        order = np.argsort(self.begins, kind="stable")
+        ends = np.maximum.accumulate(self.ends[order])
+        cuts = np.flatnonzero(self.begins[order][1:] >= ends[:-1]) + 1
+        return [part.tolist() for part in np.split(order, cuts) if len(part)]
+
+    def plan(self, offsets: Iterable[int]) -> OffsetsAssignment:
+        """Return the plan that puts records at *offsets*, given in units."""
+        places = [offset * self.alignment for offset in offsets]
+        sizes = self.sizes.tolist()
+        total = max((o + s for o, s in zip(places, sizes, strict=True)), default=0)
+        return OffsetsAssignment(places, total)
+
+
+def first_fit(
+    order: Iterable[int], units: Sequence[int], neighbours: Sequence[Sequence[int]]
+) -> list[int]:
+    """Return the offsets of records that come in this *order*, each as low as it can be.
+
+    >>> first_fit([1, 0, 2], units=[1, 3, 2], neighbours=[[1], [0, 2], [1]])
+    [3, 0, 3]
+    """
+    offsets = [-1] * len(units)
+    for record in order:
+        taken = sorted(
+            (offsets[other], offsets[other] + units[other])
+            for other in neighbours[record]
+            if offsets[other] >= 0
+        )
+        offset, size = 0, units[record]
+        for start, end in taken:
+            if offset + size <= start:
+                break
+            if end > offset:
+                offset = end
+        offsets[record] = offset
+    return offsets

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import delegraph.memory
+from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
+from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from delegraph.memory.declared_graph import DeclaredGraph
+from delegraph.memory.records import TensorUsageRecord
+from delegraph.memory.usage import usage_records
+from delegraph.schema.enums import BuiltinOperator, TensorType
+
+
+@dataclass
+class Graph:
+    nodes: list[PlanNode]
+    sizes: list[int]
+    inputs: list[int]
+    outputs: list[int]
+    variables: list[int] = field(default_factory=list)
+    constants: set[int] = field(default_factory=set)
+
+    @property
+    def num_tensors(self):
+        return len(self.sizes)
+
+    def tensor_bytes(self, index):
+        return self.sizes[index]
+
+    def tensor_kind(self, index):
+        if index in self.constants:
+            return TensorKind.OTHER
+        if index in self.variables:
+            return TensorKind.ARENA_RW_PERSISTENT
+        return TensorKind.ARENA_RW
+
+
+def rows(graph, **options):
+    records, tensors = usage_records(graph, **options)
+    return {tensor: tuple(record) for tensor, record in zip(tensors, records, strict=True)}
+
+
+#  input 0 -> [add constant 1] -> 2 -> [split] -> 3, 4 (nobody reads 4) -> [join 3, 2] -> output 5
+GRAPH = Graph(
+    nodes=[
+        PlanNode([0, 1], [2], inplace=4 | 8),
+        PlanNode([2], [3, 4], [6]),
+        PlanNode([3, 2, -1], [5], inplace=4),
+    ],
+    sizes=[10, 5, 20, 20, 8, 20, 3],
+    inputs=[0],
+    outputs=[5],
+    constants={1},
+)
+
+
+def test_tensors_are_in_use_from_their_writer_to_their_last_reader():
+    expected = {0: (10, 0, 0), 2: (20, 0, 2), 3: (20, 1, 2), 4: (8, 1, 1), 5: (20, 2, 2)}
+    assert rows(GRAPH) == {**expected, 6: (3, 1, 1)}
+
+
+def test_records_come_in_the_order_of_their_first_tasks():
+    graph = Graph([PlanNode([1], [2]), PlanNode([2], [0])], [1, 1, 1], [1], [0])
+    assert usage_records(graph)[1] == [1, 2, 0]
+
+
+def test_inputs_and_what_nobody_reads_stay_to_the_end_where_that_is_wanted():
+    kept = rows(GRAPH, keep_inputs=True)
+    assert (kept[0], kept[4]) == ((10, 0, 2), (8, 1, 2))
+    assert (kept[2], kept[6]) == ((20, 0, 2), (3, 1, 1))
+
+
+def test_sizes_are_rounded_up():
+    assert [size for size, _, _ in rows(GRAPH, alignment=16).values()] == [16, 32, 32, 16, 16, 32]
+
+
+def test_tensors_that_share_have_one_record_under_their_root():
+    shared = rows(GRAPH, root_of=lambda tensor: 2 if tensor == 3 else tensor)
+    assert shared[2] == (20, 0, 2)
+    assert 3 not in shared
+
+
+def test_variables_and_tensors_of_no_bytes_are_left_out():
+    graph = Graph([PlanNode([0, 2], [1])], [4, 0, 4], [0], [1], variables=[2])
+    assert rows(graph) == {0: (4, 0, 0)}
+
+
+def test_a_graph_without_nodes_keeps_its_inputs():
+    assert rows(Graph([], [4], [0], [0])) == {0: (4, 0, 0)}
+
+
+def random_graph(rng):
+    count = rng.randrange(2, 30)
+    nodes = []
+    for i in range(count):
+        inputs = [rng.randrange(max(0, i - 5), i + 1) for _ in range(rng.randrange(1, 4))]
+        nodes.append(PlanNode(inputs, [i + 1], inplace=rng.choice([0, 4, 8, 4 | 8, 4 | 1])))
+    sizes = [rng.choice([8, 16, 100]) for _ in range(count + 1)]
+    for node in nodes:
+        if node.inplace & 1:  # leaves the data as it is, so there are as many bytes
+            sizes[node.outputs[0]] = sizes[node.inputs[0]]
+    return Graph(nodes, sizes, [0], [count, rng.randrange(1, count + 1)])
+
+
+def test_records_tell_what_the_arena_planner_plans_for():
+    rng = random.Random(6)
+    shared = 0
+    for _ in range(200):
+        graph = random_graph(rng)
+        planner = ArenaPlanner(graph)
+        planner.plan_allocations()
+        planner.execute_allocations(0, len(graph.nodes) - 1)
+        planned = {
+            tensor: (block.size, block.first_node, min(block.last_node, len(graph.nodes) - 1))
+            for tensor, block in planner._allocations.items()
+        }
+        assert rows(graph, keep_inputs=True, root_of=planner.shared_root) == planned
+        shared += graph.num_tensors - len(planned)
+    assert shared > 100
+
+
+def declared(**tensors):
+    specs = {
+        name: TensorSpec(i, name, *spec[:2], spec[1], *spec[2:])
+        for i, (name, spec) in enumerate(tensors.items())
+    }
+    return tuple(specs.values())
+
+
+def test_a_subgraph_is_planned_as_declared():
+    tensors = declared(
+        x=(TensorType.FLOAT32, (2, 3)),
+        weights=(TensorType.FLOAT32, (3,), np.zeros(12, np.uint8)),
+        state=(TensorType.INT8, (7,), None, True),
+        words=(TensorType.STRING, (4,)),
+        y=(TensorType.INT4, (5,)),
+    )
+    operator = Operator(0, "ADD", BuiltinOperator.ADD, 1, (0, 1, 2), (3, 4))
+    spec = SubgraphSpec(0, "main", tensors, (operator,), (0,), (4,))
+    assert rows(spec) == {0: (24, 0, 0), 4: (3, 0, 0)}
+    graph = DeclaredGraph(spec, {"ADD": 12})
+    assert (graph.num_tensors, graph.variables, graph.nodes[0].inplace) == (5, [2], 12)
+    kinds = [graph.tensor_kind(i) for i in range(5)]
+    other, arena = TensorKind.OTHER, TensorKind.ARENA_RW
+    assert kinds == [arena, other, TensorKind.ARENA_RW_PERSISTENT, other, arena]
+
+
+def test_every_public_name_can_be_had_from_the_package():
+    for name in delegraph.memory.__all__:
+        assert getattr(delegraph.memory, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'planner'"):
+        _ = delegraph.memory.planner
+    assert delegraph.memory.TensorUsageRecord is TensorUsageRecord
