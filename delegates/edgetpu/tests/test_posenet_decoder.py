@@ -10,10 +10,13 @@ import pytest
 from corpus import CORPUS, corpus_file, needs_corpus
 from flatbuffers import flexbuffers
 
+import delegraph_edgetpu
 from delegraph import Interpreter
 from delegraph.errors import OperatorError
 from delegraph.schema.layer_options import ResizeBilinearOptions
 from delegraph.testing.one_op import TensorDef, constant, one_op_model, tensor
+from delegraph_edgetpu.custom_op import edgetpu_custom_op
+from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.instance_masks import instance_masks
 from delegraph_edgetpu.pose_decoding import DecodingOptions, decode_poses
 from delegraph_edgetpu.posenet_decoder import NAME, parse_options, posenet_decoder
@@ -222,3 +225,18 @@ def test_posenet_finds_the_two_people_of_the_public_reference() -> None:
     assert np.median(np.abs(keypoints[0, :2] - expected)) < 0.02
     assert np.abs(keypoint_scores[0, :2] - shares).max() < 0.02
     np.testing.assert_allclose(scores[0, :2], [0.89818, 0.860866], atol=0.002)
+
+
+@needs_corpus
+def test_compiled_posenet_finds_the_same_poses() -> None:
+    """The network is in the custom operator; the decoder stays behind it, on the CPU."""
+    (compiled,) = delegraph_edgetpu.compile(corpus_file(POSENET))
+    assert [operator.name for operator in compiled.unmapped] == [NAME]
+    picture = np.random.default_rng(4).integers(0, 256, (1, 353, 481, 3), np.uint8)
+    custom_ops = {NAME: posenet_decoder, CUSTOM_OP: edgetpu_custom_op()}
+    results = [
+        answers(Interpreter(model_content=model, custom_ops=custom_ops), picture)
+        for model in (corpus_file(POSENET).read_bytes(), compiled.model)
+    ]
+    for got, expected in zip(results[1], results[0], strict=True):
+        np.testing.assert_array_equal(got, expected)
