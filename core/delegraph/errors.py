@@ -9,6 +9,7 @@ DelegraphError
       - DelegateNodeError     a delegate's node failed; a DelegateError as well
   + OperatorError             (RuntimeError) raised by a kernel; the runtime makes a NodeError of it
   + StateError                (RuntimeError) a call at the wrong time, e.g. invoke before allocate
+  + ArenaTooSmallError        (MemoryError) a micro arena without room for what the model needs
   + ResizeError               (RuntimeError) a tensor that cannot have the shape asked for
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
   + PartitionError            (ValueError) a graph that cannot be partitioned
@@ -70,6 +71,19 @@ class OperatorError(DelegraphError, RuntimeError):
 
 class StateError(DelegraphError, RuntimeError):
     """A call that is not possible now; the message says which call must come first."""
+
+
+class ArenaTooSmallError(DelegraphError, MemoryError):
+    """An arena of fixed size without room for what is asked of it.
+
+    Attributes:
+        missing: bytes by which the request that failed was too large; requests that would have
+            followed are not counted.
+    """
+
+    def __init__(self, message: str, *, missing: int) -> None:
+        super().__init__(message)
+        self.missing = missing
 
 
 class ResizeError(DelegraphError, RuntimeError):

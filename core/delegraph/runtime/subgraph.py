@@ -50,7 +50,7 @@ class Subgraph:
     def __init__(self, spec: SubgraphSpec, session: Session) -> None:
         self.spec = spec
         self.session = session
-        self.tensors = [Tensor.from_spec(tensor, _constant(tensor)) for tensor in spec.tensors]
+        self.tensors = [Tensor.from_spec(tensor, constant_value(tensor)) for tensor in spec.tensors]
         self.inputs: tuple[int, ...] = spec.inputs
         self.outputs: tuple[int, ...] = spec.outputs
         self.variables = tuple(t.index for t in spec.tensors if t.is_variable)
@@ -343,7 +343,7 @@ def _needs_shapes_inside(node: Node) -> bool:
     return delegate is not None and bool(delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES)
 
 
-def _constant(spec: TensorSpec) -> Any:
+def constant_value(spec: TensorSpec) -> Any:
     """Return a constant's array as ``Tensor.data`` documents it, None for a computed tensor."""
     if spec.data is None:
         return None

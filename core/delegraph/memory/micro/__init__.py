@@ -1,0 +1,1 @@
+"""Memory of TensorFlow Lite for Microcontrollers: arenas of fixed size, planners, allocators."""

@@ -1,0 +1,56 @@
+"""Offsets that a model file carries for TFLM.
+
+Source:
+    AllocationInfoBuilder::GetOfflinePlannedOffsets, tflite-micro/micro/micro_allocation_info.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from delegraph.errors import MalformedModelError
+from delegraph.graph.model import Model
+
+METADATA_NAME = "OfflineMemoryAllocation"
+_VERSION = 1
+_HEADER = 3  # version, number of subgraphs, number of offsets
+
+
+def encode_offline_plan(offsets: Sequence[int], subgraph_count: int = 1) -> bytes:
+    """Return the metadata's content.
+
+    Args:
+        offsets: of all tensors of all subgraphs, from the start of the arena's head; -1 where the
+            planner is to choose, and for constants.
+        subgraph_count: subgraphs of the model.
+
+    >>> encode_offline_plan([0, -1]).hex(" ", 4)
+    '01000000 01000000 02000000 00000000 ffffffff'
+    """
+    return np.array([_VERSION, subgraph_count, len(offsets), *offsets], "<i4").tobytes()
+
+
+def offline_plan(model: Model) -> list[int] | None:
+    """Return the offsets that *model* carries, of all tensors of all subgraphs; None without any.
+
+    Raises:
+        MalformedModelError: they are not as many as the model has tensors.
+    """
+    content = model.metadata.get(METADATA_NAME)
+    if content is None:
+        return None
+    words: list[int] = content[: content.size // 4 * 4].view("<i4").tolist()
+    count = words[2] if len(words) >= _HEADER else -1
+    tensors = sum(len(subgraph.tensors) for subgraph in model.subgraphs)
+    if count != tensors:
+        raise MalformedModelError(
+            f"metadata {METADATA_NAME!r}: Nbr of offline buffer offsets ({count}) in metadata not "
+            f"equal nbr tensors ({tensors})"
+        )
+    if len(words) < _HEADER + count:
+        raise MalformedModelError(
+            f"metadata {METADATA_NAME!r} has {len(words) - _HEADER} offsets, announces {count}"
+        )
+    return words[_HEADER : _HEADER + count]

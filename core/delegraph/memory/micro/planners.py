@@ -1,0 +1,307 @@
+"""The planners of TFLM: where buffers go in the head of an arena.
+
+Source:
+    tflite-micro/micro/memory_planner/.
+"""
+
+from __future__ import annotations
+
+from bisect import insort_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from delegraph.errors import ArgumentError, StateError
+
+ONLINE = -1
+"""As the offset of a buffer: the planner chooses."""
+
+BYTES_PER_BUFFER = 40
+"""Working memory that the greedy planner needs for each buffer."""
+
+_MOST_LINEAR_BUFFERS = 1024
+
+
+class PlannedBuffer(NamedTuple):
+    """A buffer to be placed.
+
+    Attributes:
+        size: bytes.
+        first_use: step from which it is in use.
+        last_use: step up to which it is in use, itself included.
+        offline_offset: first byte, if somebody has decided it; else :data:`ONLINE`.
+    """
+
+    size: int
+    first_use: int
+    last_use: int
+    offline_offset: int = ONLINE
+
+
+class MicroMemoryPlanner(Protocol):
+    """Places buffers: :meth:`init`, then each buffer in turn, then questions."""
+
+    @property
+    def buffer_count(self) -> int:
+        """Buffers added so far."""
+
+    @property
+    def maximum_memory_size(self) -> int:
+        """Bytes of the plan."""
+
+    @property
+    def preserves_all_tensors(self) -> bool:
+        """Whether no two buffers share memory."""
+
+    def scratch_bytes(self, buffers: int) -> int:
+        """Return the working memory that so many buffers need."""
+
+    def init(self, scratch_bytes: int) -> None:
+        """Forget all buffers; *scratch_bytes* of working memory are at hand."""
+
+    def add_buffer(
+        self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
+    ) -> None:
+        """Take a buffer into the plan.
+
+        Raises:
+            StateError: there are as many as it can take.
+        """
+
+    def offset_for_buffer(self, index: int) -> int:
+        """Return the first byte of a buffer.
+
+        Raises:
+            ArgumentError: no such buffer.
+        """
+
+
+class GreedyMemoryPlanner:
+    """Places the largest buffers first, each at the first gap that holds it.
+
+    Buffers whose offset is given are placed before the others, in their order and unchecked. Of
+    buffers of the same size, the one added last is placed first.
+
+    >>> planner = GreedyMemoryPlanner()
+    >>> for size, first, last in ((100, 0, 1), (50, 1, 2), (80, 2, 3)):
+    ...     planner.add_buffer(size, first, last)
+    >>> [planner.offset_for_buffer(i) for i in range(3)], planner.maximum_memory_size
+    ([0, 100, 0], 150)
+    """
+
+    preserves_all_tensors = False
+
+    def __init__(self) -> None:
+        self._most: int | None = None
+        self._buffers: list[PlannedBuffer] = []
+        self._offsets: list[int] | None = None
+
+    @property
+    def buffer_count(self) -> int:
+        """Buffers added so far."""
+        return len(self._buffers)
+
+    @property
+    def buffers(self) -> Sequence[PlannedBuffer]:
+        """The buffers, in the order they were added."""
+        return self._buffers
+
+    @property
+    def maximum_memory_size(self) -> int:
+        """Bytes of the plan: the end of the buffer that ends last."""
+        ends = (o + b.size for o, b in zip(self.offsets, self._buffers, strict=True))
+        return max(ends, default=0)
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """First byte of each buffer, in the order they were added."""
+        if self._offsets is None:
+            self._offsets = _first_fit(self._buffers)
+        return self._offsets
+
+    def scratch_bytes(self, buffers: int) -> int:
+        """Return the working memory that so many buffers need."""
+        return buffers * BYTES_PER_BUFFER
+
+    def init(self, scratch_bytes: int) -> None:
+        """Forget all buffers; *scratch_bytes* of working memory limit how many there may be."""
+        self._most = scratch_bytes // BYTES_PER_BUFFER
+        self._buffers.clear()
+        self._offsets = None
+
+    def add_buffer(
+        self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
+    ) -> None:
+        """Take a buffer into the plan.
+
+        Raises:
+            StateError: working memory is at hand for fewer.
+        """
+        if self._most is not None and len(self._buffers) >= self._most:
+            raise StateError(f"Too many buffers (max is {self._most})")
+        self._buffers.append(PlannedBuffer(size, first_use, last_use, offline_offset))
+        self._offsets = None
+
+    def offset_for_buffer(self, index: int) -> int:
+        """Return the first byte of a buffer.
+
+        Raises:
+            ArgumentError: no such buffer.
+        """
+        _check_index(index, len(self._buffers))
+        return self.offsets[index]
+
+    def overlapping_buffers(self) -> list[tuple[int, int]]:
+        """Return the pairs of buffers that share a byte at the same step, in both orders.
+
+        Only offsets that were given can make any.
+        """
+        places = list(zip(self._buffers, self.offsets, strict=True))
+        return [
+            (i, j)
+            for i, (a, start) in enumerate(places)
+            for j, (b, other) in enumerate(places)
+            if i != j and _in_use_together(a, b)
+            if start < other + b.size and other < start + a.size
+        ]
+
+
+def _first_fit(buffers: Sequence[PlannedBuffer]) -> list[int]:
+    fixed = [i for i, buffer in enumerate(buffers) if buffer.offline_offset != ONLINE]
+    free = [i for i, buffer in enumerate(buffers) if buffer.offline_offset == ONLINE]
+    offsets = [buffer.offline_offset for buffer in buffers]
+    placed: list[tuple[int, PlannedBuffer]] = []  # by offset; equals in order of placement
+    free.sort(key=lambda i: (buffers[i].size, i), reverse=True)
+    for i in (*fixed, *free):
+        if offsets[i] == ONLINE:
+            offsets[i] = _first_gap(placed, buffers[i])
+        insort_right(placed, (offsets[i], buffers[i]), key=lambda place: place[0])
+    return offsets
+
+
+def _first_gap(placed: Sequence[tuple[int, PlannedBuffer]], buffer: PlannedBuffer) -> int:
+    candidate = 0
+    for offset, other in placed:
+        if _in_use_together(buffer, other):
+            if offset - candidate >= buffer.size:
+                break
+            candidate = max(candidate, offset + other.size)
+    return candidate
+
+
+def _in_use_together(a: PlannedBuffer, b: PlannedBuffer) -> bool:
+    return a.first_use <= b.last_use and b.first_use <= a.last_use
+
+
+class LinearMemoryPlanner:
+    """Puts buffers behind each other, whenever they are used: every tensor keeps its value."""
+
+    preserves_all_tensors = True
+
+    def __init__(self) -> None:
+        self._offsets: list[int] = []
+        self._next = 0
+
+    @property
+    def buffer_count(self) -> int:
+        """Buffers added so far."""
+        return len(self._offsets)
+
+    @property
+    def maximum_memory_size(self) -> int:
+        """Bytes of all buffers together."""
+        return self._next
+
+    def scratch_bytes(self, buffers: int) -> int:
+        """Return 0: the planner holds its offsets itself."""
+        return 0
+
+    def init(self, scratch_bytes: int) -> None:
+        """Forget all buffers."""
+        self._offsets.clear()
+        self._next = 0
+
+    def add_buffer(
+        self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
+    ) -> None:
+        """Put a buffer behind the others.
+
+        Raises:
+            StateError: there are 1024 already.
+            ArgumentError: the offset is given, which this planner cannot honour.
+        """
+        if offline_offset != ONLINE:
+            raise ArgumentError("the linear planner takes no offline offsets; the greedy one does")
+        if len(self._offsets) >= _MOST_LINEAR_BUFFERS:
+            raise StateError(f"Too many buffers (max is {_MOST_LINEAR_BUFFERS})")
+        self._offsets.append(self._next)
+        self._next += size
+
+    def offset_for_buffer(self, index: int) -> int:
+        """Return the first byte of a buffer.
+
+        Raises:
+            ArgumentError: no such buffer.
+        """
+        _check_index(index, len(self._offsets))
+        return self._offsets[index]
+
+
+@dataclass(frozen=True, slots=True)
+class BufferPlan:
+    """Offsets that somebody has decided for all buffers. Source: BufferPlan of TFLM."""
+
+    offsets: Sequence[int]
+
+
+class NonPersistentMemoryPlannerShim:
+    """Takes every offset from a plan; sizes and times do not matter to it.
+
+    Its ``maximum_memory_size`` is 0, as in TFLM: the plan's memory is reserved elsewhere.
+    """
+
+    preserves_all_tensors = False
+    maximum_memory_size = 0
+
+    def __init__(self, plan: BufferPlan) -> None:
+        self._plan = plan
+        self._count = 0
+
+    @property
+    def buffer_count(self) -> int:
+        """Buffers added so far."""
+        return self._count
+
+    def scratch_bytes(self, buffers: int) -> int:
+        """Return 0: there is nothing to work out."""
+        return 0
+
+    def init(self, scratch_bytes: int) -> None:
+        """Forget how many buffers were added."""
+        self._count = 0
+
+    def add_buffer(
+        self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
+    ) -> None:
+        """Count a buffer.
+
+        Raises:
+            StateError: the plan has no more.
+        """
+        if self._count >= len(self._plan.offsets):
+            raise StateError(f"the plan has {len(self._plan.offsets)} buffers, one more was added")
+        self._count += 1
+
+    def offset_for_buffer(self, index: int) -> int:
+        """Return the plan's offset of a buffer, added or not.
+
+        Raises:
+            ArgumentError: the plan has no such buffer.
+        """
+        _check_index(index, len(self._plan.offsets))
+        return self._plan.offsets[index]
+
+
+def _check_index(index: int, count: int) -> None:
+    if not 0 <= index < count:
+        raise ArgumentError(f"buffer {index} is out of range, there are {count}")

@@ -1,0 +1,109 @@
+"""What TFLM's own structures take in the arena of a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ARENA_ALIGNMENT = 16
+"""Bytes that addresses of tensors and of persistent buffers are multiples of."""
+
+MOST_SCRATCH_BUFFERS_PER_NODE = 12
+"""Scratch buffers that one operator may request."""
+
+_INT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MicroTarget:
+    """Sizes of TFLM's structures, in bytes, for one width of pointers.
+
+    The sizes are those of a build with ``TF_LITE_STATIC_MEMORY``, as devices have it.
+
+    Attributes:
+        pointer: a pointer, and what structures that hold one are aligned to.
+        eval_tensor: TfLiteEvalTensor, one for each tensor.
+        tensor: TfLiteTensor, one for each graph input and output; temporary ones while preparing.
+        affine_quantization: TfLiteAffineQuantization, without its zero points.
+        node_and_registration: NodeAndRegistration, one for each operator.
+        subgraph_allocations: SubgraphAllocations, one for each subgraph.
+        scratch_request: ScratchBufferRequest, while preparing.
+        scratch_handle: ScratchBufferHandle, one for each scratch buffer.
+        allocation_info: AllocationInfo, one for each tensor and scratch buffer while planning.
+        single_arena: SingleArenaBufferAllocator, in the arena it serves.
+        persistent_arena: PersistentArenaBufferAllocator.
+        non_persistent_arena: NonPersistentArenaBufferAllocator.
+        greedy_planner: GreedyMemoryPlanner.
+        linear_planner: LinearMemoryPlanner.
+        micro_allocator: MicroAllocator.
+        builtin_data_allocator: MicroBuiltinDataAllocator.
+
+    Source:
+        The structures' declarations in tflite-micro, counted for x86-64 and for 32-bit Arm.
+    """
+
+    pointer: int
+    eval_tensor: int
+    tensor: int
+    affine_quantization: int
+    node_and_registration: int
+    subgraph_allocations: int
+    scratch_request: int
+    scratch_handle: int
+    allocation_info: int
+    single_arena: int
+    persistent_arena: int
+    non_persistent_arena: int
+    greedy_planner: int
+    linear_planner: int
+    micro_allocator: int
+    builtin_data_allocator: int
+
+    def zero_points(self, channels: int) -> int:
+        """Return the bytes of the zero points of a tensor with so many scales."""
+        return _INT * (1 + channels)
+
+    @property
+    def bits(self) -> int:
+        """Width of a pointer."""
+        return 8 * self.pointer
+
+
+TARGET_32 = MicroTarget(
+    pointer=4,
+    eval_tensor=12,
+    tensor=40,
+    affine_quantization=12,
+    node_and_registration=32,
+    subgraph_allocations=8,
+    scratch_request=12,
+    scratch_handle=4,
+    allocation_info=24,
+    single_arena=36,
+    persistent_arena=16,
+    non_persistent_arena=36,
+    greedy_planner=44,
+    linear_planner=4108,
+    micro_allocator=36,
+    builtin_data_allocator=8,
+)
+"""Microcontrollers with 32-bit pointers, such as Cortex-M."""
+
+TARGET_64 = MicroTarget(
+    pointer=8,
+    eval_tensor=24,
+    tensor=64,
+    affine_quantization=24,
+    node_and_registration=64,
+    subgraph_allocations=16,
+    scratch_request=16,
+    scratch_handle=8,
+    allocation_info=32,
+    single_arena=72,
+    persistent_arena=32,
+    non_persistent_arena=64,
+    greedy_planner=72,
+    linear_planner=4120,
+    micro_allocator=72,
+    builtin_data_allocator=16,
+)
+"""A host with 64-bit pointers."""
