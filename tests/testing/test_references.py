@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest import SkipTest
 
 import numpy as np
 import pytest
@@ -181,6 +182,14 @@ def test_claim_that_is_not_executed_is_named(
 ) -> None:
     with pytest.raises(AssertionError, match=message):
         soundness.claims_are_executed(subject(kind, tmp_path), op)
+
+
+def test_custom_operators_are_left_out_where_nobody_gives_cases(tmp_path: Path) -> None:
+    tested = replace(subject(faulty.PlusDelegate, tmp_path), cases=())
+    with pytest.raises(SkipTest, match="custom operator Plus come from its author's tests alone"):
+        soundness.claims_are_executed(tested, "Plus")
+    with pytest.raises(SkipTest, match="no model of Plus is claimed and taken"):
+        numbers.results_are_right(tested, "Plus")
 
 
 def test_node_that_is_taken_without_a_claim_is_named(tmp_path: Path) -> None:

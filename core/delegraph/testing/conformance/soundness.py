@@ -6,6 +6,7 @@ from collections import Counter
 from unittest import SkipTest
 
 from delegraph.delegation.capabilities import Claim
+from delegraph.schema.enums import BuiltinOperator
 from delegraph.testing.conformance.attempts import Attempt, attempts
 from delegraph.testing.conformance.placings import placings
 from delegraph.testing.conformance.reproduction import explained
@@ -19,6 +20,8 @@ VALUES_ONLY = frozenset({"extreme-values"})
 def claims_are_executed(subject: Subject, op: str) -> None:
     """Each type and feature claimed for *op* is in a model that the delegate takes and runs."""
     made = attempts(subject, op)
+    if not made and op not in BuiltinOperator.__members__ and not subject.cases:
+        raise SkipTest(f"models of the custom operator {op} come from its author's tests alone")
     if not made:
         raise AssertionError(
             f"claims {op}, and the kit has no model of it that can be compared; leave it out, or "
