@@ -18,7 +18,16 @@ from corpus import CORPUS, corpus_file, needs_corpus
 from graph_model import graph_model
 from real_packages import EXECUTION_ONLY, executable, package, small_package
 
-from delegraph import Interpreter, load_delegate
+from delegraph import (
+    DelegateContext,
+    DelegateParams,
+    Interpreter,
+    Node,
+    Registration,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+    load_delegate,
+)
 from delegraph.errors import DelegateError, NodeError
 from delegraph.graph.loader import load_model
 from delegraph.testing.one_op import TensorDef, tensor
@@ -147,6 +156,45 @@ def test_the_library_of_the_real_device_is_named_where_it_is_installed(
     text = explain_refusal(real(small_package()))
     assert "libedgetpu.so.1 is installed here" in text
     assert "experimental_delegates=[load_delegate('libedgetpu.so.1')]" in text
+    assert "delegraph or of the official interpreter" in text
+
+
+class RealDevice(SimpleDelegateInterface):
+    """Stands for what drives a real device: it takes nodes of known shapes, and copies."""
+
+    def name(self) -> str:
+        return "real"
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool:
+        return registration.name == CUSTOM_OP
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return _Copying()
+
+
+class _Copying(SimpleDelegateKernelInterface):
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        pass
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        pass
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        np.copyto(context.tensors[node.outputs[0]].data, context.tensors[node.inputs[0]].data)
+
+
+def test_where_that_library_is_installed_a_real_device_may_take_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.1")
+    content, inputs = real_model(addition()), random_inputs(addition())
+    interpreter = Interpreter(model_content=content, delegates=[RealDevice()])
+    np.testing.assert_array_equal(outputs_of(interpreter, inputs), inputs[:1])
+    interpreter.remove_all_delegates()
+    with pytest.raises(NodeError, match=r"failed to invoke: its executable \(DWN1"):
+        outputs_of(interpreter, inputs)
 
 
 def test_a_damaged_real_executable_is_refused_as_damaged() -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from delegraph_edgetpu.devices import statistics as statistics
     from delegraph_edgetpu.errors import CannotCompile as CannotCompile
     from delegraph_edgetpu.errors import ExecutableError as ExecutableError
+    from delegraph_edgetpu.errors import NeedsDevice as NeedsDevice
     from delegraph_edgetpu.errors import PipelineError as PipelineError
     from delegraph_edgetpu.pipeline import PipelinedModelRunner as PipelinedModelRunner
     from delegraph_edgetpu.pipeline import PipelineStatistics as PipelineStatistics
@@ -20,6 +21,7 @@ __all__ = [
     "CannotCompile",
     "DeviceStatistics",
     "ExecutableError",
+    "NeedsDevice",
     "PipelineError",
     "PipelineStatistics",
     "PipelinedModelRunner",
@@ -32,6 +34,7 @@ _MODULES = {
     "CannotCompile": "errors",
     "DeviceStatistics": "devices",
     "ExecutableError": "errors",
+    "NeedsDevice": "errors",
     "PipelineError": "errors",
     "PipelineStatistics": "pipeline",
     "PipelinedModelRunner": "pipeline",

@@ -14,7 +14,7 @@ from delegraph.kernels.registration import Eval, input_tensor, output_tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph_edgetpu.custom_options import read_custom_options
 from delegraph_edgetpu.devices import Device, Parameters, device_named
-from delegraph_edgetpu.errors import ExecutableError
+from delegraph_edgetpu.errors import ExecutableError, NeedsDevice
 from delegraph_edgetpu.executable import Executable, RealExecutable, parse
 from delegraph_edgetpu.plugin import EdgeTpuOptions
 from delegraph_edgetpu.real_executables import explain_refusal, parameters_of_real
@@ -74,8 +74,8 @@ class CompiledNode:
 
         Raises:
             ExecutableError: the executable is damaged.
-            OperatorError: only a real device can run it, or the tensors are not those that it was
-                compiled for.
+            NeedsDevice: only a real device can run it, and there is no twin.
+            OperatorError: the tensors are not those that it was compiled for.
         """
         inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
         outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
@@ -157,7 +157,7 @@ class CompiledNode:
         executable = parse(content)
         if isinstance(executable, RealExecutable):
             if not self._options.twin:
-                raise OperatorError(explain_refusal(executable))
+                raise NeedsDevice(explain_refusal(executable))
             read = [tensor for tensor in inputs if not tensor.is_variable]
             model = twin_model(self._options.twin, read, outputs)
             self._parameters = parameters_of_real(executable)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from delegraph import Eval, Node, OpContext, Registration
 from delegraph_edgetpu.compiled_node import CompiledNode
 from delegraph_edgetpu.custom_options import CUSTOM_OP
+from delegraph_edgetpu.errors import NeedsDevice
 from delegraph_edgetpu.plugin import EdgeTpuOptions
+from delegraph_edgetpu.real_executables import device_library
 
 
 def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Registration:
@@ -38,4 +40,18 @@ def edgetpu_custom_op(device: str = ":0", via: str = "", twin: str = "") -> Regi
 
 def _prepare(context: OpContext, node: Node) -> Eval:
     compiled: CompiledNode = node.user_data
-    return compiled.prepare(context, node, context.num_threads)
+    try:
+        return compiled.prepare(context, node, context.num_threads)
+    except NeedsDevice as error:
+        if device_library() is None:
+            raise
+        return _refusing(error)
+
+
+def _refusing(reason: NeedsDevice) -> Eval:
+    """Return what refuses when it is invoked: until then a real device may take the node."""
+
+    def refuse() -> None:
+        raise reason
+
+    return refuse

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from delegraph.errors import DelegraphError, MalformedModelError, UnsupportedModelError
+from delegraph.errors import (
+    DelegraphError,
+    MalformedModelError,
+    OperatorError,
+    UnsupportedModelError,
+)
 
 
 class ExecutableError(MalformedModelError):
     """The custom operator's options or the executable in them are damaged."""
+
+
+class NeedsDevice(OperatorError):
+    """An executable of the real compiler, which only a real device can run."""
 
 
 class CannotCompile(UnsupportedModelError):

@@ -174,7 +174,7 @@ def parameters_of_real(executable: RealExecutable) -> Parameters:
 
 def explain_refusal(executable: RealExecutable) -> str:
     """Return why a real executable cannot run here, and what to do instead."""
-    library = ctypes.util.find_library("edgetpu")
+    library = device_library()
     try:
         version = read_real(executable).compiler_version
     except ExecutableError as error:
@@ -188,9 +188,15 @@ def explain_refusal(executable: RealExecutable) -> str:
     if library is None:
         return text
     return (
-        f"{text}. {library} is installed here: with a device attached, the official interpreter "
-        f"runs this file by experimental_delegates=[load_delegate({library!r})]"
+        f"{text}. {library} is installed here: with a device attached, this file runs by "
+        f"experimental_delegates=[load_delegate({library!r})], with the load_delegate of delegraph "
+        "or of the official interpreter"
     )
+
+
+def device_library() -> str | None:
+    """Return the library that drives real devices, ``libedgetpu.so.1``; None where it is not."""
+    return ctypes.util.find_library("edgetpu")
 
 
 # -- reading -----------------------------------------------------------------------------------
