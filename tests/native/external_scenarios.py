@@ -7,112 +7,37 @@ name and what came out. A crash ends it, so that whoever started it knows which 
 from __future__ import annotations
 
 import ctypes
-import gc
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from graph_model import graph_model, subgraphs_model
-from one_op import constant, tensor
-
-from delegraph.schema.enums import ActivationFunctionType
-from delegraph.schema.options import AddOptions, IfOptions
-
-SCENARIOS: dict[str, Callable[[Host], Any]] = {}
-
-RELU = AddOptions(fused_activation_function=ActivationFunctionType.RELU)
-ISLANDS = graph_model(
-    [
-        ("ADD", "x c", "a", RELU),
-        ("LOGISTIC", "a", "b"),
-        ("ADD", "b x", "d", AddOptions()),
-        ("ADD", "d d", "y", AddOptions()),
-    ],
-    inputs="x",
-    outputs="y",
-    tensors={"c": constant(np.array([0.5, -0.5, 1, 0], np.float32))},
+from external_host import (
+    ADD_THEN_LOGISTIC,
+    BROADCAST,
+    ISLANDS,
+    ONE_ADD,
+    REPORTED,
+    SCENARIOS,
+    SHOUT,
+    TWO_SUBGRAPHS,
+    Host,
+    X,
+    again,
+    collect,
+    output,
+    run,
+    scenario,
+    words,
 )
-ONE_ADD = graph_model([("ADD", "x z", "y", AddOptions())], inputs="x z", outputs="y")
-BROADCAST = graph_model(
-    [("ADD", "x z", "y", AddOptions())], inputs="x z", outputs="y", tensors={"z": tensor((1,))}
-)
-ADD_THEN_LOGISTIC = graph_model(
-    [("ADD", "x z", "a", AddOptions()), ("LOGISTIC", "a", "y")], inputs="x z", outputs="y"
-)
-X = np.array([-1, 0, 2, 3], np.float32)
+from graph_model import subgraphs_model
+from one_op import tensor
 
-
-class Host:
-    """One runtime and the delegates to load into it; both have the official class's methods."""
-
-    def __init__(self, name: str, folder: str) -> None:
-        self.name, self.folder = name, Path(folder)
-        if name == "delegraph":
-            from delegraph import Interpreter, load_delegate
-
-            self.Interpreter, self.load_delegate, options = Interpreter, load_delegate, {}
-        else:
-            from ai_edge_litert import interpreter as official
-
-            self.Interpreter, self.load_delegate = official.Interpreter, official.load_delegate
-            resolver = official.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-            options = {"experimental_op_resolver_type": resolver}
-        self.options: dict[str, Any] = options
-
-    def path(self, library: str) -> str:
-        return str(self.folder / f"lib{library}.so")
-
-    def library(self, library: str) -> ctypes.CDLL:
-        return ctypes.CDLL(self.path(library))
-
-    def load(self, library: str, options: dict[str, Any] | None = None) -> Any:
-        return self.load_delegate(self.path(library), options)
-
-    def interpreter(self, model: bytes, *delegates: Any, **more: Any) -> Any:
-        return self.Interpreter(
-            model_content=model, experimental_delegates=list(delegates), **self.options, **more
-        )
-
-
-def scenario(function: Callable[[Host], Any]) -> Callable[[Host], Any]:
-    SCENARIOS[function.__name__] = function
-    return function
-
-
-def run(interpreter: Any, *arrays: Any) -> list[Any]:
-    """Allocate, set the inputs, invoke; return the first output."""
-    interpreter.allocate_tensors()
-    return again(interpreter, *arrays)
-
-
-def again(interpreter: Any, *arrays: Any) -> list[Any]:
-    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    return output(interpreter)
-
-
-def output(interpreter: Any) -> list[Any]:
-    found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return [list(found.shape), [round(float(v), 5) for v in found.reshape(-1)]]
-
-
-def words(function: Callable[[], Any]) -> str:
-    """Return what a call raises; its type is left out, the message is what counts."""
-    try:
-        function()
-    except Exception as error:  # the message is the result
-        return str(error)
-    return "no error"
-
-
-# -- same in both ------------------------------------------------------------------------------
+from delegraph.schema.options import AddOptions, IfOptions, SubOptions
 
 
 @scenario
@@ -213,15 +138,16 @@ def resizes_a_dynamic_output_in_invoke(host: Host) -> Any:
 @scenario
 def buffers_are_copied_when_read(host: Host) -> Any:
     library = host.library("buffers")
+    before = library.num_copies_from()
     interpreter = host.interpreter(ADD_THEN_LOGISTIC, host.load("buffers"))
-    results: list[Any] = [run(interpreter, X, X), library.num_copies_from()]
-    results += [again(interpreter, X + 1, X), library.num_copies_from()]
+    results: list[Any] = [run(interpreter, X, X), library.num_copies_from() - before]
+    results += [again(interpreter, X + 1, X), library.num_copies_from() - before]
     alone = host.interpreter(ONE_ADD, host.load("buffers"))
     alone.allocate_tensors()
     for detail in alone.get_input_details():
         alone.set_tensor(detail["index"], X)
     alone.invoke()
-    return [*results, output(alone), library.num_copies_from()]
+    return [*results, output(alone), library.num_copies_from() - before]
 
 
 @scenario
@@ -234,11 +160,11 @@ def no_function_to_copy_a_buffer(host: Host) -> Any:
 @scenario
 def is_destroyed_with_its_users(host: Host) -> Any:
     library = host.library("adds")
-    gc.collect()
+    collect()
     before = library.num_live_delegates(), library.num_live_kernels()
 
     def alive() -> list[int]:
-        gc.collect()
+        collect()
         return [library.num_live_delegates() - before[0], library.num_live_kernels() - before[1]]
 
     delegate = host.load("adds")
@@ -296,14 +222,9 @@ def fails_at_invoke_and_goes_on(host: Host) -> Any:
     return [good, *(REPORTED.format("invoke") in said for said in (first, second))]
 
 
-REPORTED = "{} failed: 3 of 1099511627776, 2.500, five six 7 -8 9.0 x%"
-
-
 @scenario
 def several_subgraphs(host: Host) -> Any:
     branch = lambda name, other: ([(name, "p q", "r", other)], "p q", "r", {})  # noqa: E731
-    from delegraph.schema.options import SubOptions
-
     main = (
         [("IF", "c x z", "y", IfOptions(then_subgraph_index=1, else_subgraph_index=2))],
         "c x z",
@@ -315,24 +236,16 @@ def several_subgraphs(host: Host) -> Any:
     return [run(interpreter, np.array([value]), X, X + 1) for value in (True, False, True)]
 
 
-SHOUT = graph_model(
-    [("Shout", "x", "y")],
-    inputs="x",
-    outputs="y",
-    tensors={"x": tensor((3,), "STRING"), "y": tensor((3,), "STRING")},
-)
-
-
 @scenario
 def strings_that_it_allocates(host: Host) -> Any:
     interpreter = host.interpreter(SHOUT, host.load("strings"))
     interpreter.allocate_tensors()
     results = []
-    for words in ([b"one", b"", b"three"], [b"a longer first word", b"x", b"y"]):
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.array(words))
+    for texts in ([b"one", b"", b"three"], [b"a longer first text", b"x", b"y"]):
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.array(texts))
         interpreter.invoke()
         found = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-        results.append([bytes(word).decode() for word in found])
+        results.append([bytes(text).decode() for text in found])
     return results
 
 
@@ -350,155 +263,9 @@ def inputs_that_a_delegate_changes(host: Host) -> Any:
     return run(host.interpreter(TWO_SUBGRAPHS, host.load("slots", {"input": 0})), X)
 
 
-TWO_SUBGRAPHS = subgraphs_model(
-    [
-        (
-            [
-                ("ADD", "x c", "a", RELU),
-                ("LOGISTIC", "a", "b"),
-                ("ADD", "b x", "d", AddOptions()),
-                ("ADD", "d d", "y", AddOptions()),
-            ],
-            "x",
-            "y",
-            {"c": constant(np.array([0.5, -0.5, 1, 0], np.float32))},
-        ),
-        ([("LOGISTIC", "p", "q")], "p", "q", {}),
-    ],
-    metadata={"about": b"forty-two"},
-)
-
-
-# -- Delegraph alone ---------------------------------------------------------------------------
-
-
-@scenario
-def mine_applied_later_and_taken_off(host: Host) -> Any:
-    interpreter = host.interpreter(ISLANDS)
-    results = [run(interpreter, X)]
-    interpreter.modify_graph_with_delegate(host.load("adds", {"factor": 3}))
-    results += [again(interpreter, X), len(interpreter.placement.partitions)]
-    interpreter.remove_all_delegates()
-    results.append(again(interpreter, X))
-    gc.collect()
-    library = host.library("adds")
-    return [*results, library.num_live_delegates(), library.num_live_kernels()]
-
-
-@scenario
-def mine_by_text(host: Host) -> Any:
-    results = []
-    for delegates in ([f"{host.path('adds')}:factor=3"], {host.path("adds"): {"factor": 3}}):
-        interpreter = host.Interpreter(model_content=ONE_ADD, delegates=delegates)
-        results.append(run(interpreter, X, X))
-    return results
-
-
-@scenario
-def mine_falls_back(host: Host) -> Any:
-    interpreter = host.Interpreter(
-        model_content=ONE_ADD,
-        delegates=[host.load("fails", {"at": "invoke", "after": 1})],
-        on_failure="fallback",
-    )
-    results = [run(interpreter, X, X), again(interpreter, X + 1, X)]
-    return [*results, [incident.error for incident in interpreter.incidents]]
-
-
-@scenario
-def mine_under_validation_and_shadow(host: Host) -> Any:
-    interpreter = host.Interpreter(
-        model_content=ONE_ADD,
-        delegates=[host.load("adds", {"factor": 3})],
-        on_failure="shadow",
-        shadow_share=1.0,
-        validate=True,
-    )
-    return [run(interpreter, X, X), [i.is_quarantined for i in interpreter.incidents]]
-
-
-@scenario
-def mine_failing_claim_leaves_the_graph(host: Host) -> Any:
-    library = host.library("fails")
-    interpreter = host.interpreter(ONE_ADD)
-    before = library.num_live_kernels()
-    said = words(
-        lambda: interpreter.modify_graph_with_delegate(host.load("fails", {"at": "claim"}))
-    )
-    return [said, run(interpreter, X, X), library.num_live_kernels() - before]
-
-
-@scenario
-def mine_illegal_resize(host: Host) -> Any:
-    interpreter = host.interpreter(ONE_ADD, host.load("resizes", {"how": "illegal"}))
-    interpreter.allocate_tensors()
-    return words(interpreter.invoke)
-
-
-@scenario
-def mine_damaged_strings(host: Host) -> Any:
-    interpreter = host.interpreter(SHOUT, host.load("strings", {"how": "damaged"}))
-    interpreter.allocate_tensors()
-    index = interpreter.get_input_details()[0]["index"]
-    interpreter.set_tensor(index, np.array([b"one", b"two", b"three"]))
-    return words(interpreter.invoke)
-
-
-@scenario
-def mine_buffers_fail_and_are_freed(host: Host) -> Any:
-    library = host.library("buffers")
-    interpreter = host.interpreter(ADD_THEN_LOGISTIC, host.load("buffers"))
-    run(interpreter, X, X)
-    said = words(lambda: again(interpreter, X - 2000, X))
-    before = library.num_frees()
-    interpreter.close()
-    return [said, library.num_frees() - before]
-
-
-@scenario
-def mine_in_circles(host: Host) -> Any:
-    """An interpreter and its delegate that only the garbage collector can free."""
-    library = host.library("adds")
-    gc.collect()
-    before = library.num_live_delegates(), library.num_live_kernels()
-    for _ in range(3):
-        delegate = host.load("adds")
-        interpreter = host.interpreter(ISLANDS, delegate)
-        run(interpreter, X)
-        delegate.interpreter, interpreter.delegate = interpreter, delegate
-        del delegate, interpreter
-        gc.collect()
-    return [library.num_live_delegates() - before[0], library.num_live_kernels() - before[1]]
-
-
-@scenario
-def mine_many_times(host: Host) -> Any:
-    """Bytes of C memory that each of many interpreters leaves behind; then with a leak put in."""
-    library = host.library("describes")
-    library.bytes_in_use.restype = ctypes.c_size_t
-
-    def use() -> None:
-        interpreter = host.interpreter(ISLANDS, host.load("adds"))
-        run(interpreter, X)
-        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [1])
-        interpreter.allocate_tensors()
-        interpreter.close()
-
-    def grown(leak: int, times: int = 200) -> float:
-        for _ in range(100):
-            use()
-        gc.collect()
-        before = library.bytes_in_use()
-        for _ in range(times):
-            use()
-            library.leak(leak)
-        gc.collect()
-        return (library.bytes_in_use() - before) / times
-
-    return [grown(0), grown(100)]
-
-
 def main(host_name: str, folder: str, *names: str) -> None:
+    import delegraph_scenarios  # noqa: F401 - it adds its scenarios
+
     host = Host(host_name, folder)
     for name in names or SCENARIOS:
         if host.name == "delegraph" or not name.startswith("mine_"):

@@ -73,17 +73,15 @@ class ExternalDelegate(Delegate):
             self._plugin.release()
 
     def _require_prepare(self) -> None:
+        if self._struct.Prepare:  # what lies behind it, older libraries do not have
+            return
+        reason = "has no Prepare function, so it can claim nothing"
         if self._struct.opaque_delegate_builder:
-            raise DelegateLoadError(
-                f"{self._what()} is made by the opaque API (TfLiteOpaqueDelegateBuilder), which "
-                "needs functions of TFLite that Delegraph does not have",
-                delegate=self.name(),
+            reason = (
+                "is made by the opaque API (TfLiteOpaqueDelegateBuilder), which needs functions of "
+                "TFLite that Delegraph does not have"
             )
-        if not self._struct.Prepare:
-            raise DelegateLoadError(
-                f"{self._what()} has no Prepare function, so it can claim nothing",
-                delegate=self.name(),
-            )
+        raise DelegateLoadError(f"{self._what()} {reason}", delegate=self.name())
 
     def _what(self) -> str:
         return f"the delegate of {self.library!r}"

@@ -84,7 +84,6 @@ class ExternalKernel:
         native.add_node(self._structs)
         self._struct = self._structs.struct
         self._address = addressof(self._struct)
-        native.delegate.retain()
         self._said: tuple[str, ...] = ()  # by init, which cannot fail; prepare tells why it does
         if functions.init is not None:
             with native.called(context):
@@ -92,6 +91,7 @@ class ExternalKernel:
                 data = functions.init(native.address, self._struct.builtin_data, 0)
                 self._struct.user_data = data
                 self._said = tuple(native.messages[said:])
+        native.delegate.retain()
 
     def prepare(self, context: Any) -> Eval:
         """Let the delegate prepare the node; return what invokes it.
@@ -101,10 +101,9 @@ class ExternalKernel:
         """
         native = self._native
         with native.called(context):
-            native.messages.extend(self._said)
             if self._functions.prepare is not None:
                 status = self._functions.prepare(native.address, self._address)
-                native.check(status, "Prepare of its kernel")
+                native.check(status, "Prepare of its kernel", self._said)
             self._take_over(context)
         return self._eval(context)
 

@@ -178,29 +178,43 @@ class NativeContext:
 
     def report(self, message: str) -> None:
         """Keep an error message for whoever called the delegate; log it when nobody did."""
-        logger.debug("delegate %r reports: %s", self.delegate.name(), message)
         if self._calls:
             self.messages.append(message)
         else:
-            logger.warning("delegate %r reports: %s", self.delegate.name(), message)
+            self._log(message)
+
+    def _log(self, message: str) -> None:
+        logger.warning("delegate %r reports: %s", self.delegate.name(), message)
 
     def fail(self, error: BaseException) -> None:
         """Keep what a function of the context raised."""
         self._failure = error
         self.report(in_words(error))
 
-    def check(self, status: int, function: str) -> None:
-        """Let pass the status OK of a call that is still in progress.
+    def check(self, status: int, function: str, said_before: Sequence[str] = ()) -> None:
+        """Let pass the status OK of a call that is still in progress; log what was reported.
+
+        Args:
+            status: what the delegate's function returned.
+            function: which one it was.
+            said_before: what was reported earlier and may be the reason.
 
         Raises:
-            OperatorError: another status; with what was reported meanwhile.
-            BaseException: what ended the process's patience, a KeyboardInterrupt for example.
+            OperatorError: another status; with what was reported.
+            BaseException: a KeyboardInterrupt or the like, raised while C was calling back.
         """
         failure = self._failure
         if failure is not None and not isinstance(failure, Exception):
             raise failure
         if status == TfLiteStatus.OK:
+            for message in self.messages:
+                self._log(message)
             return
-        names = {int(member): member.name for member in TfLiteStatus}
-        said = "; ".join(dict.fromkeys(self.messages)) or "it reported no reason"
-        raise OperatorError(f"{function} returned {names.get(status, status)}: {said}") from failure
+        said = "; ".join(dict.fromkeys([*said_before, *self.messages]))
+        raise OperatorError(
+            f"{function} returned {_status_name(status)}: {said or 'it reported no reason'}"
+        ) from failure
+
+
+def _status_name(status: int) -> str:
+    return next((member.name for member in TfLiteStatus if member == status), str(status))

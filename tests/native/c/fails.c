@@ -46,7 +46,7 @@ static int prepare(Context *context, Delegate *delegate) {
 
 Delegate *tflite_plugin_create_delegate(char **keys, char **values, size_t size, Report report) {
   Delegate *delegate;
-  after = 0;
+  after = invokes = 0;
   for (size_t i = 0; i < size; i++)
     if (!strcmp(keys[i], "after")) after = atoi(values[i]);
     else strncpy(at, values[i], sizeof at - 1);
