@@ -84,7 +84,6 @@ def test_plans_are_right_and_not_below_the_bound(records, alignment):
     for plan in (best, exact):
         assert not verify_plan(records, plan, alignment)
         assert lower_bound(records, alignment) <= plan.lower_bound <= plan.total_size
-    assert best.lower_bound == lower_bound(records, alignment)
 
 
 def interlocked(rng, count):

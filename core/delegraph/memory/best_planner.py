@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
 from delegraph.memory.hill_climbing import climb
+from delegraph.memory.occupancy import align
 from delegraph.memory.packing import Packing, first_fit
 from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
 from delegraph.memory.strategies.greedy_by_size import greedy_by_size
 
-_MOST_RECORDS = 400  # of a group to search exactly: deeper than Python recurses, and hopeless
+_EFFORT = 300_000
+_MOST_RECORDS = 400  # to take apart, or to search exactly: Python recurses no deeper
+_MOST_CONFLICTS = 2_000_000  # pairs of tensors in use at the same task that are worth listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +37,12 @@ class BestPlan(OffsetsAssignment):
         return self.total_size == self.lower_bound
 
 
+_Search: TypeAlias = Callable[[Packing, int], BestPlan]
+"""Returns a plan; one of no more bytes than the second argument is as good as any."""
+
+
 def plan_best(
-    records: Sequence[TensorUsageRecord], alignment: int = 1, *, effort: int = 300_000
+    records: Sequence[TensorUsageRecord], alignment: int = 1, *, effort: int = _EFFORT
 ) -> BestPlan:
     """Return a plan as small as a search of limited effort finds; the same one each time.
 
@@ -55,14 +64,7 @@ def plan_best(
     >>> plan.offsets, plan.total_size, plan.is_optimal
     ([0, 100, 0], 180, True)
     """
-    packing = Packing(records, alignment)
-    bound = int(packing.live_bytes().max(initial=0))
-    best = _greedy(packing, bound)
-    if best.total_size > bound:
-        units = [offset // alignment for offset in best.offsets]
-        climbed = packing.plan(climb(packing, units, bound, effort // len(packing)))
-        best = min(best, climbed, key=lambda plan: plan.total_size)
-    return BestPlan(best.offsets, best.total_size, bound)
+    return _planned(records, alignment, partial(_search, effort=effort), enough=0)
 
 
 def plan_exactly(
@@ -85,11 +87,25 @@ def plan_exactly(
     >>> plan_exactly(records).total_size
     3
     """
-    groups = Packing(records, alignment).groups()
+    return _planned(records, alignment, partial(_search_exactly, steps=steps), enough=0)
+
+
+def _planned(
+    records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
+) -> BestPlan:
+    """Return a plan by *search*, for as few records at a time as possible.
+
+    Groups of records that have no task in common are planned one by one. A group need not be
+    planned any better than for *enough* bytes, which others take anyway.
+    """
+    packing = Packing(records, alignment)
+    if len(records) > _MOST_RECORDS:
+        return search(packing, enough)
     offsets = [0] * len(records)
     total_size = bound = 0
-    for group in groups:
-        plan = _exact_group([records[i] for i in group], alignment, steps, enough=total_size)
+    for group in packing.groups():
+        members = [records[i] for i in group]
+        plan = _planned_group(members, alignment, search, max(enough, total_size))
         for record, offset in zip(group, plan.offsets, strict=True):
             offsets[record] = offset
         total_size = max(total_size, plan.total_size)
@@ -97,14 +113,59 @@ def plan_exactly(
     return BestPlan(offsets, total_size, bound)
 
 
-def _exact_group(
-    records: Sequence[TensorUsageRecord], alignment: int, steps: int, enough: int
+def _planned_group(
+    records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
-    """Return the smallest plan, or one of no more than *enough* bytes, or the best one found."""
-    best = plan_best(records, alignment)
-    if best.total_size <= max(best.lower_bound, enough) or len(records) > _MOST_RECORDS:
-        return best
+    """Return a plan in which tensors that are in use all the time lie below all others.
+
+    Any plan can be turned into such a one. But if it ended with one of them, that one's padding
+    was free: so the one with most padding lies on top where that is better.
+    """
     packing = Packing(records, alignment)
+    always = (packing.begins == 0) & (packing.ends == len(packing.tasks))
+    if not always.any():
+        return search(packing, enough)
+    padded = packing.units * alignment
+    lying = np.flatnonzero(always)[np.argsort((padded - packing.sizes)[always], kind="stable")]
+    below = int(padded[always].sum())
+    top_padded, top_size = int(padded[lying[-1]]), int(packing.sizes[lying[-1]])
+
+    others = np.flatnonzero(~always).tolist()
+    plan = _planned([records[i] for i in others], alignment, search, enough - below)
+    top_offset = below - top_padded + align(plan.total_size, alignment)
+    on_top = top_offset + top_size < below + plan.total_size
+
+    offsets = np.zeros(len(records), np.int64)
+    offsets[lying] = np.cumsum(padded[lying]) - padded[lying]
+    if on_top:
+        offsets[lying[-1]] = top_offset
+    offsets[others] = plan.offsets
+    offsets[others] += below - top_padded * on_top
+    bounds = (
+        below + plan.lower_bound,
+        below - top_padded + align(plan.lower_bound, alignment) + top_size,
+    )
+    total_size = int((offsets + packing.sizes).max())
+    return BestPlan(offsets.tolist(), total_size, min(bounds))
+
+
+def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
+    """Return the best plan that *effort* finds, or one of no more than *enough* bytes."""
+    bound = int(packing.live_bytes().max(initial=0))
+    best = _greedy(packing, max(bound, enough))
+    if best.total_size > max(bound, enough) and packing.num_conflicts() <= _MOST_CONFLICTS:
+        units = [offset // packing.alignment for offset in best.offsets]
+        rounds = effort // len(packing)
+        climbed = packing.plan(climb(packing, units, max(bound, enough), rounds))
+        best = min(best, climbed, key=lambda plan: plan.total_size)
+    return BestPlan(best.offsets, best.total_size, bound)
+
+
+def _search_exactly(packing: Packing, enough: int, steps: int) -> BestPlan:
+    """Return the smallest plan, or one of no more than *enough* bytes, or the best one found."""
+    best = _search(packing, enough, _EFFORT)
+    if best.total_size <= max(best.lower_bound, enough) or len(packing) > _MOST_RECORDS:
+        return best
     search = BranchAndBound(packing, steps)
     goal = best.lower_bound
     try:
@@ -133,12 +194,17 @@ def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
 
 
 def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
-    """Yield the plan of the smallest gap's fit, and of the lowest fit by several orders."""
+    """Yield the plan of the smallest gap's fit, and of the lowest fit by several orders.
+
+    The latter only while the conflicts of the tensors can be listed.
+    """
     lifetimes = packing.ends - packing.begins
     units = packing.units
     ends = packing.ends.tolist()
     table = zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True)
     yield greedy_by_size([(size, first, end - 1) for size, first, end in table], packing.alignment)
+    if packing.num_conflicts() > _MOST_CONFLICTS:
+        return
     neighbours = packing.neighbours()
     for key in (
         (-units,),

@@ -63,11 +63,31 @@ class Packing:
         changes = np.zeros(len(self.tasks) + 1, np.int64)
         np.add.at(changes, self.begins, padded)
         np.subtract.at(changes, self.ends, padded)
-        padding = padded - self.sizes
-        most_padding = np.zeros(len(self.tasks), np.int64)
-        for record in np.argsort(padding, kind="stable"):
-            most_padding[self.begins[record] : self.ends[record]] = padding[record]
-        return np.cumsum(changes[:-1]) - most_padding
+        live: NDArray[np.int64] = np.cumsum(changes[:-1]) - self._most_padding()
+        return live
+
+    def _most_padding(self) -> NDArray[np.int64]:
+        """Return the largest padding in use at each of ``tasks``, in bytes, ``[tasks], int64``.
+
+        A record's tasks are two overlapping spans of a power of two; spans are then halved.
+        """
+        padding = self.units * self.alignment - self.sizes
+        count = len(self.tasks)
+        bits = np.frexp(self.ends - self.begins)[1] - 1
+        spans = np.zeros((int(bits.max(initial=0)) + 1, count), np.int64)
+        np.maximum.at(spans, (bits, self.begins), padding)
+        np.maximum.at(spans, (bits, self.ends - (1 << bits)), padding)
+        for bit in range(len(spans) - 1, 0, -1):
+            half = 1 << (bit - 1)
+            np.maximum(spans[bit - 1], spans[bit], out=spans[bit - 1])
+            np.maximum(spans[bit - 1][half:], spans[bit][:-half], out=spans[bit - 1][half:])
+        return spans[0]
+
+    def num_conflicts(self) -> int:
+        """Return the number of pairs of records that are in use at the same task."""
+        count = len(self)
+        begun = np.sort(self.begins).searchsorted(self.ends)
+        return int(begun.sum()) - count * (count + 1) // 2
 
     def groups(self) -> list[list[int]]:
         """Return the records in groups of which no two have a task in common."""
