@@ -1,0 +1,44 @@
+"""At which stage of its life a micro interpreter is, and what each stage allows."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from delegraph.errors import StateError
+
+
+class MicroState(Enum):
+    """Stages, in this order. Source: MicroInterpreterContext::InterpreterState of TFLM.
+
+    Attributes:
+        INIT: kernels set themselves up; they may keep memory.
+        PREPARE: kernels look at their tensors; they may keep memory and ask for scratch buffers.
+        MEMORY_PLANNING: tensors and scratch buffers get their places; no kernel runs.
+        INVOKE: kernels compute; they allocate nothing.
+    """
+
+    INIT = "kInit"
+    PREPARE = "kPrepare"
+    MEMORY_PLANNING = "kMemoryPlanning"
+    INVOKE = "kInvoke"
+
+
+class Stage:
+    """The present state, shared by the contexts of all subgraphs.
+
+    Attributes:
+        state: the present state.
+    """
+
+    def __init__(self) -> None:
+        self.state = MicroState.INIT
+
+    def require(self, call: str, *allowed: MicroState) -> None:
+        """Check that *call* may be made now.
+
+        Raises:
+            StateError: the state is not among *allowed*.
+        """
+        if self.state not in allowed:
+            states = " or ".join(state.value for state in allowed)
+            raise StateError(f"{call}() in state {self.state.value}; it is possible in {states}")
