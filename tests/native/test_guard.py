@@ -91,9 +91,7 @@ def test_a_file_of_verdicts_that_is_damaged_is_made_anew(tmp_path: Path) -> None
     known = runtime()
     file = tmp_path / "litert.json"
     file.write_text("{")
-    assert (
-        guard.kept_verdict(OfficialRuntime(known.package, "98.0", known.library), file) is None
-    )
+    assert guard.kept_verdict(OfficialRuntime(known.package, "98.0", known.library), file) is None
     assert json.loads(file.read_text())
 
 

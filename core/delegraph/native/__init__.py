@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from delegraph.native.litert_delegate import litert_delegate as litert_delegate
+    from delegraph.native.delegate_for_litert import litert_delegate as litert_delegate
     from delegraph.native.litert_interpreter import LiteRtInterpreter as LiteRtInterpreter
 
-_HOME = {"LiteRtInterpreter": "litert_interpreter", "litert_delegate": "litert_delegate"}
+_HOME = {"LiteRtInterpreter": "litert_interpreter", "litert_delegate": "delegate_for_litert"}
 
 __all__ = [*sorted(_HOME)]
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.placement import Placement
-from delegraph.errors import ArgumentError, StateError
+from delegraph.errors import ArgumentError, DelegateError, StateError
 from delegraph.native import thunks
-from delegraph.native.litert_delegate import LiteRtDelegate
+from delegraph.native.delegate_for_litert import LiteRtDelegate
 from delegraph.native.litert_placement import placement_of
 from delegraph.native.litert_runtime import interpreter_module
 from delegraph.runtime.arguments import model_of
@@ -79,7 +79,7 @@ class LiteRtInterpreter:
         ]
         self._switch_interval = switch_interval
         self._messages = _Messages()
-        with self._raising():
+        with self._raising(self._refused):
             self._official = module.Interpreter(
                 model_path=None if model_path is None else os.fspath(model_path),
                 model_content=model_content,
@@ -148,9 +148,25 @@ class LiteRtInterpreter:
             raise StateError("Interpreter was not initialized, or it is closed.")
         return self._official
 
+    def _refused(self) -> str:
+        """Return which delegate the runtime has refused, and why, as far as that can be known."""
+        own = [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
+        refused = next((delegate for delegate in own if not delegate.claims), None)
+        if refused is None:
+            return "LiteRT refuses a delegate without a word"
+        return (
+            f"LiteRT refuses delegate {refused.delegate_name!r} without a word; it does so when "
+            "shapes of the graph are known only while invoking and the delegate's flags() lack "
+            "ALLOW_DYNAMIC_TENSORS"
+        )
+
     @contextmanager
-    def _raising(self) -> Iterator[None]:
-        """Raise what a delegate raised, instead of the runtime's report of it."""
+    def _raising(self, unsaid: Callable[[], str] | None = None) -> Iterator[None]:
+        """Raise what a delegate raised, instead of the runtime's report of it.
+
+        Args:
+            unsaid: says what is wrong when the runtime reports a failure without a text.
+        """
         thunks.take_raised()
         failure: RuntimeError | ValueError | None = None
         try:
@@ -168,6 +184,8 @@ class LiteRtInterpreter:
             if hasattr(raised, "add_note"):  # 3.11
                 raised.add_note(f"The runtime reports: {news}")
             raise raised
+        if not news and unsaid is not None:
+            raise DelegateError(unsaid()) from failure
         raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure
 
 

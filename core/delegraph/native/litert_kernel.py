@@ -18,8 +18,8 @@ from delegraph.native.litert_shapes import propagate_shapes
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
+    from delegraph.native.delegate_for_litert import LiteRtDelegate
     from delegraph.native.litert_context import LiteRtContext
-    from delegraph.native.litert_delegate import LiteRtDelegate
 
 _TENSORS: int = TfLiteContext.tensors.offset
 

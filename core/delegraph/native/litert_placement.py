@@ -20,7 +20,7 @@ from delegraph.errors import in_words
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.native.abi import DELEGATE_CODE
-from delegraph.native.litert_delegate import NO_CLAIMS, LiteRtDelegate
+from delegraph.native.delegate_for_litert import NO_CLAIMS, LiteRtDelegate
 from delegraph.schema.enums import BuiltinOperator
 
 RUNTIME_DELEGATE = "XNNPACK"

@@ -24,8 +24,8 @@ from delegraph.graph.model import Model
 from delegraph.kernels.registration import Eval, Node, OpContext, Registration
 from delegraph.kernels.tensor import Tensor
 from delegraph.native import abi
+from delegraph.native.delegate_for_litert import LiteRtDelegate
 from delegraph.native.litert_context import LiteRtContext
-from delegraph.native.litert_delegate import LiteRtDelegate
 from delegraph.native.litert_runtime import interpreter_module
 from delegraph.native.tensor_types import C_TYPES
 from delegraph.schema import tables
