@@ -57,9 +57,11 @@ def test_log_has_the_shape_of_the_real_one(model: Path, tmp_path: Path) -> None:
         "Node 1 (SOFTMAX): 19,200 elements, limit 16,000. To map it: apply it to a shorter vector, "
         "or leave it at the end of the model.",
         "Node 2 (TANH): it needs the results of node 1 (SOFTMAX), which does not map, and only one "
-        "part is compiled. To map it: make node 1 (SOFTMAX) map.",
+        "part is compiled. To map it: make node 1 (SOFTMAX) map, which is the "
+        "first in the way.",
         "Node 3 (RELU): it needs the results of node 1 (SOFTMAX), which does not map, and only one "
-        "part is compiled. To map it: make node 1 (SOFTMAX) map.",
+        "part is compiled. To map it: make node 1 (SOFTMAX) map, which is the "
+        "first in the way.",
     ]
 
 

@@ -34,6 +34,13 @@ def test_mapping_stops_at_the_first_operator_that_cannot_map() -> None:
     assert "results of node 1 (HARD_SWISH)" in str(mapping.operators[3].reasons[0])
 
 
+def test_the_first_node_in_the_way_is_named_although_others_break_rules_too() -> None:
+    nodes = [("RELU", "x", "a"), ("ELU", "a", "b"), ("HARD_SWISH", "b", "c"), ("RELU", "c", "y")]
+    mapping = mapping_of(chain(nodes, outputs="y"))
+    assert "results of node 1 (ELU)" in str(mapping.operators[3].reasons[0])
+    assert "no HARD_SWISH" in str(mapping.operators[2].reasons[0])
+
+
 def test_a_branch_that_needs_nothing_unmapped_goes_on() -> None:
     model = chain(
         [("RELU", "x", "a"), ("HARD_SWISH", "a", "b"), ("TANH", "a", "c"), ("ADD", "b c", "y")],

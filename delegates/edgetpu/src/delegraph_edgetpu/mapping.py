@@ -185,18 +185,20 @@ def _explain_rest(
     mapped: set[int],
     before: set[int],
 ) -> None:
-    """Add to *reasons* why nodes that break no rule are outside the mapped part all the same."""
+    """Add to *reasons* why nodes that break no rule are outside the mapped part all the same.
+
+    The node that is named is the first in the way: it breaks a rule, and none before it does.
+    """
     producer = _producers(subgraph)
     blocker: dict[int, int] = {}
     for operator in subgraph.operators:
         if operator.index in mapped or operator.index in before:
             continue
-        if reasons[operator.index]:
-            blocker[operator.index] = operator.index
-            continue
         sources = (producer.get(index, -1) for index in operator.inputs)
         cause = next((blocker[source] for source in sources if source in blocker), None)
-        if cause is not None:
+        if reasons[operator.index]:
+            blocker[operator.index] = operator.index if cause is None else cause
+        elif cause is not None:
             blocker[operator.index] = cause
             reasons[operator.index] = (_behind(cause, subgraph.operators[cause].name),)
 
@@ -206,6 +208,6 @@ def _behind(node: int, name: str) -> Reason:
         "behind",
         f"it needs the results of node {node} ({name})",
         "which does not map, and only one part is compiled",
-        f"make node {node} ({name}) map",
+        f"make node {node} ({name}) map, which is the first in the way",
         Status.BEHIND,
     )

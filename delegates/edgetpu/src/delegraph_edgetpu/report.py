@@ -12,6 +12,9 @@ from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.mapping import OperatorMapping
 
+_SHOWN = 2
+"""Reasons of an operator that its row has room for."""
+
 _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
@@ -126,7 +129,8 @@ def _row(operators: Sequence[OperatorMapping]) -> tuple[str, str, str, str]:
     counts = Counter(operator.name for operator in operators)
     names = ", ".join(f"{n} x {name}" if n > 1 else name for name, n in sorted(counts.items()))
     reasons = operators[0].reasons
-    why = "; ".join(dict.fromkeys(str(reason) for reason in reasons))
+    more = f"; and {len(reasons) - _SHOWN} more, see the log" if len(reasons) > _SHOWN else ""
+    why = "; ".join(dict.fromkeys(str(reason) for reason in reasons[:_SHOWN])) + more
     remedies = "; ".join(dict.fromkeys(reason.remedy for reason in reasons))
     return node_numbers([o.index for o in operators]), names, why, remedies
 
