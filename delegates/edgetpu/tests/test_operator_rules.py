@@ -134,10 +134,22 @@ PICTURE = q(1, 8, 8, 4)
             "output shape [1, 7, 6], must be one dimension beside the batch",
         ),
         ("MEAN", [PICTURE, whole(0, 1)], [q(8, 4)], None, "reduces dimension 0, the batch"),
-        ("MEAN", [q(1, 8, 8, 6), whole(-1)], [q(1, 8, 8)], None, "a depth of 6, must be a multiple of 4"),
+        (
+            "MEAN",
+            [q(1, 8, 8, 6), whole(-1)],
+            [q(1, 8, 8)],
+            None,
+            "a depth of 6, must be a multiple of 4",
+        ),
         ("SUM", [PICTURE, whole(0)], [q(8, 8, 4)], None, "the batch"),
         ("REDUCE_MAX", [PICTURE, whole(-4)], [q(8, 8, 4)], None, "the batch"),
-        ("PACK", [q(4), q(4)], [q(2, 4)], PackOptions(values_count=2, axis=0), "packs in dimension 0"),
+        (
+            "PACK",
+            [q(4), q(4)],
+            [q(2, 4)],
+            PackOptions(values_count=2, axis=0),
+            "packs in dimension 0",
+        ),
         (
             "SPLIT",
             [whole(0), q(2, 4)],
@@ -177,9 +189,21 @@ PICTURE = q(1, 8, 8, 4)
         ("CONV_2D", CONV, [], Conv2DOptions(), "CONV_2D has no output, expected one"),
         ("HARD_SWISH", [PICTURE], [PICTURE], None, "the Edge TPU has no HARD_SWISH"),
         ("RELU", [tensor((4,))], [tensor((4,))], None, "is FLOAT32, must be INT8 or UINT8"),
-        ("RELU", [q(4, type="INT16")], [q(4, type="INT16")], None, "is INT16, must be INT8 or UINT8"),
+        (
+            "RELU",
+            [q(4, type="INT16")],
+            [q(4, type="INT16")],
+            None,
+            "is INT16, must be INT8 or UINT8",
+        ),
         ("RELU", [tensor((4,), "INT8")], [q(4)], None, "has no scale, must be quantised"),
-        ("RELU", [q(2, 8, 8, 4)], [q(2, 8, 8, 4)], None, "only the 3 innermost dimensions may exceed 1"),
+        (
+            "RELU",
+            [q(2, 8, 8, 4)],
+            [q(2, 8, 8, 4)],
+            None,
+            "only the 3 innermost dimensions may exceed 1",
+        ),
         (
             "ADD",
             [q(4, shape_signature=[-1]), q(4)],
@@ -195,7 +219,7 @@ PICTURE = q(1, 8, 8, 4)
             "is INT4, must be INT8 or UINT8, biases INT32",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_broken_rule_says_what_was_found_and_what_is_the_limit(
     op: str, inputs: list[TensorDef], outputs: list[TensorDef], options: Table | None, said: str
 ) -> None:
