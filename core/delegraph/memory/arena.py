@@ -6,7 +6,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -146,6 +146,12 @@ class SimpleMemoryArena:
     def activate_at(self, allocations: Iterable[Allocation], node: int) -> None:
         """Make those of *allocations* that are live during *node* the active blocks."""
         self._activate([a for a in allocations if a.first_node <= node <= a.last_node])
+
+    def replan(self, allocations: Sequence[Allocation]) -> None:
+        """Make *allocations* the whole plan; the buffer is kept."""
+        self._committed = False
+        self.high_water_mark = max((block.offset + block.size for block in allocations), default=0)
+        self._activate(list(allocations))
 
     def _keep(self, wanted: Callable[[Allocation], bool]) -> None:
         kept = [allocation for allocation in self._active if wanted(allocation)]

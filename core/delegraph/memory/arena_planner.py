@@ -3,6 +3,7 @@
 Source:
     ArenaPlanner, tflite/arena_planner.cc. Same offsets; among tensors of the same size that come
     into use at the same node, where TFLite's order is unspecified, the lower index goes first.
+    Tightening is ours.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 from delegraph.memory.arena import BUFFER_ALIGNMENT, Allocation, SimpleMemoryArena
 from delegraph.memory.occupancy import NEVER
+from delegraph.memory.tightening import tightened
 
 # Bits of PlanNode.inplace. Source: TfLiteInPlaceOp, tflite/core/c/common.h.
 _DATA_UNMODIFIED = 1
@@ -94,6 +96,7 @@ class ArenaPlanner:
         graph: the subgraph.
         preserve_all_tensors: let no tensors share memory.
         alignment: bytes that every tensor's address is a multiple of; 1 to 64.
+        tighten: search for a smaller plan where TFLite's takes clearly more than it must.
     """
 
     def __init__(
@@ -102,8 +105,11 @@ class ArenaPlanner:
         *,
         preserve_all_tensors: bool = False,
         alignment: int = BUFFER_ALIGNMENT,
+        tighten: bool = False,
     ) -> None:
         self._graph = graph
+        self._alignment = alignment
+        self._tighten = tighten
         self._preserve_all = preserve_all_tensors
         self._arena = SimpleMemoryArena(alignment)
         self._persistent_arena = SimpleMemoryArena(alignment)
@@ -317,9 +323,12 @@ class ArenaPlanner:
             self._arena.reset_allocations()
         elif tensors:
             self._arena.purge_before(first)
+        begins = not self._allocations
         for tensor in tensors:
             if not self._shares(tensor):
                 self._place_tensor(tensor)
+        if self._tighten and begins:
+            self._tighten_arena()
         self._last_active_node = last
         return tensors
 
@@ -368,6 +377,17 @@ class ArenaPlanner:
         elif size and not self._room(tensor):
             block = self._persistent_arena.allocate(size, tensor, first, NEVER)
             self._allocations[tensor] = block
+
+    def _tighten_arena(self) -> None:
+        kind_of = self._graph.tensor_kind
+        blocks = [
+            block
+            for tensor, block in self._allocations.items()
+            if block.size and kind_of(tensor) is TensorKind.ARENA_RW
+        ]
+        if smaller := tightened(blocks, self._alignment):
+            self._arena.replan(smaller)
+            self._allocations.update((block.tensor, block) for block in smaller)
 
     def _room(self, tensor: int) -> int:
         allocation = self._allocations.get(tensor)

@@ -81,7 +81,8 @@ class Packing:
             half = 1 << (bit - 1)
             np.maximum(spans[bit - 1], spans[bit], out=spans[bit - 1])
             np.maximum(spans[bit - 1][half:], spans[bit][:-half], out=spans[bit - 1][half:])
-        return spans[0]
+        most: NDArray[np.int64] = spans[0]
+        return most
 
     def num_conflicts(self) -> int:
         """Return the number of pairs of records that are in use at the same task."""

@@ -93,7 +93,9 @@ class SubgraphMemory:
         self._tensors = tensors
         self._inputs = inputs
         self.graph = _PlannedGraph(tensors, self._plan, inputs, outputs, variables)
-        self._planner = ArenaPlanner(self.graph, preserve_all_tensors=self._preserve_all_tensors)
+        self._planner = ArenaPlanner(
+            self.graph, preserve_all_tensors=self._preserve_all_tensors, tighten=True
+        )
         self._planner.plan_allocations()
 
     def allocate(self, first: int, last: int) -> None:

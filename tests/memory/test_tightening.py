@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delegraph.memory.arena import Allocation
+from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from delegraph.memory.bounds import lower_bound
+from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
+from delegraph.memory.tightening import tightened
+from delegraph.memory.usage import usage_records
+from delegraph.memory.verifier import verify_plan
+
+
+@dataclass
+class Graph:
+    nodes: list[PlanNode]
+    sizes: list[int]
+    inputs: list[int]
+    outputs: list[int]
+    variables: tuple[int, ...] = ()
+
+    @property
+    def num_tensors(self):
+        return len(self.sizes)
+
+    def tensor_bytes(self, index):
+        return self.sizes[index]
+
+    def tensor_kind(self, index):
+        return TensorKind.ARENA_RW
+
+
+def random_graph(rng, sizes=(4, 60, 64, 500, 1028, 2048)):
+    count = rng.randrange(2, 25)
+    nodes = []
+    for i in range(count):
+        inputs = [rng.randrange(max(0, i - 6), i + 1) for _ in range(rng.randrange(1, 4))]
+        nodes.append(PlanNode(inputs, [i + 1], inplace=rng.choice([0, 0, 4])))
+    return Graph(nodes, [rng.choice(sizes) for _ in range(count + 1)], [0], [count])
+
+
+def planned(graph, **options):
+    """Return the planner, the records and the plan of its arena."""
+    planner = ArenaPlanner(graph, **options)
+    planner.plan_allocations()
+    planner.execute_allocations(0, len(graph.nodes) - 1)
+    records, tensors = usage_records(graph, keep_inputs=True, root_of=planner.shared_root)
+    offsets = [planner.address(tensor)[1] for tensor in tensors]
+    return planner, records, OffsetsAssignment(offsets, planner.arena_bytes[0])
+
+
+def test_tightened_plans_are_right_and_never_larger():
+    rng = random.Random(8)
+    smaller = 0
+    for _ in range(150):
+        graph = random_graph(rng)
+        _, records, plan = planned(graph, tighten=True)
+        _, _, greedy = planned(graph)
+        assert not verify_plan(records, plan, 64)
+        assert plan.total_size <= greedy.total_size
+        smaller += plan.total_size < greedy.total_size
+        if greedy.total_size <= 1.01 * lower_bound(records, 64):
+            assert plan == greedy  # TFLite's offsets
+    assert smaller > 20
+
+
+def test_a_graph_whose_shapes_become_known_late_is_planned_on():
+    rng = random.Random(3)
+    for _ in range(60):
+        graph = random_graph(rng)
+        planner = ArenaPlanner(graph, tighten=True)
+        planner.plan_allocations()
+        middle = rng.randrange(len(graph.nodes))
+        planner.execute_allocations(0, middle)
+        planner.reset_allocations_after(middle)
+        for tensor in range(middle + 2, len(graph.sizes)):
+            graph.sizes[tensor] = 60
+        planner.execute_allocations(middle + 1, len(graph.nodes) - 1)
+        records, tensors = usage_records(graph, keep_inputs=True, root_of=planner.shared_root)
+        offsets = [planner.address(tensor)[1] for tensor in tensors]
+        assert not verify_plan(records, OffsetsAssignment(offsets, planner.arena_bytes[0]), 64)
+
+
+blocks = st.lists(
+    st.tuples(st.integers(1, 300), st.integers(0, 8), st.sampled_from([0, 1, 3, 2**31 - 1])),
+    max_size=12,
+)
+
+
+@given(blocks)
+def test_blocks_keep_all_but_their_offsets(rows):
+    offset, laid = 0, []
+    for tensor, (size, first, more) in enumerate(rows):
+        laid.append(Allocation(tensor, first, min(first + more, 2**31 - 1), offset, size))
+        offset += -(-size // 16) * 16
+    result = tightened(laid, 16)
+    if result is None:
+        return
+    assert [block._replace(offset=0) for block in result] == [b._replace(offset=0) for b in laid]
+    end = max(block.offset + block.size for block in result)
+    records = [TensorUsageRecord(b.size, b.first_node, b.last_node) for b in result]
+    assert not verify_plan(records, OffsetsAssignment([b.offset for b in result], end), 16)
+    assert end < max(block.offset + block.size for block in laid)
