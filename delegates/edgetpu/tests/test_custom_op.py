@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import re
 from typing import Any
 
@@ -227,3 +228,35 @@ def test_damage_is_an_error_that_says_what_and_where(name: str) -> None:
     text = refusal(compiled(addition(), custom_options=options))
     assert "Node number 0 (edgetpu-custom-op)" in text
     assert re.search(expected, text), text
+
+
+@pytest.mark.parametrize("delegates", [[], ["edgetpu"]])
+def test_damage_anywhere_is_an_error_of_ours_or_harmless(delegates: list[str]) -> None:
+    rng = random.Random(0)
+    options, inputs = write_custom_options(GOOD), random_inputs(addition())
+    refused = 0
+    for i in range(150):
+        damaged = bytearray(options[: rng.randrange(1, len(options))] if i % 3 == 0 else options)
+        at = rng.choice([rng.randrange(120), rng.randrange(len(damaged)), len(damaged) - 9])
+        damaged[at % len(damaged)] ^= rng.randrange(1, 256)
+        content = compiled(addition(), custom_options=bytes(damaged))
+        try:
+            outputs_of(Interpreter(model_content=content, delegates=delegates), inputs)
+        except NodeError:
+            refused += 1
+    assert refused > 100
+
+
+def test_a_damaged_model_in_a_sound_executable_is_an_error() -> None:
+    rng = random.Random(0)
+    inputs, refused = random_inputs(addition()), 0
+    for _ in range(100):
+        model = bytearray(addition())
+        model[rng.randrange(len(model))] ^= rng.randrange(1, 256)
+        options = write_custom_options(executable_of(bytes(model)))
+        content = compiled(addition(), custom_options=options)
+        try:
+            outputs_of(Interpreter(model_content=content), inputs)
+        except NodeError:
+            refused += 1
+    assert refused > 30

@@ -234,6 +234,12 @@ def test_the_custom_operator_takes_a_twin_as_well(twin: Path) -> None:
     np.testing.assert_array_equal(found, outputs_of(Interpreter(model_content=addition()), inputs))
 
 
+def test_a_twin_that_is_no_model_is_an_error_that_names_it(twin: Path) -> None:
+    twin.write_bytes(b"no model at all")
+    with pytest.raises(DelegateError, match=r"twin\.tflite: "):
+        run_with(twin, real_model(addition()), random_inputs(addition()))
+
+
 def chain(tensors: dict[str, TensorDef], *, inputs: str = "a", outputs: str = "c") -> bytes:
     return graph_model(
         [("RELU", "a", "b"), ("ABS", "b", "c")], inputs=inputs, outputs=outputs, tensors=tensors
