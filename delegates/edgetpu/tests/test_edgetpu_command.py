@@ -136,6 +136,8 @@ def test_exit_code_tells_a_model_from_a_wrong_argument(
     assert "floats.tflite: the model is not quantised" in capsys.readouterr().err
     assert run(tmp_path / "absent.tflite", "-o", tmp_path) == 2
     assert run(model, "-m", 9, "-o", tmp_path) == 2
+    assert run(model, "-o", model / "inside") == 2
+    assert "cannot be written: Not a directory" in capsys.readouterr().err
     assert run(model, "-i", "nowhere", "-o", tmp_path) == 2
     assert "no operator makes a tensor 'nowhere'" in capsys.readouterr().err
 

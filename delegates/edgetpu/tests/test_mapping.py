@@ -81,9 +81,10 @@ def test_intermediate_tensors_end_the_mapped_part() -> None:
     assert mapping.operators[3].status is Status.BEHIND
 
 
-def test_unknown_intermediate_tensor_lists_those_that_there_are() -> None:
-    with pytest.raises(ArgumentError, match="no operator makes a tensor 'z'; there are: 'a', 'y'"):
-        mapping_of(chain([("RELU", "x", "a"), ("TANH", "a", "y")], outputs="y"), ends=["z"])
+def test_unknown_intermediate_tensor_is_an_error_with_the_closest_names() -> None:
+    model = chain([("RELU", "x", "conv"), ("TANH", "conv", "pool")], outputs="pool")
+    with pytest.raises(ArgumentError, match="tensor 'pol'; the closest: 'pool', 'conv'"):
+        mapping_of(model, ends=["pol"])
 
 
 def test_nodes_that_a_search_leaves_out_end_the_mapped_part() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from delegraph.errors import ArgumentError
 from delegraph_edgetpu.estimate import Estimate
 from delegraph_edgetpu.executable import Executable
 from delegraph_edgetpu.mapping import OperatorMapping
@@ -93,13 +94,21 @@ class Compilation:
         return f"{Path(self.name).stem}.log"
 
     def write(self, folder: str | os.PathLike[str] = ".") -> Path:
-        """Write the compiled file and its log into *folder*; return the file's path."""
+        """Write the compiled file and its log into *folder*; return the file's path.
+
+        Raises:
+            ArgumentError: they cannot be written there.
+        """
         from delegraph_edgetpu.report import log_text
 
         target = Path(folder) / self.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(self.model)
-        target.with_name(self.log_name).write_text(log_text(self), encoding="utf-8")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(self.model)
+            target.with_name(self.log_name).write_text(log_text(self), encoding="utf-8")
+        except OSError as error:
+            reason = error.strerror or error
+            raise ArgumentError(f"{os.fspath(target)!r} cannot be written: {reason}") from error
         return target
 
     def to_json(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from delegraph.delegation.partitioner import (
@@ -139,8 +140,8 @@ def _needed_for(subgraph: SubgraphSpec, ends: Collection[str]) -> set[int] | Non
     names = {subgraph.tensors[index].name: index for index in producer}
     missing = sorted(set(ends) - names.keys())
     if missing:
-        known = ", ".join(map(repr, sorted(names)[:20])) + (", ..." if len(names) > 20 else "")
-        raise ArgumentError(f"no operator makes a tensor {missing[0]!r}; there are: {known}")
+        closest = ", ".join(map(repr, get_close_matches(missing[0], names, 5, 0)))
+        raise ArgumentError(f"no operator makes a tensor {missing[0]!r}; the closest: {closest}")
     needed: set[int] = set()
     waiting = [producer[names[name]] for name in sorted(ends)]
     while waiting:
