@@ -1,7 +1,8 @@
 """Delegraph's conformance kit, on operators of the kit compiled one by one.
 
 ``edgetpu-custom-op`` is an operator like any other for the kit: the package registers a kernel for
-it, with which the delegate is compared.
+it, with which the delegate is compared. Source models are no references for it, since they can be
+resized; ``test_custom_op.py`` compares with those.
 """
 
 from __future__ import annotations
