@@ -15,7 +15,7 @@ from delegraph.cli.exit_codes import CHECK_FAILED, EPILOG, INTERRUPTED, OK, USAG
 from delegraph.cli.options import TRACEBACK, print_version, traceback_option
 from delegraph.cli.printing import warnings_shown
 
-COMMANDS = ("run", "inspect", "explain", "plugins", "new")
+COMMANDS = ("run", "inspect", "explain", "memory", "plugins", "new")
 """Subcommands in the order of ``--help``; each is ``command`` in the module of that name."""
 
 

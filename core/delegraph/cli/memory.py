@@ -1,0 +1,256 @@
+"""``delegraph memory``: how much memory a model's tensors need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.exit_codes import CHECK_FAILED, OK
+from delegraph.cli.options import (
+    delegate_option,
+    json_option,
+    model_argument,
+    requested_delegates,
+    traceback_option,
+)
+from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.memory.micro.estimate import ArenaEstimate
+    from delegraph.tools.memory_report import MemoryReport, PlannerResult
+
+_UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20}
+_SHOWN_TENSORS = 8
+
+
+class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
+    """A number of bytes: ``4096``, ``256K`` or ``1.5M``, K being 1024."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return the bytes that text names."""
+        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KM]?B?)", str(value).upper())
+        if match is None:
+            self.fail(f"{value!r} is no size, expected 4096, 256K or 1.5M", param, ctx)
+        return int(float(match[1]) * _UNITS[match[2]])
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was typed."""
+
+    model: str
+    planner: str
+    budget: int | None
+    align: int
+    micro: bool
+    plot: str | None
+    write_offline: str | None
+    delegates: tuple[str, ...]
+    delegate_files: tuple[str, ...]
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What there is to say.
+
+    Attributes:
+        report: of the graph, delegates applied.
+        plain: of the graph without delegates; None when none was asked for.
+        estimate: of TFLM's arena; None unless asked for.
+        chosen: the result that budget, picture and offline plan are about.
+    """
+
+    report: MemoryReport
+    plain: MemoryReport | None
+    estimate: ArenaEstimate | None
+    chosen: PlannerResult
+
+    @property
+    def needed(self) -> int:
+        """Bytes that a budget is compared with."""
+        return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
+
+
+@click.command("memory")
+@model_argument
+@click.option(
+    "--planner",
+    default="all",
+    show_default=True,
+    metavar="NAME",
+    help="One planner, or all but the exact one; a wrong name lists them.",
+)
+@click.option("--budget", type=ByteCount(), help="Exit with 1 when more is needed: 256K, 1.5M.")
+@click.option(
+    "--align",
+    type=click.IntRange(1, 64),
+    default=64,
+    show_default=True,
+    help="Bytes that tensors are aligned to.",
+)
+@click.option("--micro", is_flag=True, help="Estimate the arena of TensorFlow Lite Micro as well.")
+@click.option("--plot", metavar="FILE", help="Draw the plan to a .svg, .png or .html file.")
+@click.option(
+    "--write-offline",
+    metavar="OUT.tflite",
+    help="Write the model with the plan inside, which TFLM then follows.",
+)
+@delegate_option
+@json_option
+@traceback_option
+def command(**options: Any) -> int:
+    """Show how much memory a model's tensors need, by every planner.
+
+    Beside each stands what no plan can do without. Budget, picture and offline plan are about
+    --planner; with all, about the best one.
+    """
+    request = Request(**options)
+    answer = _answer(request)
+    if request.as_json:
+        print_json(_json(request, answer))
+    else:
+        _print(console(), request, answer)
+    if request.plot is not None:
+        from delegraph.tools.memory_plot import draw_plan
+
+        draw_plan(answer.report, answer.chosen, request.plot, Path(request.model).name)
+        click.echo(f"plan drawn to {request.plot}", err=True)
+    if request.write_offline is not None:
+        _write_offline(request, answer)
+    if request.budget is not None and answer.needed > request.budget:
+        click.echo(f"over budget: {answer.needed} bytes needed, {request.budget} allowed", err=True)
+        return CHECK_FAILED
+    return OK
+
+
+def _answer(request: Request) -> Answer:
+    from delegraph.graph.loader import load_model
+    from delegraph.memory.micro.estimate import estimate_arena
+    from delegraph.tools.memory_report import COMPARED
+
+    if request.write_offline is not None and request.delegates + request.delegate_files:
+        raise click.UsageError("--write-offline plans the model as it is, without --delegate")
+    planners = COMPARED if request.planner == "all" else (request.planner,)
+    delegates = requested_delegates(request.delegates, request.delegate_files)
+    align = 16 if request.write_offline is not None else request.align
+    with progress(f"planning {request.model}"):
+        report = _report(request.model, delegates or [], planners, align)
+        plain = _report(request.model, [], planners, align) if delegates else None
+        estimate = estimate_arena(load_model(request.model)) if request.micro else None
+    chosen = report.result_of("best" if request.planner == "all" else request.planner)
+    return Answer(report, plain, estimate, chosen)
+
+
+def _report(
+    model: str, delegates: Sequence[Any], planners: Sequence[str], alignment: int
+) -> MemoryReport:
+    from delegraph import Interpreter
+    from delegraph.tools.memory_report import memory_report
+
+    with Interpreter(model, delegates=delegates) as interpreter:
+        interpreter.allocate_tensors()
+        return memory_report(interpreter, planners, alignment)
+
+
+def _write_offline(request: Request, answer: Answer) -> None:
+    from delegraph.graph.loader import load_model
+    from delegraph.tools.memory_report import IN_PLACE
+    from delegraph.tools.offline_plan import with_offline_plan
+
+    assert request.write_offline is not None
+    if answer.chosen.planner in IN_PLACE:
+        raise click.UsageError(
+            f"planner {answer.chosen.planner!r} lets operators compute in place, which TFLM does "
+            "not; take another"
+        )
+    tensors = answer.report.tensors
+    offsets = {t.index: o for t, o in zip(tensors, answer.chosen.offsets, strict=True)}
+    content = with_offline_plan(load_model(request.model), offsets)
+    try:
+        Path(request.write_offline).write_bytes(content)
+    except OSError as error:
+        raise click.UsageError(f"--write-offline {request.write_offline!r}: {error}") from error
+    click.echo(f"model with its plan written to {request.write_offline}", err=True)
+
+
+def _json(request: Request, answer: Answer) -> dict[str, Any]:
+    estimate = answer.estimate
+    return {
+        "model": request.model,
+        **answer.report.to_json(),
+        "without_delegates": None if answer.plain is None else answer.plain.to_json(),
+        "micro": None
+        if estimate is None
+        else {name: getattr(estimate, name) for name in estimate.__slots__},
+        "budget": request.budget,
+        "needed": answer.needed,
+    }
+
+
+def _print(out: Console, request: Request, answer: Answer) -> None:
+    report = answer.report
+    out.print(request.model, style="bold")
+    out.print(
+        f"  {plural(len(report.tensors), 'tensor')} in the arena, aligned to {report.alignment}; "
+        f"{report.persistent_bytes} bytes of variables beside it"
+    )
+    if not report.is_complete:
+        out.print("  up to the first node whose output shape is known only while invoking")
+    _print_planners(out, answer)
+    if report.peak is not None:
+        _print_peak(out, report)
+    if answer.estimate is not None:
+        _print_micro(out, answer.estimate)
+
+
+def _print_planners(out: Console, answer: Answer) -> None:
+    heading(out, "Planners")
+    columns = ["planner", "bytes", "of the bound", "milliseconds"]
+    plain = {} if answer.plain is None else {r.planner: r.bytes for r in answer.plain.results}
+    if plain:
+        columns.insert(2, "without delegates")
+    rows = [
+        (
+            result.planner,
+            result.bytes,
+            *((plain[result.planner],) if plain else ()),
+            "least possible" if result.is_optimal else f"{result.ratio:.3f}",
+            f"{result.milliseconds:.2f}",
+        )
+        for result in answer.report.results
+    ]
+    right = ("bytes", "without delegates", "of the bound", "milliseconds")
+    print_table(out, columns, rows, right=right)
+
+
+def _print_peak(out: Console, report: MemoryReport) -> None:
+    peak = report.peak
+    assert peak is not None
+    heading(out, f"Most is in use at node {peak.node}, {peak.operator}: {peak.bytes} bytes")
+    alive = [report.tensors[i] for i in peak.tensors]
+    rows = [(t.index, t.name, t.bytes, f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]]
+    print_table(out, ("tensor", "name", "bytes", "nodes"), rows, right=("tensor", "bytes"))
+    if len(alive) > _SHOWN_TENSORS:
+        out.print(f"  and {plural(len(alive) - _SHOWN_TENSORS, 'smaller tensor')}")
+
+
+def _print_micro(out: Console, estimate: ArenaEstimate) -> None:
+    heading(out, "TensorFlow Lite Micro")
+    rows = [
+        ("tensors and scratch buffers (head)", estimate.head_bytes, "exact"),
+        ("variables and structures (tail)", estimate.tail_bytes, "estimated"),
+        ("arena", estimate.total_bytes, f"+- {estimate.uncertainty_bytes}"),
+    ]
+    print_table(out, ("part", "bytes", ""), rows, right=("bytes",))
+    if estimate.unknown_operators:
+        out.print(f"  scratch memory unknown: {', '.join(estimate.unknown_operators)}")

@@ -1,0 +1,134 @@
+"""A picture of a memory plan: lifetimes across, offsets up."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.memory_report import MemoryReport, PlannerResult
+
+FORMATS = (".svg", ".png", ".html")
+"""Endings of files that a plan can be drawn to."""
+
+_WIDTH, _HEIGHT = 12.0, 6.5  # inches
+_LETTER = 0.08  # inches that one takes
+_UNITS = (("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
+_SVG = "http://www.w3.org/2000/svg"
+
+
+def draw_plan(
+    report: MemoryReport, result: PlannerResult, path: str | os.PathLike[str], title: str
+) -> None:
+    """Draw a plan to a file; its ending says how: ``.svg``, ``.png`` or ``.html``.
+
+    Each tensor is a box: as wide as its lifetime in nodes, as high as its bytes, with the name of
+    the operator that makes it. A dashed line is
+    what no plan can do without, a dotted one the node where most memory is in use. In ``.svg`` and
+    ``.html`` the mouse shows each box's name, bytes, place and nodes.
+
+    Raises:
+        ArgumentError: another ending, the file cannot be written, or matplotlib is missing.
+    """
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise ArgumentError(f"--plot {target}: expected a file ending in {', '.join(FORMATS)}")
+    figure = _figure(report, result, title)
+    try:
+        if target.suffix == ".png":
+            figure.savefig(target, dpi=110)
+            return
+        svg = _with_tooltips(figure, report, result)
+        head = "<!doctype html>\n<meta charset='utf-8'>\n<title>memory plan</title>\n"
+        target.write_text(head + svg if target.suffix == ".html" else svg, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(f"--plot {target}: {error.strerror or error}") from error
+
+
+def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
+    try:
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ArgumentError('drawing needs matplotlib: pip install "delegraph[plot]"') from error
+    top, nodes = max(result.bytes, result.bound, 1), max(len(report.operators), 1)
+    unit, bytes_of_unit = next((u, b) for u, b in _UNITS if top >= b)
+    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
+    axes = figure.add_subplot()
+    colours = colormaps["viridis"]
+    for i, (tensor, offset) in enumerate(zip(report.tensors, result.offsets, strict=True)):
+        width, height, bottom = (
+            tensor.last - tensor.first + 1,
+            tensor.bytes / bytes_of_unit,
+            offset / bytes_of_unit,
+        )
+        share = tensor.bytes / top
+        (box,) = axes.bar(
+            tensor.first,
+            height,
+            width,
+            bottom,
+            align="edge",
+            color=colours(0.35 + 0.6 * min(share * 2, 1)),
+            edgecolor="white",
+            linewidth=0.5,
+        )
+        box.set_gid(f"tensor{i}")
+        label = _label(tensor.made_by, width / nodes, share)
+        if label:
+            axes.annotate(
+                label,
+                (tensor.first + width / 2, bottom + height / 2),
+                ha="center",
+                va="center",
+                fontsize=7,
+                rotation=90 if width / nodes < share else 0,
+                clip_on=True,
+            )
+    axes.axhline(result.bound / bytes_of_unit, linestyle="--", color="tab:red", linewidth=1)
+    axes.annotate(
+        "no plan needs less",
+        (nodes, result.bound / bytes_of_unit),
+        xytext=(-3, 3),
+        textcoords="offset points",
+        ha="right",
+        color="tab:red",
+        fontsize=8,
+    )
+    if report.peak is not None:
+        axes.axvline(report.peak.position + 0.5, linestyle=":", color="tab:gray", linewidth=1)
+    axes.set_xlim(0, nodes)
+    axes.set_ylim(0, 1.05 * top / bytes_of_unit)
+    axes.set(xlabel="node, in the order of the plan", ylabel=f"offset in the arena, {unit}")
+    axes.set_title(f"{title}: {result.bytes:,} bytes by planner {result.planner}")
+    return figure
+
+
+def _label(name: str, width: float, height: float) -> str:
+    """Return *name* where it fits into a box of these shares of the picture, else nothing."""
+    sides = (width * _WIDTH, height * _HEIGHT)
+    fits = max(sides) >= _LETTER * len(name) and min(sides) >= 2 * _LETTER
+    return name if fits else ""
+
+
+def _with_tooltips(figure: Any, report: MemoryReport, result: PlannerResult) -> str:
+    """Return the figure as SVG, with a title for each box."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg")
+    ElementTree.register_namespace("", _SVG)
+    root = ElementTree.fromstring(buffer.getvalue())
+    for group in root.iter(f"{{{_SVG}}}g"):
+        name = group.get("id", "")
+        if not name.startswith("tensor"):
+            continue
+        i = int(name.removeprefix("tensor"))
+        tensor, offset = report.tensors[i], result.offsets[i]
+        title = ElementTree.SubElement(group, f"{{{_SVG}}}title")
+        title.text = (
+            f"tensor {tensor.index} {tensor.name} of {tensor.made_by}: {tensor.bytes} bytes at "
+            f"{offset}, nodes {tensor.first} to {tensor.last}"
+        )
+    return ElementTree.tostring(root, encoding="unicode")

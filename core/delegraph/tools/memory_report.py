@@ -1,0 +1,314 @@
+"""How much memory a model's tensors need: by every planner, beside what none can do without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+from delegraph.errors import ArgumentError
+from delegraph.memory import (
+    ArenaPlanner,
+    MemoryStrategy,
+    OffsetsAssignment,
+    PlannerGraph,
+    TensorUsageRecord,
+    assign_offsets_to_tensors,
+    live_bytes,
+    lower_bound,
+    plan_best,
+    plan_exactly,
+    usage_records,
+)
+from delegraph.memory.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
+from delegraph.runtime.interpreter import Interpreter
+
+DEFAULT_ALIGNMENT = 64
+"""Bytes that the runtime's tensors are aligned to."""
+
+OWN = "delegraph"
+"""The planner of the runtime itself."""
+
+IN_PLACE = (OWN, "tflite")
+"""Planners that let operators compute in place, so that tensors share bytes."""
+
+Records = Sequence[TensorUsageRecord]
+Plan = Callable[[Records, int], OffsetsAssignment]
+
+
+@dataclass(frozen=True)
+class PlannedTensor:
+    """A tensor in a plan.
+
+    Attributes:
+        index: in the subgraph.
+        name: the file's.
+        made_by: name of the operator that makes it; ``input`` for a graph input.
+        bytes: that it needs.
+        first: position in the plan of the node that makes it.
+        last: position of the last node that needs it.
+    """
+
+    index: int
+    name: str
+    made_by: str
+    bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class PlannerResult:
+    """What one planner makes of a graph.
+
+    Attributes:
+        planner: its name.
+        bytes: of the arena.
+        bound: bytes that no plan of these tensors can do without.
+        milliseconds: that planning took.
+        offsets: first byte of each tensor.
+        is_optimal: whether it is known that no plan is smaller.
+    """
+
+    planner: str
+    bytes: int
+    bound: int
+    milliseconds: float
+    offsets: tuple[int, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Bytes for each byte of the bound; 1 where nothing needs memory."""
+        return self.bytes / self.bound if self.bound else 1.0
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether it is known that no plan is smaller."""
+        return self.bytes <= self.bound
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Where most memory is in use.
+
+    Attributes:
+        position: in the plan.
+        node: index of the node.
+        operator: its name.
+        bytes: in use.
+        tensors: positions of the tensors in use, the largest first.
+    """
+
+    position: int
+    node: int
+    operator: str
+    bytes: int
+    tensors: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """The memory of a model's first subgraph.
+
+    Attributes:
+        tensors: that share the arena, in the order of their first use.
+        operators: names of the plan's nodes, in order.
+        results: one for each planner, as asked for.
+        peak: None for a graph without tensors in the arena.
+        persistent_bytes: of variables, which share with nobody.
+        is_complete: whether all shapes were known; else it goes up to the first open one.
+        alignment: bytes that offsets are multiples of.
+    """
+
+    tensors: tuple[PlannedTensor, ...]
+    operators: tuple[str, ...]
+    results: tuple[PlannerResult, ...]
+    peak: Peak | None
+    persistent_bytes: int
+    is_complete: bool
+    alignment: int
+
+    @property
+    def bound(self) -> int:
+        """Bytes that no plan can do without that shares no memory in place."""
+        return lower_bound(self.records, self.alignment)
+
+    @cached_property
+    def records(self) -> list[TensorUsageRecord]:
+        """The tensors as planners take them."""
+        return [TensorUsageRecord(t.bytes, t.first, t.last) for t in self.tensors]
+
+    def result_of(self, planner: str) -> PlannerResult:
+        """Return what a planner made of it.
+
+        Raises:
+            ArgumentError: it was not among those asked for.
+        """
+        for result in self.results:
+            if result.planner == planner:
+                return result
+        raise ArgumentError(f"no result of planner {planner!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as a JSON-ready dictionary."""
+        return {
+            "alignment": self.alignment,
+            "is_complete": self.is_complete,
+            "lower_bound": self.bound,
+            "persistent_bytes": self.persistent_bytes,
+            "planners": [
+                {
+                    "planner": r.planner,
+                    "bytes": r.bytes,
+                    "bound": r.bound,
+                    "ratio": r.ratio,
+                    "is_optimal": r.is_optimal,
+                    "milliseconds": r.milliseconds,
+                    "offsets": list(r.offsets),
+                }
+                for r in self.results
+            ],
+            "peak": None if self.peak is None else vars(self.peak) | {"tensors": self.peak.tensors},
+            "tensors": [vars(tensor) for tensor in self.tensors],
+        }
+
+
+def _strategy(strategy: MemoryStrategy) -> Plan:
+    def plan(records: Records, alignment: int) -> OffsetsAssignment:
+        sizes = [r._replace(size=-(-_bytes(r) // alignment) * alignment) for r in records]
+        return assign_offsets_to_tensors(sizes, strategy)
+
+    return plan
+
+
+def _micro(kind: type[GreedyMemoryPlanner] | type[LinearMemoryPlanner]) -> Plan:
+    def plan(records: Records, alignment: int) -> OffsetsAssignment:
+        planner = kind()
+        for record in records:
+            size = -(-_bytes(record) // alignment) * alignment
+            planner.add_buffer(size, record.first_task, record.last_task)
+        offsets = [planner.offset_for_buffer(i) for i in range(len(records))]
+        return OffsetsAssignment(offsets, planner.maximum_memory_size)
+
+    return plan
+
+
+def _bytes(record: TensorUsageRecord) -> int:
+    assert isinstance(record.size, int)
+    return record.size
+
+
+_PLANS: Mapping[str, Plan] = {
+    **{strategy.name.lower(): _strategy(strategy) for strategy in MemoryStrategy},
+    "tflm_greedy": _micro(GreedyMemoryPlanner),
+    "tflm_linear": _micro(LinearMemoryPlanner),
+    "best": plan_best,
+    "exact": plan_exactly,
+}
+
+PLANNERS = (*IN_PLACE, *_PLANS)
+"""Names of the planners: the runtime's own, TFLite's, TFLite GPU's, TFLM's, and a search."""
+
+COMPARED = tuple(name for name in PLANNERS if name != "exact")
+"""Those that ``all`` means; an exact search may take long."""
+
+
+def memory_report(
+    interpreter: Interpreter, planners: Iterable[str] = COMPARED, alignment: int = DEFAULT_ALIGNMENT
+) -> MemoryReport:
+    """Return how much memory an allocated interpreter's first subgraph needs, delegates applied.
+
+    The planners ``delegraph`` and ``tflite`` let operators compute in place; for the others every
+    tensor needs its own memory while it is in use.
+
+    Args:
+        interpreter: with tensors allocated.
+        planners: names among :data:`PLANNERS`.
+        alignment: bytes that offsets are multiples of; 1 to 64.
+
+    Raises:
+        ArgumentError: no such planner.
+        StateError: nothing is allocated.
+    """
+    names = list(planners)
+    unknown = [name for name in names if name not in PLANNERS]
+    if unknown:
+        raise ArgumentError(f"no planner {unknown[0]!r}; there are {', '.join(PLANNERS)}")
+    subgraph = interpreter.session.subgraphs[0]
+    graph = subgraph.memory.graph
+    if graph is None:
+        raise ArgumentError("memory is planned by allocate_tensors(), which comes first")
+    records, indices = usage_records(graph)
+    plan = subgraph.plan
+    nodes = [plan.node(index) for index in plan.execution_plan]
+    operators = tuple(registration.name for _, registration in nodes)
+    makers = {
+        i: name for (node, _), name in zip(nodes, operators, strict=True) for i in node.outputs
+    }
+    tensors = tuple(
+        PlannedTensor(
+            i,
+            subgraph.tensors[i].name,
+            makers.get(i, "input"),
+            _bytes(r),
+            r.first_task,
+            r.last_task,
+        )
+        for i, r in zip(indices, records, strict=True)
+    )
+    return MemoryReport(
+        tensors,
+        operators,
+        tuple(_result(name, graph, records, indices, alignment) for name in names),
+        _peak(records, [node.index for node, _ in nodes], operators, alignment),
+        subgraph.memory.arena_bytes[1],
+        not subgraph.has_dynamic_tensors,
+        alignment,
+    )
+
+
+def _result(
+    name: str, graph: PlannerGraph, records: Records, indices: Sequence[int], alignment: int
+) -> PlannerResult:
+    start = perf_counter()
+    if name in IN_PLACE:
+        planner = ArenaPlanner(graph, alignment=alignment, tighten=name == OWN)
+        planner.plan_allocations()
+        planner.execute_allocations(0, len(graph.nodes) - 1)
+        milliseconds = (perf_counter() - start) * 1e3
+        return _of_arena(name, planner, graph, indices, alignment, milliseconds)
+    plan = _PLANS[name](records, alignment)
+    milliseconds = (perf_counter() - start) * 1e3
+    bound = max(lower_bound(records, alignment), getattr(plan, "lower_bound", 0))
+    return PlannerResult(name, plan.total_size, bound, milliseconds, tuple(plan.offsets))
+
+
+def _of_arena(
+    name: str,
+    planner: ArenaPlanner,
+    graph: PlannerGraph,
+    indices: Sequence[int],
+    alignment: int,
+    milliseconds: float,
+) -> PlannerResult:
+    places = [planner.address(index) for index in indices]
+    offsets = tuple(0 if place is None else place[1] for place in places)
+    shared, _ = usage_records(graph, keep_inputs=True, root_of=planner.shared_root)
+    bound = lower_bound(shared, alignment)
+    return PlannerResult(name, planner.arena_bytes[0], bound, milliseconds, offsets)
+
+
+def _peak(
+    records: Records, nodes: Sequence[int], operators: Sequence[str], alignment: int
+) -> Peak | None:
+    tasks, used = live_bytes(records, alignment)
+    if not len(used):
+        return None
+    position = int(tasks[int(used.argmax())])
+    alive = [i for i, r in enumerate(records) if r.first_task <= position <= r.last_task]
+    alive.sort(key=lambda i: _bytes(records[i]), reverse=True)
+    node = nodes[position] if position < len(nodes) else -1
+    operator = operators[position] if position < len(operators) else ""
+    return Peak(position, node, operator, int(used.max()), tuple(alive))

@@ -1,0 +1,36 @@
+"""Memory plans inside model files, as TFLM reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from delegraph.graph.model import Model
+from delegraph.memory.micro.offline_plan import METADATA_NAME, encode_offline_plan
+from delegraph.schema import tables
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
+
+OFFLINE_ALIGNMENT = 16
+"""Bytes that TFLM's tensors are aligned to."""
+
+_PLANNED_ONLINE = -1
+
+
+def with_offline_plan(model: Model, offsets: Mapping[int, int]) -> bytes:
+    """Return the model as a file that carries a plan for its first subgraph.
+
+    Args:
+        model: as loaded.
+        offsets: tensor index to first byte; TFLM chooses for the others. An earlier plan goes.
+    """
+    record = read_model(model.content)
+    counts = [len(subgraph.tensors) for subgraph in model.subgraphs]
+    places = [offsets.get(i, _PLANNED_ONLINE) for i in range(counts[0])]
+    places += [_PLANNED_ONLINE] * sum(counts[1:])
+    content = np.frombuffer(encode_offline_plan(places, len(counts)), np.uint8)
+    buffers = (*(record.buffers or ()), tables.Buffer(data=content))
+    kept = [entry for entry in record.metadata or () if entry.name != METADATA_NAME]
+    entry = tables.Metadata(name=METADATA_NAME, buffer=len(buffers) - 1)
+    return write_model(record.replace(buffers=buffers, metadata=(*kept, entry)))
