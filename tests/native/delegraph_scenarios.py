@@ -123,7 +123,7 @@ def mine_in_circles(host: Host) -> Any:
 
 @scenario
 def mine_many_times(host: Host) -> Any:
-    """Bytes of C memory that each of many interpreters leaves behind; then with a leak put in."""
+    """Bytes of C memory that every interpreter leaves behind; then with a leak put in."""
     library = host.library("describes")
     library.bytes_in_use.restype = ctypes.c_size_t
 
@@ -134,15 +134,17 @@ def mine_many_times(host: Host) -> Any:
         interpreter.allocate_tensors()
         interpreter.close()
 
-    def grown(leak: int, times: int = 200) -> float:
-        for _ in range(100):
-            use()
+    def grown(leak: int, times: int = 100) -> float:
         collect()
         before = library.bytes_in_use()
         for _ in range(times):
             use()
             library.leak(leak)
         collect()
-        return (library.bytes_in_use() - before) / times
+        return float(library.bytes_in_use() - before) / times
 
-    return [grown(0), grown(100)]
+    def least(leak: int) -> float:
+        """Return the growth without what caches and garbage of before happen to do."""
+        return min(grown(leak) for _ in range(4))
+
+    return [least(0), least(100)]

@@ -163,7 +163,6 @@ def release_subgraph_context(native: NativeContext, index: int) -> None:
 def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: Any) -> None:
     """Return a metadata entry of the model."""
     found = native.current.get_model_metadata(name.decode())
-    native.kept.append(found)
     content[0], size[0] = found.ctypes.data, len(found)
 
 

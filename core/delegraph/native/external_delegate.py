@@ -14,7 +14,9 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import platform
 import re
+import sys
 from collections.abc import Mapping
 from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from functools import cache
@@ -38,7 +40,8 @@ logger = logging.getLogger(__name__)
 
 CREATE, DESTROY = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 
-_FLAGS = sum(DelegateFlags)
+_FLAGS = sum(DelegateFlags) & ~DelegateFlags.PER_OPERATOR_PROFILING
+"""Flags that mean something here; without a profiler nobody records operators one by one."""
 
 _ReportError = CFUNCTYPE(None, c_char_p)
 
@@ -90,7 +93,7 @@ class ExternalDelegate(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """The flags of the struct, of which unknown ones are left out."""
+        """The flags of the struct, without those that mean nothing here."""
         return DelegateFlags(self._struct.flags & _FLAGS)
 
     def name(self) -> str:
@@ -240,6 +243,12 @@ class _Plugin:
 
 def _open(library: str) -> Any:
     name = library_name(library)
+    if not _is_right_platform():
+        raise DelegateLoadError(
+            "compiled delegates need 64-bit little-endian CPython on Linux or macOS; this is "
+            f"{sys.implementation.name} on {sys.platform} {platform.machine()}",
+            delegate=name,
+        )
     if os.path.dirname(library) and not os.path.exists(library):
         raise DelegateLoadError(f"no compiled delegate {library!r}: no such file", delegate=name)
     try:
@@ -248,6 +257,16 @@ def _open(library: str) -> Any:
         raise DelegateLoadError(
             f"{library!r} cannot be loaded: {error}{_advice(library, str(error))}", delegate=name
         ) from error
+
+
+def _is_right_platform() -> bool:
+    """Whether the structs and the C library are what they are taken for."""
+    return (
+        sys.implementation.name == "cpython"
+        and ctypes.sizeof(c_void_p) == 8
+        and sys.byteorder == "little"
+        and sys.platform in ("linux", "darwin")
+    )
 
 
 def _advice(library: str, error: str) -> str:

@@ -80,17 +80,18 @@ class NativeContext:
         self.begin(context)
         try:
             self.write()
+            if len(self._calls) == 1:  # else the delegate may have changed inputs meanwhile
+                for native in self._nodes.values():
+                    native.write_inputs()
             yield
         finally:
             self.end()
 
     def write(self) -> None:
-        """Bring the structs up to date."""
+        """Bring the structs of the tensors up to date."""
         tensors = self.current.tensors
         self.tensors.write(tensors)
         self.struct.tensors_size = len(tensors)
-        for native in self._nodes.values():
-            native.write_inputs()
 
     @property
     def current(self) -> DelegateContext:

@@ -52,7 +52,17 @@ class NativeTensor:
         is_added: whether a delegate added the tensor: then it decides type and allocation.
     """
 
-    __slots__ = ("_data", "_kept", "_memory", "_shape", "_strings", "is_added", "struct", "tensor")
+    __slots__ = (
+        "_data",
+        "_kept",
+        "_memory",
+        "_shape",
+        "_state",
+        "_strings",
+        "is_added",
+        "struct",
+        "tensor",
+    )
 
     def __init__(self, address: int, tensor: Tensor, *, is_added: bool) -> None:
         ctypes.memset(address, 0, SIZE)
@@ -60,6 +70,7 @@ class NativeTensor:
         self.tensor = tensor
         self.is_added = is_added
         self._shape: tuple[int, ...] | None = None  # that dims has
+        self._state: Any = None  # that the struct was given; None when C has changed it
         self._data: Any = None  # the array that data points into
         self._memory: LibcMemory | None = None  # behind _data, when C may reallocate it
         self._strings: Any = None  # as TFLite stores them
@@ -101,6 +112,10 @@ class NativeTensor:
         struct, tensor = self.struct, self.tensor
         if self._shape != tensor.shape:
             self.take_dims(malloc_int_array(tensor.shape))
+        state = owner, tensor.buffer_handle, tensor.data_is_stale, tensor.allocation_type
+        if state == self._state:
+            return
+        self._state = state
         if not self.is_added:
             struct.allocation_type = int(tensor.allocation_type)
         struct.delegate = owner
@@ -219,8 +234,10 @@ class NativeTensor:
         if struct.buffer_handle != tensor.buffer_handle:
             tensor.buffer_handle = struct.buffer_handle
             tensor.delegate = delegate
+            self._state = None
         if struct.data_is_stale != tensor.data_is_stale:
             tensor.data_is_stale = struct.data_is_stale
+            self._state = None
 
     def read_filled(self) -> None:
         """Take over the data of a dynamic tensor that C has reallocated.
