@@ -19,6 +19,7 @@ NEVER = 2**31 - 1
 _Block: TypeAlias = tuple[int, int, int, int]  # first, last, offset, end
 
 _FEW = 128  # blocks that plain Python scans faster than NumPy
+_LIKELY_CROWDED = 8  # calls after one that met many, as it takes time to find out how many
 
 
 def align(offset: int, alignment: int) -> int:
@@ -38,6 +39,7 @@ class Occupancy:
         # a node begin close to it.
         self._by_span: dict[int, list[_Block]] = {}
         self._crowd: _Crowd | None = None
+        self._crowded = 0  # calls for which to expect a crowd without counting
 
     def add(self, first: int, last: int, offset: int, size: int) -> None:
         """Take bytes ``[offset, offset + size)`` during nodes ``[first, last]``; ``size > 0``."""
@@ -60,8 +62,12 @@ class Occupancy:
             offset = self._crowd.offset_if_solid(size, first, last)
             if offset is not None:
                 return offset
+            if self._crowded:
+                self._crowded -= 1
+                return self._crowd.best_offset(size, first, last)
         windows = self._windows(first, last)
         if sum(stop - start for _, start, stop in windows) > _FEW:
+            self._crowded = _LIKELY_CROWDED
             return self._gathered_crowd().best_offset(size, first, last)
         neighbours = [
             (offset, end)
@@ -103,8 +109,8 @@ class _Crowd:
     """The same blocks, for graphs in which very many are live at once.
 
     Attributes:
-        _columns: first, last, offset, end and padded end of each block, by offset,
-            ``[5, capacity], int64``.
+        _lives: first and last of each block, by offset, ``[2, capacity], int32``.
+        _places: offset, end and padded end of each, ``[3, capacity], int64``.
         _used: bytes in use at each node, padding included, ``[nodes], int64``.
         _top: end of the highest block at each node, padding included, ``[nodes], int64``.
             The last entry of both stands for every later node.
@@ -112,20 +118,26 @@ class _Crowd:
 
     def __init__(self, alignment: int) -> None:
         self._alignment = alignment
-        self._columns = np.zeros((5, 256), np.int64)
+        self._lives = np.zeros((2, 256), np.int32)
+        self._places = np.zeros((3, 256), np.int64)
         self._count = 0
         self._used = np.zeros(256, np.int64)
         self._top = np.zeros(256, np.int64)
 
     def add(self, first: int, last: int, offset: int, end: int) -> None:
         """Take bytes ``[offset, end)`` during nodes ``[first, last]``."""
-        count, columns = self._count, self._columns
-        if count == columns.shape[1]:
-            columns = self._columns = np.concatenate((columns, np.zeros_like(columns)), axis=1)
-        place = int(columns[2, :count].searchsorted(offset, "right"))
-        columns[:, place + 1 : count + 1] = columns[:, place:count]
+        count = self._count
+        if count == self._places.shape[1]:
+            self._lives = np.concatenate((self._lives, np.zeros_like(self._lives)), axis=1)
+            self._places = np.concatenate((self._places, np.zeros_like(self._places)), axis=1)
+        place = int(self._places[0, :count].searchsorted(offset, "right"))
         padded_end = align(end, self._alignment)
-        columns[:, place] = first, last, offset, end, padded_end
+        for columns, values in (
+            (self._lives, (first, min(last, NEVER))),
+            (self._places, (offset, end, padded_end)),
+        ):
+            columns[:, place + 1 : count + 1] = columns[:, place:count]
+            columns[:, place] = values
         self._count = count + 1
         nodes = self._nodes(first, last)
         self._used[nodes] += padded_end - offset
@@ -148,12 +160,13 @@ class _Crowd:
         As offsets are aligned, its rule for equal gaps comes down to this: the first of them that
         follows a block without padding, else the last of them.
         """
-        firsts, lasts, offsets, ends, padded_ends = self._columns[:, : self._count]
-        live = np.flatnonzero((lasts >= first) & (firsts <= last))
+        firsts, lasts = self._lives[:, : self._count]
+        offsets, ends, padded_ends = self._places
+        live = ((lasts >= first) & (firsts <= last)).nonzero()[0]
         starts = np.zeros(len(live) + 1, np.int64)  # before each block, and behind all
-        np.maximum.accumulate(padded_ends[live], out=starts[1:])
-        gaps = offsets[live] - starts[:-1]
-        fitting = np.flatnonzero(gaps >= size)
+        np.maximum.accumulate(padded_ends.take(live), out=starts[1:])
+        gaps = offsets.take(live) - starts[:-1]
+        fitting = (gaps >= size).nonzero()[0]
         if not len(fitting):
             return int(starts[-1])
         gaps = gaps[fitting]

@@ -10,6 +10,7 @@ from delegraph.memory.bounds import lower_bound
 from delegraph.memory.records import TensorUsageRecord
 
 _TOLERATED = 1.01  # times what no plan can do without
+_MOST_BLOCKS = 1000  # more would take longer to look at than to place
 _EFFORT = 20_000  # placements; some hundredths of a second
 
 
@@ -17,7 +18,7 @@ def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] 
     """Return the blocks at other offsets, of a smaller plan; None if the plan is good as it is.
 
     A plan within one percent of the bytes in use at the busiest node is good, as most are; so is
-    one than which a short search finds no smaller one.
+    one than which a short search finds no smaller one. Plans of very many blocks stay as they are.
 
     Args:
         blocks: a whole plan, of blocks that have bytes.
@@ -28,6 +29,8 @@ def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] 
     >>> [block.offset for block in tightened(blocks, alignment=64)]
     [128, 0, 128]
     """
+    if len(blocks) > _MOST_BLOCKS:
+        return None
     horizon = max((block.first_node for block in blocks), default=0)  # then nothing is added
     records = [
         TensorUsageRecord(block.size, block.first_node, min(block.last_node, horizon))
