@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import Command
+
+from delegraph.graph.loader import load_model
+from delegraph.memory.micro.offline_plan import offline_plan
+
+DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+
+
+def test_every_planner_has_a_line_beside_the_bound(delegraph: Command) -> None:
+    ran = delegraph("memory", DIGITS)
+    assert (ran.code, ran.err) == (0, "")
+    start = ran.lines.index("planner bytes of the bound milliseconds")
+    planners = [line.split()[0] for line in ran.lines[start + 1 : start + 13]]
+    assert planners[:3] == ["delegraph", "tflite", "naive"]
+    assert planners[-1] == "best"
+    assert any(line.startswith("Most is in use at node ") for line in ran.lines)
+
+
+@pytest.mark.parametrize(
+    ("budget", "code"), [("4K", 0), ("0.004M", 0), ("3072", 0), ("3071", 1), ("2K", 1)]
+)
+def test_the_exit_code_says_whether_the_budget_holds(
+    delegraph: Command, budget: str, code: int
+) -> None:
+    ran = delegraph("memory", DIGITS, "--planner", "best", "--budget", budget)
+    assert ran.code == code
+    assert ("over budget: 3072 bytes needed" in ran.err) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--planner", "worst"], "no planner 'worst'; there are delegraph, tflite, naive"),
+        (["--budget", "much"], "'much' is no size, expected 4096, 256K or 1.5M"),
+        (["--align", "65"], "65 is not in the range 1<=x<=64"),
+        (["--plot", "plan.gif"], "expected a file ending in .svg, .png, .html"),
+    ],
+)
+def test_wrong_arguments_exit_with_2_and_say_what_is_right(
+    delegraph: Command, words: list[str], message: str
+) -> None:
+    ran = delegraph("memory", DIGITS, *words)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_the_micro_arena_is_estimated_with_its_uncertainty(delegraph: Command) -> None:
+    shown = delegraph("memory", DIGITS, "--micro", "--json").json
+    micro = shown["micro"]
+    parts = micro["head_bytes"] + micro["tail_bytes"]
+    assert micro["total_bytes"] + micro["uncertainty_bytes"] >= parts > 3000
+    assert shown["needed"] == micro["total_bytes"]
+    assert "TensorFlow Lite Micro" in delegraph("memory", DIGITS, "--micro").lines
+
+
+def test_a_model_with_its_plan_is_written(delegraph: Command, tmp_path: Path) -> None:
+    out = tmp_path / "planned.tflite"
+    ran = delegraph("memory", DIGITS, "--write-offline", out)
+    assert ran.code == 0
+    found = offline_plan(load_model(str(out)))
+    assert found is not None
+    assert max(found) > 0
+    refused = delegraph("memory", DIGITS, "--planner", "tflite", "--write-offline", out)
+    assert refused.code == 2
+    assert "computes in place" in refused.err or "compute in place" in refused.err
+
+
+def test_delegates_are_shown_beside_no_delegates(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive")
+    assert "planner bytes without delegates of the bound milliseconds" in ran.lines

@@ -1,0 +1,127 @@
+"""How much memory a model needs, planner by planner; pictures and plans inside models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from by_name import ByName
+from graph_model import graph_model
+from one_op import tensor
+
+from delegraph import Interpreter
+from delegraph.errors import ArgumentError
+from delegraph.graph.loader import parse_model
+from delegraph.memory import OffsetsAssignment, verify_plan
+from delegraph.memory.micro.offline_plan import offline_plan
+from delegraph.tools.memory_plot import draw_plan
+from delegraph.tools.memory_report import COMPARED, IN_PLACE, PLANNERS, MemoryReport, memory_report
+from delegraph.tools.offline_plan import with_offline_plan
+
+DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+SIZES = {name: tensor((25,)) for name in "xaby"}
+
+
+def chain() -> bytes:
+    """Tensors of 100 bytes, each made of the one before."""
+    return graph_model(
+        [("FlexA", "x", "a"), ("FlexB", "a", "b"), ("FlexC", "b", "y")],
+        inputs="x",
+        outputs="y",
+        tensors=SIZES,
+    )
+
+
+def report_of(model: bytes | Path, *planners: str, alignment: int = 1) -> MemoryReport:
+    content = model.read_bytes() if isinstance(model, Path) else model
+    delegates = [] if isinstance(model, Path) else [ByName("FlexA"), ByName("FlexB", "FlexC")]
+    with Interpreter(model_content=content, delegates=delegates) as interpreter:
+        interpreter.allocate_tensors()
+        return memory_report(interpreter, planners or COMPARED, alignment)
+
+
+def test_tensors_inside_a_partition_need_no_memory_of_the_arena() -> None:
+    report = report_of(chain())
+    assert [(t.name, t.made_by, t.bytes, t.first, t.last) for t in report.tensors] == [
+        ("x", "input", 100, 0, 0),
+        ("a", "by_name", 100, 0, 1),
+        ("y", "by_name", 100, 1, 1),
+    ]
+    assert report.bound == report.result_of("best").bytes == 200
+
+
+def test_the_peak_is_where_most_is_in_use() -> None:
+    peak = report_of(chain()).peak
+    assert peak is not None
+    assert (peak.position, peak.operator, peak.bytes, peak.tensors) == (0, "by_name", 200, (0, 1))
+
+
+def test_every_plan_of_a_real_model_is_sound_and_none_is_below_the_bound() -> None:
+    report = report_of(DIGITS, *PLANNERS, alignment=16)
+    for result in report.results:
+        assert result.bytes >= result.bound > 0
+        if result.planner in IN_PLACE:
+            continue  # where tensors share bytes on purpose
+        plan = OffsetsAssignment(result.offsets, result.bytes)
+        assert verify_plan(report.records, plan, 16) == []
+    assert report.result_of("naive").bytes == sum(-(-t.bytes // 16) * 16 for t in report.tensors)
+    assert report.result_of("best").bytes == min(
+        r.bytes for r in report.results if r.planner not in IN_PLACE
+    )
+
+
+def test_the_runtimes_own_planner_takes_what_the_runtime_takes() -> None:
+    with Interpreter(DIGITS, delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        (result,) = memory_report(interpreter, ["delegraph"]).results
+        assert result.bytes == interpreter.session.subgraphs[0].memory.arena_bytes[0]
+
+
+def test_an_unknown_planner_is_an_error_that_lists_them() -> None:
+    with pytest.raises(ArgumentError, match="no planner 'greedy'; there are delegraph, tflite"):
+        report_of(DIGITS, "greedy")
+
+
+def test_memory_that_is_not_planned_yet_is_an_error() -> None:
+    with (
+        Interpreter(DIGITS, delegates=[]) as interpreter,
+        pytest.raises(ArgumentError, match="allocate_tensors"),
+    ):
+        memory_report(interpreter)
+
+
+def test_a_plan_written_into_a_model_is_read_back() -> None:
+    report = report_of(DIGITS, "best", alignment=16)
+    offsets = dict(zip((t.index for t in report.tensors), report.results[0].offsets, strict=True))
+    model = parse_model(DIGITS.read_bytes())
+    planned = parse_model(with_offline_plan(model, offsets))
+    found = offline_plan(planned)
+    assert found == [offsets.get(i, -1) for i in range(len(model.subgraphs[0].tensors))]
+    again = parse_model(with_offline_plan(planned, {}))
+    assert list(again.metadata).count("OfflineMemoryAllocation") == 1
+    assert set(offline_plan(again) or ()) == {-1}
+
+
+def test_a_picture_has_a_box_with_a_tooltip_for_each_tensor(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    report = report_of(DIGITS, "best")
+    for name in ("plan.svg", "plan.html", "plan.png"):
+        draw_plan(report, report.results[0], tmp_path / name, "digits")
+    root = ElementTree.fromstring((tmp_path / "plan.svg").read_text(encoding="utf-8"))
+    titles = [t.text or "" for t in root.iter("{http://www.w3.org/2000/svg}title")]
+    boxes = [text for text in titles if text.startswith("tensor ")]
+    assert len(boxes) == len(report.tensors)
+    assert (tmp_path / "plan.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (tmp_path / "plan.png").read_bytes()[:4] == b"\x89PNG"
+    with pytest.raises(ArgumentError, match=r"expected a file ending in \.svg, \.png, \.html"):
+        draw_plan(report, report.results[0], tmp_path / "plan.pdf", "digits")
+
+
+def test_json_is_plain(tmp_path: Path) -> None:
+    import json
+
+    shown = json.loads(json.dumps(report_of(DIGITS, "best").to_json()))
+    assert shown["planners"][0]["bytes"] == shown["lower_bound"]
+    assert np.sum([t["bytes"] for t in shown["tensors"]]) > shown["lower_bound"]
