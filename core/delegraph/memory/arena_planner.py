@@ -9,9 +9,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +16,9 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 from delegraph.memory.arena import BUFFER_ALIGNMENT, Allocation, SimpleMemoryArena
 from delegraph.memory.occupancy import NEVER
+from delegraph.memory.planner_graph import PlannerGraph as PlannerGraph
+from delegraph.memory.planner_graph import PlanNode as PlanNode
+from delegraph.memory.planner_graph import TensorKind as TensorKind
 from delegraph.memory.tightening import tightened
 
 # Bits of PlanNode.inplace. Source: TfLiteInPlaceOp, tflite/core/c/common.h.
@@ -26,62 +26,6 @@ _DATA_UNMODIFIED = 1
 _INPUT_0_SHARED = 4
 _MOST_SHAREABLE_INPUTS = 3
 _SCALAR_BYTES = 4  # small tensors may yet grow by broadcasting, so they share with no one
-
-
-class TensorKind(Enum):
-    """Who provides a tensor's memory."""
-
-    ARENA_RW = "shared arena"
-    ARENA_RW_PERSISTENT = "persistent arena"
-    OTHER = "not the planner"
-
-
-@dataclass(slots=True)
-class PlanNode:
-    """One node of the plan, as far as memory goes.
-
-    Attributes:
-        inputs: tensor indices; -1 for an absent one.
-        outputs: tensor indices; -1 for an absent one.
-        temporaries: tensors that only this node uses. May be set until memory is assigned.
-        inplace: which inputs may share memory with output 0: bits 4, 8 and 16 for inputs 0, 1 and
-            2, and bit 1 if the node leaves the data as it is.
-    """
-
-    inputs: Sequence[int]
-    outputs: Sequence[int]
-    temporaries: Sequence[int] = ()
-    inplace: int = 0
-
-
-class PlannerGraph(Protocol):
-    """What the planner asks of a subgraph, each time anew: shapes and temporaries change."""
-
-    @property
-    def nodes(self) -> Sequence[PlanNode]:
-        """The nodes in execution order."""
-
-    @property
-    def inputs(self) -> Sequence[int]:
-        """Tensor indices of the graph's inputs; -1 for an absent one."""
-
-    @property
-    def outputs(self) -> Sequence[int]:
-        """Tensor indices of the graph's outputs; -1 for an absent one."""
-
-    @property
-    def variables(self) -> Sequence[int]:
-        """Tensor indices of the graph's variables."""
-
-    @property
-    def num_tensors(self) -> int:
-        """Number of tensors; may grow, never shrinks."""
-
-    def tensor_bytes(self, index: int) -> int:
-        """Return the bytes that a tensor needs now."""
-
-    def tensor_kind(self, index: int) -> TensorKind:
-        """Return who provides its memory now."""
 
 
 class ArenaPlanner:
@@ -127,6 +71,16 @@ class ArenaPlanner:
     def has_non_persistent_memory(self) -> bool:
         """Whether tensors of the shared arena have memory."""
         return self._arena.committed
+
+    @property
+    def graph(self) -> PlannerGraph:
+        """The subgraph that is planned."""
+        return self._graph
+
+    def placed(self, kind: TensorKind) -> list[Allocation]:
+        """Return the blocks that tensors of one arena have now, by tensor."""
+        blocks = (self._allocations[tensor] for tensor in sorted(self._allocations))
+        return [b for b in blocks if b.size and self._graph.tensor_kind(b.tensor) is kind]
 
     def reset_allocations(self) -> None:
         """Take every tensor's place away; lifetimes and buffers are kept."""
