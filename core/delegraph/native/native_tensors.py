@@ -86,7 +86,6 @@ class NativeTensor:
         unknown = tensor.shape_signature if -1 in tensor.shape_signature else ()
         signature = int_array(unknown)
         self._kept += [name, signature]
-        struct.type = C_TYPES.get(tensor.type, 0)
         struct.name = name
         struct.is_variable = tensor.is_variable
         struct.dims_signature = ctypes.addressof(signature)
@@ -112,12 +111,16 @@ class NativeTensor:
         struct, tensor = self.struct, self.tensor
         if self._shape != tensor.shape:
             self.take_dims(malloc_int_array(tensor.shape))
-        state = owner, tensor.buffer_handle, tensor.data_is_stale, tensor.allocation_type
+        memory = tensor.allocation_type, tensor.buffer_handle, tensor.data_is_stale
+        state = owner, tensor.type, memory
         if state == self._state:
             return
         self._state = state
         if not self.is_added:
             struct.allocation_type = int(tensor.allocation_type)
+            struct.type = C_TYPES.get(tensor.type, 0)
+        if not tensor.is_constant:  # whose bytes are those in the file
+            struct.bytes = tensor.bytes
         struct.delegate = owner
         struct.buffer_handle = tensor.buffer_handle
         struct.data_is_stale = tensor.data_is_stale
