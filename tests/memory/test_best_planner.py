@@ -20,6 +20,39 @@ def records_of(*rows):
     return [TensorUsageRecord(*row) for row in rows]
 
 
+# At most 6 bytes are in use at a task, but the tensors do not fit into 6.
+TORN = records_of(
+    (2, 0, 2),
+    (4, 0, 3),
+    (2, 7, 10),
+    (1, 3, 6),
+    (3, 4, 8),
+    (4, 10, 10),
+    (1, 8, 8),
+    (1, 6, 6),
+    (1, 3, 7),
+    (1, 4, 5),
+    (4, 9, 9),
+)
+
+
+def fits(records, total, placed=()):
+    """Return whether *records* fit into *total* bytes, by trying every offset of every record."""
+    if len(placed) == len(records):
+        return True
+    size, first, last = records[len(placed)]
+    neighbours = [
+        (offset, offset + other.size)
+        for other, offset in zip(records, placed, strict=False)
+        if first <= other.last_task and other.first_task <= last
+    ]
+    return any(
+        fits(records, total, (*placed, offset))
+        for offset in range(total - size + 1)
+        if all(end <= offset or offset + size <= start for start, end in neighbours)
+    )
+
+
 def smallest_total(records, alignment):
     """Return the least total of all orders of placing, each tensor as low as it can be."""
     best = None
@@ -116,6 +149,14 @@ def test_the_search_alone_finds_what_the_greedy_plans_miss():
         offsets = BranchAndBound(packing, 100_000).offsets_within(64)
         assert packing.plan(offsets).total_size == 64
         assert BranchAndBound(packing, 100_000).offsets_within(63) is None
+
+
+def test_the_bound_is_raised_where_it_is_proved_out_of_reach():
+    assert lower_bound(TORN) == 6
+    assert (fits(TORN, 6), fits(TORN, 7)) == (False, True)
+    plan = plan_exactly(TORN)
+    assert (plan.total_size, plan.lower_bound) == (7, 7)
+    assert not plan_best(TORN, effort=1000).is_optimal  # it proves nothing
 
 
 def test_a_search_out_of_steps_claims_nothing():
