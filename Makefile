@@ -1,6 +1,7 @@
 # make demo    run the showcase
 # make test    run every check: lint, format, types, layers, tests
 # make conformance   run every operator case beside the official interpreter
+# make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
 # make clean   remove the virtual environment and caches
 #
@@ -16,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance flex-oracle flex-record lint types clean
+.PHONY: help demo test conformance litert-matrix flex-oracle flex-record lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +31,12 @@ test: lint
 
 conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run.py
+
+# One environment for each release; those that are there are used again.
+LITERT_VENV := .venv-litert
+
+litert-matrix:
+	@$(PYTHON) tests/native/litert_matrix.py $(LITERT_VENV)
 
 # Two TensorFlows: 2.18.1 is the last whose interpreter runs Flex operators; the current one converts
 # models and executes operators. Existing ones are used instead by FLEX_ORACLE and FLEX_TENSORFLOW:
@@ -82,7 +89,7 @@ types: $(VENV)/installed-test
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
-	rm -rf $(VENV) $(FLEX_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
 
