@@ -21,6 +21,8 @@ from external_host import (
     words,
 )
 
+from delegraph import PlacementRule
+
 
 @scenario
 def mine_applied_later_and_taken_off(host: Host) -> Any:
@@ -65,6 +67,25 @@ def mine_under_validation_and_shadow(host: Host) -> Any:
         validate=True,
     )
     return [run(interpreter, X, X), [i.is_quarantined for i in interpreter.incidents]]
+
+
+@scenario
+def mine_under_rules_measured_and_profiled(host: Host) -> Any:
+    delegate = host.load("adds", {"factor": 3})
+    barred = host.Interpreter(
+        model_content=ISLANDS,
+        delegates=[delegate],
+        rules=[PlacementRule("exclude", delegate="libadds", nodes=0)],
+    )
+    results = [[p.nodes for p in barred.placement.partitions]]
+    measured = host.Interpreter(
+        model_content=ISLANDS, delegates=[host.load("adds")], partition_policy="measured"
+    )
+    results.append(run(measured, X))
+    run(barred, X)
+    with barred.profile() as profile:
+        barred.invoke()
+    return [*results, [event.name for event in profile.events]]
 
 
 @scenario

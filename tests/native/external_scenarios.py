@@ -10,6 +10,7 @@ import ctypes
 import json
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,24 @@ def one_delegate_for_two_interpreters(host: Host) -> Any:
     delegate = host.load("adds", {"factor": 2})
     one, two = host.interpreter(ISLANDS, delegate), host.interpreter(ONE_ADD, delegate)
     return [run(one, X), run(two, X, X), again(one, X + 1)]
+
+
+@scenario
+def one_delegate_in_four_threads(host: Host) -> Any:
+    delegate = host.load("adds", {"factor": 2})
+    wrong = []
+
+    def work(shift: int) -> None:
+        interpreter = host.interpreter(ISLANDS, delegate)
+        expected = run(interpreter, X + shift)
+        wrong.extend(1 for _ in range(200) if again(interpreter, X + shift) != expected)
+
+    threads = [Thread(target=work, args=(shift,)) for shift in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(wrong)
 
 
 @scenario

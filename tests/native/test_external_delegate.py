@@ -155,6 +155,13 @@ def test_wrong_results_are_found_by_shadowing(ours: dict[str, Any]) -> None:
     assert ours["mine_under_validation_and_shadow"] == [[[4], [-2.0, 0.0, 4.0, 6.0]], [True]]
 
 
+def test_rules_measurements_and_profiles_hold_for_it(ours: dict[str, Any]) -> None:
+    partitions, measured, events = ours["mine_under_rules_measured_and_profiled"]
+    assert partitions == [[2], [3]]
+    assert measured == ours["none"]
+    assert events == ["ADD", "LOGISTIC", "Adds", "Adds"]
+
+
 def test_a_claim_that_fails_leaves_the_graph_and_frees_its_kernel(ours: dict[str, Any]) -> None:
     said, result, kernels = ours["mine_failing_claim_leaves_the_graph"]
     assert "Prepare returned DELEGATE_ERROR: claim failed: 3 of 1099511627776" in said
@@ -335,7 +342,7 @@ def test_a_name_with_a_path_among_its_options_is_no_library() -> None:
 
 
 def test_names_and_flags_are_the_library_s(folder: Path) -> None:
-    delegate = load_delegate(os.fspath(folder / "libadds.so"), {"flags": 1 + 1024})
+    delegate = load_delegate(os.fspath(folder / "libadds.so"), {"flags": 1 + 4 + 1024})
     assert delegate.name() == "libadds"
     assert delegate.flags == 1
 
