@@ -27,7 +27,7 @@ ROWS = [
     {"delegation"},
     {"plugins"},
     {"runtime"},
-    {"native"},
+    {"native", "micro"},
     {"tools", "testing"},
     {"cli"},
 ]

@@ -213,7 +213,7 @@ def test_errors_page_explains_every_exception_with_its_base() -> None:
     tree = inspect.cleandoc(str(delegraph.errors.__doc__)).split("\n\n")[1]
     assert f"```text\n{tree}\n```" in page
     for name, kind in inspect.getmembers(delegraph.errors, inspect.isclass):
-        bases = [b.__name__ for b in (ValueError, RuntimeError) if issubclass(kind, b)]
+        bases = [b.__name__ for b in (ValueError, RuntimeError, MemoryError) if issubclass(kind, b)]
         base = f"`{bases[0]}` " if bases else ""
         assert f"| `{name}` | {base}|" in page
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from delegraph.memory.arena_dump import arena_dump, ranges
+from delegraph.memory.arena_text import arena_dump, ranges
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
 
 
