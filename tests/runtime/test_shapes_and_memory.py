@@ -302,3 +302,13 @@ def test_shape_that_no_array_can_have_is_refused_even_without_elements() -> None
     interpreter = Interpreter(model_content=model)
     with pytest.raises(ResizeError, match="cannot have shape"):
         interpreter.resize_tensor_input(0, [0, 2**31 - 1, 2**31 - 1])
+
+
+def test_a_variable_whose_zero_point_is_no_int8_starts_with_its_low_byte() -> None:
+    state = tensor((4,), "INT8", scale=0.5, zero_point=300, is_variable=True)
+    nodes = [("SIN", "x", "y"), ("DEQUANTIZE", "state", "z")]
+    model = graph_model(nodes, inputs="x", outputs="y z", tensors={"state": state})
+    with Interpreter(model_content=model) as interpreter:
+        interpreter.allocate_tensors()
+        index = next(d["index"] for d in interpreter.get_tensor_details() if d["dtype"] == np.int8)
+        np.testing.assert_array_equal(interpreter.get_tensor(index), np.full(4, 300 - 256))

@@ -187,7 +187,8 @@ class Subgraph:
         for index in self.variables:
             tensor = self.tensors[index]
             if tensor.data is not None:
-                tensor.data[...] = tensor.zero_point if tensor.type == TensorType.INT8 else 0
+                value = tensor.zero_point if tensor.type == TensorType.INT8 else 0
+                tensor.data[...] = np.asarray(value).astype(np.int8)  # its low byte, as there
 
     # -- invoke --------------------------------------------------------------------------------
 
