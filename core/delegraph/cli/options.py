@@ -45,7 +45,8 @@ def delegate_option(command: Command) -> Command:
         callback=_print_delegate_help,
         metavar="NAME[:KEY=VALUE,...]",
         help="Apply an installed delegate; repeat for several, applied in order. 'all' applies "
-        "every one by its rank. 'help' shows all of them with their options, NAME:help one.",
+        "every one by its rank. 'help' shows all of them with their options, NAME:help one. A path "
+        "such as ./libmine.so is that of a compiled delegate.",
     )(command)
 
 
