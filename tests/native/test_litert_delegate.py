@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from delegraph import (
 )
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.native import LiteRtInterpreter, litert_delegate
-from delegraph.schema.options import AddOptions, Conv2DOptions, MulOptions
+from delegraph.schema.options import AddOptions, Conv2DOptions, GatherOptions, MulOptions
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 
@@ -233,8 +234,15 @@ def test_other_subgraphs_can_be_looked_at() -> None:
             other = context.acquire_subgraph_context(2)
             _, kind = other.get_node_and_registration(0)
             found.append((other.subgraph_index, kind.name))
+            registration = Registration("adds", lambda context, node: lambda: None)
+            context.replace_node_subsets_with_delegate_kernels(registration, [1], delegate)
+            with pytest.raises(DelegateError, match="only while a delegate is being applied"):
+                kept[0].preview_delegate_partitioning([0])
+        kept.append(context)
 
-    seen(doubling(), look)
+    kept: list[DelegateContext] = []
+    delegate = Looking(look)
+    LiteRtInterpreter(model_content=doubling(), delegates=[Looking(kept.append), delegate])
     assert found == [(2, "ADD")]
 
 
@@ -390,4 +398,60 @@ def test_a_delegates_buffers_are_copied_when_others_read_them_and_freed_in_the_e
     np.testing.assert_allclose(run(interpreter, X), np.sin(X) + X + np.sin(2 * X), rtol=1e-6)
     assert len(delegate.kept) == 2
     del interpreter
-    assert sorted(delegate.freed) in ([], sorted(delegate.kept))
+    assert sorted(delegate.freed) == sorted(delegate.kept)
+
+
+# -- strings, threads ------------------------------------------------------------------------------
+
+
+def test_strings_are_read_and_written() -> None:
+    class Shouts(ByName):
+        def create_delegate_kernel_interface(self) -> ByNameKernel:
+            return Gather(self)
+
+    tensors = {
+        "x": tensor((3,), "STRING"),
+        "i": constant(np.array([2, 0], np.int32)),
+        "y": tensor((2,), "STRING"),
+    }
+    content = graph_model(
+        [("GATHER", "x i", "y", GatherOptions())], inputs="x", outputs="y", tensors=tensors
+    )
+    interpreter = official(content, Shouts("GATHER", flags=DYNAMIC))
+    for words in ([b"one", b"two", b"three"], [b"", b"b", "\u00e9".encode()]):
+        x = np.array(words, object)
+        assert run(interpreter, x).tolist() == [words[2].upper(), words[0].upper()]
+
+
+class Gather(ByNameKernel):
+    """Takes elements, in capitals."""
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        inner, _ = self.nodes[0]
+        shape = context.tensors[inner.inputs[1]].shape
+        context.resize_tensor(context.tensors[inner.outputs[0]], shape)
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        inner, _ = self.nodes[0]
+        x, indices = (context.tensors[i].data for i in inner.inputs)
+        context.tensors[inner.outputs[0]].data[...] = [x[i].upper() for i in indices]
+
+
+def test_one_delegate_serves_several_threads() -> None:
+    delegate = litert_delegate(ByName("SIN", "ADD", flags=DYNAMIC), model=sines())
+    wrong: list[object] = []
+
+    def work(seed: int) -> None:
+        interpreter = litert.Interpreter(model_content=sines(), experimental_delegates=[delegate])
+        rng = np.random.default_rng(seed)
+        for _ in range(100):
+            x = rng.standard_normal(4).astype(np.float32)
+            if not np.allclose(run(interpreter, x), np.sin(x) + x + np.sin(2 * x), atol=1e-5):
+                wrong.append(x)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -130,7 +131,8 @@ class LiteRtDelegate:
         self.last_exception: BaseException | None = None
         self.claims: dict[int, Claims] = {}
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
-        self._replacing: list[_Replacing] = []
+        self._buffers: dict[tuple[int, int], LiteRtContext] = {}  # by context and handle
+        self._applying = _Applying()
         self._resolver = OpResolver()
         self.address = malloc(ctypes.sizeof(TfLiteDelegate))
         ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))
@@ -162,25 +164,25 @@ class LiteRtDelegate:
         seen = LiteRtContext(context, self)
         claims = Claims(seen.operators, [])
         self.claims[seen.subgraph_index] = claims
-        self._replacing.append(_Replacing(context, seen, claims))
+        self._applying.now.append(_Replacing(context, seen, claims))
         try:
             with seen.delegating():
                 self.delegate.prepare(seen)
         finally:
-            self._replacing.pop()
+            self._applying.now.pop()
         claims.plan = seen.get_execution_plan()
         claims.rejections = self.delegate.rejections()
 
     def new_kernel(self, context: int, params: int) -> LiteRtKernel:
         """See ``NativeDelegate``."""
-        replacing = next(r for r in reversed(self._replacing) if r.address == context)
+        replacing = next(r for r in reversed(self._applying.now) if r.address == context)
         return replacing.new_kernel(self, params)
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
         """See ``NativeDelegate``."""
-        seen = _LIVING_CONTEXTS.get((context, self.address))
+        seen = self._buffers.get((context, handle))
         if seen is None:
-            raise ArgumentError(f"no kernel of {self.delegate_name!r} is left to copy a buffer for")
+            raise ArgumentError(f"delegate {self.delegate_name!r} has no buffer {handle}")
         tensors = seen.native_tensors
         index = (tensor - tensors.base) // ctypes.sizeof(TfLiteTensor)
         found = tensors.list[index]
@@ -193,7 +195,7 @@ class LiteRtDelegate:
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
         """See ``NativeDelegate``."""
-        seen = _LIVING_CONTEXTS.get((context, self.address))
+        seen = self._buffers.pop((context, handle), None)
         if seen is not None:
             self.delegate.free_buffer_handle(seen, handle)
 
@@ -208,6 +210,10 @@ class LiteRtDelegate:
         found = _by_address.get(address or 0)
         return None if found is None else found.delegate
 
+    def keep_buffer(self, context: LiteRtContext, handle: int) -> None:
+        """See ``Host``."""
+        self._buffers[context.address, handle] = context
+
     def registration(self, operator: Operator, other: Registration) -> Registration:
         """See ``Host``."""
         try:
@@ -217,18 +223,16 @@ class LiteRtDelegate:
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
         """See ``Host``."""
-        replacing = self._replacing[-1]
+        replacing = self._applying.now[-1]
         replacing.registration, replacing.next_index, replacing.kernels = registration, first, []
         return _native_registration(registration.name), self.address
 
     def end_replacing(self) -> list[LiteRtKernel]:
         """See ``Host``."""
-        return self._replacing[-1].kernels
+        return self._applying.now[-1].kernels
 
 
 _by_address: WeakValueDictionary[int, LiteRtDelegate] = WeakValueDictionary()
-_LIVING_CONTEXTS: WeakValueDictionary[tuple[int, int], LiteRtContext] = WeakValueDictionary()
-"""Contexts that a kernel still refers to, by their address and their delegate's."""
 
 
 @dataclass(slots=True)
@@ -260,9 +264,15 @@ class _Replacing:
         self.claims.partitions.append(
             (node.index, found.nodes_to_replace, node.inputs, node.outputs)
         )
-        _LIVING_CONTEXTS[self.address, delegate.address] = self.context
         kernel.init()
         return kernel
+
+
+class _Applying(threading.local):
+    """What a thread applies at the moment; two may share a delegate."""
+
+    def __init__(self) -> None:
+        self.now: list[_Replacing] = []
 
 
 def _native_registration(name: str) -> Any:

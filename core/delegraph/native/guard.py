@@ -14,7 +14,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,32 +42,25 @@ def require_known(namespace: Mapping[str, Any]) -> None:
         UnsupportedRuntimeError: its runtime cannot take our delegates; the message says why.
     """
     library = getattr(namespace.get("_interpreter_wrapper"), "__file__", "")
-    refusal = _refusal_of(str(namespace.get("__name__")), library, _Namespace(namespace))
+    key = str(namespace.get("__name__")), str(library)
+    if key not in _refusals:
+        _refusals[key] = _refusal_of(namespace)
+    refusal = _refusals[key]
     if refusal is not None:
         raise UnsupportedRuntimeError(refusal)
 
 
-class _Namespace:
-    """Globals that every call finds equal, so that the answer to them can be kept."""
-
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        self.content = content
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Namespace)
-
-    def __hash__(self) -> int:
-        return 0
+_refusals: dict[tuple[str, str], str | None] = {}
+"""Answers of this process, by module and library."""
 
 
-@cache
-def _refusal_of(name: str, library: str, namespace: _Namespace) -> str | None:
+def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
     """Return why a runtime is refused, None when it is not."""
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
         return platform_refusal
     try:
-        runtime = runtime_of(namespace.content)
+        runtime = runtime_of(namespace)
     except UnsupportedRuntimeError as error:
         return str(error)
     if is_known(runtime):

@@ -48,15 +48,23 @@ class LiteRtContext:
         has_buffer_handles: whether a delegate keeps values of tensors in buffers of its own.
     """
 
-    def __init__(self, address: int, host: Host) -> None:
+    def __init__(self, address: int, host: Host, position: tuple[int, int] | None = None) -> None:
+        """Read the subgraph.
+
+        Args:
+            address: of the ``TfLiteContext``.
+            host: the delegate.
+            position: index of the subgraph and address of the first one's context, if known.
+        """
         self.address = address
         self._native = NativeSubgraph(address)
         self._host = host
         self._is_delegating = True
-        self._acquired: list[int] = []
+        self._acquired: dict[int, LiteRtContext] = {}
         self.has_buffer_handles = False
         model = host.model
-        index, primary = self._native.position(len(model.subgraphs))
+        index, primary = position or self._native.position(len(model.subgraphs))
+        self._primary = primary
         self._spec: SubgraphSpec = model.subgraphs[index]
         self._resources = host.resources(primary)
         self.native_tensors = NativeTensors(address, self._spec.tensors)
@@ -256,7 +264,8 @@ class LiteRtContext:
             yield
         finally:
             self._is_delegating = False
-            for index in self._acquired:
+            for index, other in self._acquired.items():
+                other._is_delegating = False
                 self._native.release(index)
 
     # -- other subgraphs -----------------------------------------------------------------------
@@ -269,9 +278,10 @@ class LiteRtContext:
             raise ArgumentError(f"no subgraph {index}; the model has {count}")
         if index == self.subgraph_index:
             return self
-        address = self._native.acquire(index)
-        self._acquired.append(index)
-        return LiteRtContext(address, self._host)
+        if index not in self._acquired:
+            address = self._native.acquire(index)
+            self._acquired[index] = LiteRtContext(address, self._host, (index, self._primary))
+        return self._acquired[index]
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
         """Raise an error: C++ delegates can do that, the C interface has no function for it.
@@ -349,6 +359,7 @@ class LiteRtContext:
         native.delegate, native.buffer_handle = address, handle
         tensor.delegate, tensor.buffer_handle = delegate, handle
         self.has_buffer_handles = True
+        self._host.keep_buffer(self, handle)
 
     def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
         """Do nothing: LiteRT's profile is not open to delegates in C."""

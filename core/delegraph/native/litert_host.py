@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from delegraph.graph.model import Model, Operator
 from delegraph.kernels.registration import Numerics, Registration
+
+if TYPE_CHECKING:
+    from delegraph.native.litert_context import LiteRtContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class Host(Protocol):
 
     def delegate_at(self, address: int | None) -> object | None:
         """Return the delegate of ours whose C struct is there; None for others."""
+
+    def keep_buffer(self, context: LiteRtContext, handle: int) -> None:
+        """Remember that a buffer belongs to a tensor of this subgraph, until it is freed."""
 
     def registration(self, operator: Operator, other: Registration) -> Registration:
         """Return Delegraph's implementation of an operator; *other* where there is none."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import logging
 import threading
 from collections.abc import Callable
 from ctypes import c_size_t, c_void_p
@@ -28,6 +29,8 @@ from delegraph.native.abi import (
     TfLiteStatus,
     callback,
 )
+
+logger = logging.getLogger(__name__)
 
 
 class NativeDelegate(Protocol):
@@ -168,7 +171,7 @@ def _free(context: int, handle: int | None) -> None:
         if kernel is not None:
             kernel.free()
     except BaseException as error:  # noqa: BLE001 - C cannot see it
-        _raised.error = _raised.error or error
+        logger.warning("a delegate's node failed to free: %s", in_words(error))
 
 
 def _prepare(context: int, node: int) -> int:
