@@ -392,3 +392,36 @@ def test_a_subgraph_called_in_a_circle_is_refused():
     )
     with pytest.raises(ModelError, match="calls itself"):
         allocated(model)
+
+
+def test_values_a_condition_does_not_read_outlast_it():
+    """The condition's output may have the place of an input that it never reads."""
+    one = {name: tensor(()) for name in ("x", "y", "p", "q", "b")}
+    count = {name: tensor((), "INT32") for name in ("i", "j", "m", "o")}
+    numbers = {
+        "two": constant(np.int32(2)),
+        "k": constant(np.int32(1)),
+        "g": constant(np.float32(2)),
+    }
+    everything = {**one, **count, **numbers, "c": tensor((), "BOOL")}
+    options = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    model = subgraphs_model(
+        [([("WHILE", "i x", "j y", options)], "i x", "j y", everything),
+         ([("LESS", "m two", "c")], "m p", "c", everything),
+         ([("ADD", "m k", "o"), ("MUL", "p g", "q")], "m p", "o q", everything)]
+    )  # fmt: skip
+    interpreter = allocated(model)
+    interpreter.input(0).data[...] = 0
+    interpreter.input(1).data[...] = 0.3
+    interpreter.invoke()
+    assert interpreter.output(0).data == 2
+    assert interpreter.output(1).data == np.float32(0.3) * 4
+    assert interpreter.outside_bytes >= 4 * 4
+
+
+def test_declared_types_are_kept():
+    tensors = {"x": tensor((4,), "UINT8", scale=1.0), "s": tensor((4,), scale=1.0)}
+    tensors["y"] = tensor((4,), "UINT8", scale=1.0)
+    nodes = [("ADD", "x x", "s"), ("ADD", "s x", "y")]
+    with pytest.raises(NodeError, match="is declared as FLOAT32; a micro interpreter keeps"):
+        allocated(graph_model(nodes, inputs="x", outputs="y", tensors=tensors))

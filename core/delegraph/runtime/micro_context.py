@@ -173,7 +173,7 @@ class MicroContext:
             raise OperatorError(f"no subgraph {index}; the model has {len(subgraphs)}")
         if subgraphs[index] is self._subgraph:
             raise OperatorError(f"subgraph {index} cannot call itself")
-        return subgraphs[index]
+        return subgraphs[index].callee
 
     # -- as in TFLM ------------------------------------------------------------------------------
 

@@ -111,8 +111,9 @@ class MicroInterpreter:
 
     @property
     def outside_bytes(self) -> int:
-        """Bytes of the kernels' working memory that is outside the arena."""
-        return self._run.workspace.size
+        """Bytes outside the arena: the kernels' working memory, and copies for control flow."""
+        copies = sum(subgraph.stand_in_bytes for subgraph in self._run.subgraphs)
+        return self._run.workspace.size + copies
 
     @property
     def preserves_all_tensors(self) -> bool:

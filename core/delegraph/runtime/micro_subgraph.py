@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from delegraph.graph.model import Operator, SubgraphSpec
 from delegraph.kernels.registration import Eval, Node, Registration
 from delegraph.kernels.tensor import Tensor
 from delegraph.memory.micro.layout import Layout
+from delegraph.runtime.micro_callee import MicroCallee
 from delegraph.runtime.micro_context import MicroContext, MicroRun
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.subgraph import constant_value
@@ -29,10 +30,7 @@ class MicroSubgraph:
         spec: what the model declares.
         tensors: its tensors, by index.
         context: what its kernels see.
-        has_dynamic_tensors: False; there are none.
     """
-
-    has_dynamic_tensors = False
 
     def __init__(self, spec: SubgraphSpec, run: MicroRun, resolver: OpResolver) -> None:
         self.spec = spec
@@ -59,10 +57,15 @@ class MicroSubgraph:
         """Tensor indices."""
         return self.spec.outputs
 
+    @cached_property
+    def callee(self) -> MicroCallee:
+        """This subgraph for those that call it, once it is prepared."""
+        return MicroCallee(self)
+
     @property
-    def operators(self) -> Sequence[Operator]:
-        """The operators, as declared."""
-        return self.spec.operators
+    def stand_in_bytes(self) -> int:
+        """Bytes outside the arena that calls of this subgraph need; 0 if nobody calls it."""
+        return self.callee.bytes if "callee" in self.__dict__ else 0
 
     # -- allocation ------------------------------------------------------------------------------
 
@@ -107,6 +110,12 @@ class MicroSubgraph:
                     f"{self.tensors[index]!r}: dynamic tensors are not supported by micro "
                     "interpreters"
                 )
+            if index >= 0 and self.tensors[index].type != self.spec.tensors[index].type:
+                declared = self.spec.tensors[index].type.name
+                raise OperatorError(
+                    f"{self.tensors[index]!r} is declared as {declared}; a micro interpreter keeps "
+                    "declared types"
+                )
 
     def bind(self, memory: Sequence[NDArray[np.uint8] | None]) -> None:
         """Give the tensors their memory."""
@@ -148,29 +157,6 @@ class MicroSubgraph:
         except Exception as error:
             node, registration = self._nodes[position], self._registrations[position]
             raise _failed(node, registration, "invoke", error) from error
-
-    # -- as control flow sees it -----------------------------------------------------------------
-
-    def allocate(self) -> None:
-        """Do nothing: subgraphs are prepared before the nodes that call them."""
-
-    def resize_input(self, tensor_index: int, shape: tuple[int, ...]) -> None:
-        """Confirm an input's declared shape.
-
-        Raises:
-            OperatorError: another shape.
-        """
-        self.context.resize_tensor(self.tensors[tensor_index], shape)
-
-    def readable(self, tensor_index: int) -> Tensor:
-        """Return a tensor with a copy of its data.
-
-        Subgraphs share the head of the arena: what one leaves in its outputs lasts only until the
-        next one runs.
-        """
-        tensor = copy(self.tensors[tensor_index])
-        tensor.data = tensor.data.copy()
-        return tensor
 
     def _calls(self) -> zip[tuple[Operator, Node, Registration]]:
         return zip(self.spec.operators, self._nodes, self._registrations, strict=True)

@@ -17,7 +17,6 @@ from delegraph.graph.model import Model, Operator
 from delegraph.memory.micro.planners import ONLINE
 
 _NEVER = -1  # as a step: nobody has used it
-_CALLS = ("IF", "WHILE", "CALL_ONCE")
 
 
 class ScratchRequest(NamedTuple):
@@ -70,7 +69,8 @@ def allocation_infos(
     """Return all tensors, subgraph by subgraph, then the scratch buffers.
 
     Steps are counted over the whole run from subgraph 0 on: each operator is a step, and so is each
-    call of another subgraph. Tensors that no step reaches keep steps -1.
+    call of another subgraph, by IF, WHILE and CALL_ONCE as in TFLM, and by operators that it lacks.
+    Tensors that no step reaches keep steps -1.
 
     Args:
         model: the model.
@@ -139,9 +139,8 @@ class _Builder:
         scratch = self._scratch.get((subgraph, operator.index), [])
         for info in (*outputs, *scratch):
             info.written(step)
-        if operator.name in _CALLS:
-            for callee in called_subgraphs(operator.options):
-                step = self.walk(callee, step + 1)
+        for callee in called_subgraphs(operator.options):
+            step = self.walk(callee, step + 1)
         for info in (*self._tensors(subgraph, operator.inputs), *outputs, *scratch):
             info.used(step)
         return step
