@@ -144,10 +144,20 @@ def works_in_a_tensor_of_its_own(host: Host) -> Any:
 
 @scenario
 def resizes_a_dynamic_output_in_invoke(host: Host) -> Any:
-    delegate = host.load("resizes", {"how": "dynamic", "flags": 1})
-    interpreter = host.interpreter(ADD_THEN_LOGISTIC, delegate)
+    return _dynamic(host, "dynamic")
+
+
+@scenario
+def reallocates_a_dynamic_output(host: Host) -> Any:
+    return _dynamic(host, "realloc")
+
+
+def _dynamic(host: Host, how: str) -> Any:
+    interpreter = host.interpreter(
+        ADD_THEN_LOGISTIC, host.load("resizes", {"how": how, "flags": 1})
+    )
     results = [run(interpreter, X + 3, X)]
-    for first in (1, 4, 3):
+    for first in (1, 4, 3, 3):
         x = X.copy()
         x[0] = first
         results.append(again(interpreter, x, X))
@@ -279,7 +289,11 @@ def functions_of_the_context(host: Host) -> Any:
 
 @scenario
 def inputs_that_a_delegate_changes(host: Host) -> Any:
-    return run(host.interpreter(TWO_SUBGRAPHS, host.load("slots", {"input": 0})), X)
+    library = host.library("slots")
+    library.said.restype = ctypes.c_char_p
+    result = run(host.interpreter(TWO_SUBGRAPHS, host.load("slots", {"input": 0})), X)
+    said = library.said().decode().splitlines()
+    return [result, [line for line in said if line.startswith("init")]]
 
 
 def main(host_name: str, folder: str, *names: str) -> None:

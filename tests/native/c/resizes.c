@@ -3,6 +3,7 @@
    double      its output, to twice the first dimension, with the sums twice
    temporary   works in a tensor it adds, and copies from there
    dynamic     its output, while invoking: as many sums as the first operand's first value says
+   realloc     the same, and moves the memory it then got
    illegal     its static output while invoking */
 #include "tflite.h"
 
@@ -30,7 +31,7 @@ static int prepare_kernel(Context *context, Node *node) {
   Tensor *all = context->tensors, *out = &all[t[2]];
   Tensor *larger = count(&all[t[0]]) < count(&all[t[1]]) ? &all[t[1]] : &all[t[0]];
   IntArray *dims = copy_int_array(larger->dims);
-  if (is("dynamic")) {
+  if (is("dynamic") || is("realloc")) {
     out->allocation_type = DYNAMIC;
     out->data = NULL;
     free(dims);
@@ -46,11 +47,12 @@ static int invoke_kernel(Context *context, Node *node) {
   int *t = adds->tensors[0];
   Tensor *all = context->tensors, *x = &all[t[0]], *y = &all[t[1]], *out = &all[t[2]];
   invokes++;
-  if (is("dynamic") || is("illegal")) {
+  if (is("dynamic") || is("realloc") || is("illegal")) {
     IntArray *dims = new_int_array(1);
     dims->data[0] = is("illegal") ? 77 : ((float *)x->data)[0];
     if (context->ResizeTensor(context, out, dims) != OK) return ERROR;
   }
+  if (is("realloc")) out->data = realloc(out->data, 1 << 20);
   if (is("temporary")) {
     Tensor *temporary = &all[node->temporaries->data[0]];
     if (temporary->bytes != out->bytes) return ERROR;
