@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 from itertools import permutations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from delegraph.errors import ArgumentError
 from delegraph.memory.best_planner import plan_best, plan_exactly
 from delegraph.memory.bounds import live_bytes, lower_bound
 from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
+from delegraph.memory.constraint_programming import solved, solver_is_installed
 from delegraph.memory.packing import Packing
 from delegraph.memory.records import TensorUsageRecord
 from delegraph.memory.verifier import verify_plan
@@ -157,6 +159,7 @@ def test_the_bound_is_raised_where_it_is_proved_out_of_reach():
     plan = plan_exactly(TORN)
     assert (plan.total_size, plan.lower_bound) == (7, 7)
     assert not plan_best(TORN, effort=1000).is_optimal  # it proves nothing
+    assert not plan_exactly(TORN, steps=2, seconds=0).is_optimal
 
 
 def test_a_search_out_of_steps_claims_nothing():
@@ -195,3 +198,27 @@ def test_what_makes_no_sense_is_refused(function):
         function(records_of(((1, 2), 0, 0)))
     with pytest.raises(ArgumentError, match="record 1 has 1 bytes during tasks 3 to 2"):
         function(records_of((1, 0, 0), (1, 3, 2)))
+
+
+needs_solver = pytest.mark.skipif(not solver_is_installed(), reason="ortools is not installed")
+
+
+@needs_solver
+@pytest.mark.parametrize("seed", range(4))
+def test_the_solver_finds_what_the_search_finds(seed):
+    rng = random.Random(seed)
+    rows = [(rng.randrange(1, 200), rng.randrange(9), rng.randrange(4)) for _ in range(14)]
+    records = records_of(*((size, first, first + more) for size, first, more in rows))
+    packing = Packing(records, 16)
+    offsets = packing.plan(np.cumsum(packing.units) - packing.units)  # behind each other
+    units = [offset // 16 for offset in offsets.offsets]
+    found, bound = solved(packing, units, lower_bound(records, 16), seconds=20)
+    plan = packing.plan(found)
+    assert not verify_plan(records, plan, 16)
+    assert plan.total_size == bound == plan_exactly(records, 16, seconds=0).total_size
+
+
+@needs_solver
+def test_the_solver_takes_over_from_a_search_out_of_steps():
+    assert not plan_exactly(TORN, steps=0, seconds=0).is_optimal
+    assert plan_exactly(TORN, steps=0, seconds=20).lower_bound == 7

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
+from delegraph.memory.constraint_programming import solved, solver_is_installed
 from delegraph.memory.hill_climbing import climb
 from delegraph.memory.occupancy import align
 from delegraph.memory.packing import Packing, first_fit
@@ -68,7 +69,11 @@ def plan_best(
 
 
 def plan_exactly(
-    records: Sequence[TensorUsageRecord], alignment: int = 1, *, steps: int = 100_000
+    records: Sequence[TensorUsageRecord],
+    alignment: int = 1,
+    *,
+    steps: int = 100_000,
+    seconds: float = 10.0,
 ) -> BestPlan:
     """Return the smallest plan there is, if the search through all plans comes to an end.
 
@@ -79,6 +84,8 @@ def plan_exactly(
         records: sizes in bytes.
         alignment: bytes that offsets are multiples of.
         steps: placements of a tensor to try; ten thousand take about a second.
+        seconds: for the constraint solver, which takes over then if ``delegraph[exact]`` is
+            installed; per group of tensors that have no task in common with others.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
@@ -87,7 +94,9 @@ def plan_exactly(
     >>> plan_exactly(records).total_size
     3
     """
-    return _planned(records, alignment, partial(_search_exactly, steps=steps), enough=0)
+    return _planned(
+        records, alignment, partial(_search_exactly, steps=steps, seconds=seconds), enough=0
+    )
 
 
 def _planned(
@@ -161,7 +170,7 @@ def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
     return BestPlan(best.offsets, best.total_size, bound)
 
 
-def _search_exactly(packing: Packing, enough: int, steps: int) -> BestPlan:
+def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -> BestPlan:
     """Return the smallest plan, or one of no more than *enough* bytes, or the best one found."""
     best = _search(packing, enough, _EFFORT)
     if best.total_size <= max(best.lower_bound, enough) or len(packing) > _MOST_RECORDS:
@@ -178,8 +187,12 @@ def _search_exactly(packing: Packing, enough: int, steps: int) -> BestPlan:
                 plan = packing.plan(offsets)
                 best = BestPlan(plan.offsets, plan.total_size, best.lower_bound)
             goal = (best.lower_bound + best.total_size - 1) // 2
-    except OutOfSteps:
-        pass  # what was found and proved until now has to do
+    except OutOfSteps:  # what was found and proved until now has to do, or to begin with
+        if seconds > 0 and solver_is_installed():
+            units = [offset // packing.alignment for offset in best.offsets]
+            offsets, bound = solved(packing, units, best.lower_bound, seconds)
+            plan = packing.plan(offsets)
+            best = BestPlan(plan.offsets, plan.total_size, min(bound, plan.total_size))
     return best
 
 

@@ -1,0 +1,59 @@
+"""Plans of the smallest size by a constraint solver, where one is installed.
+
+The solver is CP-SAT of the package ``ortools``, which ``pip install delegraph[exact]`` brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from delegraph.memory.packing import Packing
+
+
+def solver_is_installed() -> bool:
+    """Return whether :func:`solved` can be called; loads nothing."""
+    return find_spec("ortools") is not None
+
+
+def solved(
+    packing: Packing, offsets: Sequence[int], bound: int, seconds: float
+) -> tuple[list[int], int]:
+    """Return offsets, in units, of a plan no larger than the one given, and a bound no lower.
+
+    Each tensor is a rectangle that is fixed in time and free in memory; no two may overlap.
+
+    Args:
+        packing: the records.
+        offsets: the plan to begin with, in units.
+        bound: bytes that no plan can do without.
+        seconds: when to stop; the plan is the smallest if the bound has reached it by then.
+    """
+    from ortools.sat.python import cp_model
+
+    unit, total_size = packing.alignment, packing.plan(offsets).total_size
+    model = cp_model.CpModel()
+    total = model.new_int_var(bound, total_size, "total")
+    model.add_hint(total, total_size)
+    places, lives, spans = [], [], []
+    columns = (packing.begins, packing.ends, packing.units, packing.sizes)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for i, (begin, end, units, size) in enumerate(rows):
+        place = model.new_int_var(0, max(total_size - size, 0) // unit, f"offset {i}")
+        model.add(place * unit + size <= total)
+        model.add_hint(place, offsets[i])
+        places.append(place)
+        if units:
+            lives.append(model.new_fixed_size_interval_var(begin, end - begin, f"life {i}"))
+            spans.append(model.new_fixed_size_interval_var(place, units, f"bytes {i}"))
+    model.add_no_overlap_2d(lives, spans)
+    model.minimize(total)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.random_seed = 0
+    status = solver.solve(model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return list(offsets), bound
+    # The objective counts single bytes, the plan ends where a tensor does.
+    found = [solver.value(place) for place in places]
+    return found, max(bound, round(solver.best_objective_bound))
