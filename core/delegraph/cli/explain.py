@@ -16,6 +16,8 @@ from delegraph.cli.options import (
     model_argument,
     placement_options,
     requested_delegates,
+    require_own_runtime,
+    runtime_option,
     traceback_option,
 )
 from delegraph.cli.printing import (
@@ -28,6 +30,8 @@ from delegraph.cli.printing import (
     size,
 )
 
+OWN = "Delegraph"  # runs what no delegate takes, where a lock is made
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -36,8 +40,6 @@ if TYPE_CHECKING:
     from delegraph.delegation.placement import Placement
     from delegraph.tools.explanation import Explanation
     from delegraph.tools.placement_lock import PlacementDifference
-
-OWN = "Delegraph"  # runs what no delegate takes
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Request:
     rules: str | None
     require: str | None
     partition_policy: PartitionPolicy
+    runtime: str
     lock: str | None
     check: str | None
     as_json: bool
@@ -59,6 +62,7 @@ class Request:
 @model_argument
 @delegate_option
 @placement_options
+@runtime_option
 @click.option("--lock", metavar="FILE", help="Write the placement to FILE.")
 @click.option(
     "--check",
@@ -76,6 +80,8 @@ def command(**options: Any) -> int:
     --partition-policy measured has to measure.
     """
     request = _with_locked_delegates(Request(**options))
+    if request.runtime == "litert":
+        return _explain_litert(request)
     return _explain(request) if request.check is None else _check(request, request.check)
 
 
@@ -153,6 +159,36 @@ def _check(request: Request, file: str) -> int:
         click.echo(f"error: the placement is not as {file} says: {difference}", err=True)
         return CHECK_FAILED
     _require(request, placement)
+    return OK
+
+
+def _explain_litert(request: Request) -> int:
+    """Explain who runs what in the official interpreter."""
+    from delegraph.graph.loader import load_model
+    from delegraph.native import LiteRtInterpreter
+    from delegraph.tools.explanation import explain_placement
+
+    require_own_runtime(
+        {
+            "--rules": request.rules is not None,
+            "--partition-policy": request.partition_policy != "largest",
+            "--lock": request.lock is not None,
+            "--check": request.check is not None,
+        }
+    )
+    delegates = requested_delegates(request.delegates, request.delegate_files)
+    with (
+        progress("applying delegates"),
+        LiteRtInterpreter(request.model, delegates=delegates) as interpreter,
+    ):
+        with contextlib.suppress(RuntimeError):  # then the runtime's own delegates do not show
+            interpreter.allocate_tensors()
+        explanation = explain_placement(interpreter.placement, load_model(request.model))
+    if request.as_json:
+        print_json({"model": request.model, "numerics": "builtin", **explanation.to_json()})
+    else:
+        _print(console(), request.model, explanation)
+    _require(request, explanation.placement)
     return OK
 
 
@@ -246,7 +282,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
 def _runner(placement: Placement, delegate: str | None) -> str:
     """Return who runs nodes, with the delegate's note on how."""
     if delegate is None:
-        return OWN
+        return placement.host
     note = placement.notes.get(delegate)
     return f"{delegate} ({note})" if note else delegate
 
@@ -275,7 +311,7 @@ def print_refusals(out: Console, explanation: Explanation) -> None:
             len(refusal.nodes),
             index_ranges(refusal.nodes),
             refusal.reason,
-            refusal.runs_on or OWN,
+            refusal.runs_on or explanation.placement.host,
         )
         for refusal in explanation.refusals
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -108,6 +108,31 @@ def failure_options(command: Command) -> Command:
         help="What to do when a delegate fails: stop; compute its nodes by Delegraph's kernels; or "
         "that, and recompute a share of all invokes and drop a delegate that differs.",
     )(command)
+
+
+def runtime_option(command: Command) -> Command:
+    """Add ``--runtime``: whose interpreter runs the model."""
+    return click.option(
+        "--runtime",
+        type=click.Choice(["delegraph", "litert"]),
+        default="delegraph",
+        show_default=True,
+        help="Run in Delegraph's interpreter, or in the official one with the same delegates.",
+    )(command)
+
+
+def require_own_runtime(given: Mapping[str, bool]) -> None:
+    """Refuse options that only Delegraph's own interpreter has.
+
+    Args:
+        given: each such option, and whether it was given.
+
+    Raises:
+        UsageError: one was.
+    """
+    for option, is_given in given.items():
+        if is_given:
+            raise click.UsageError(f"{option} needs --runtime delegraph")
 
 
 def json_option(command: Command) -> Command:

@@ -17,6 +17,8 @@ from delegraph.cli.options import (
     model_argument,
     placement_options,
     requested_delegates,
+    require_own_runtime,
+    runtime_option,
     traceback_option,
 )
 from delegraph.cli.printing import console, heading, print_json, print_table, progress
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
     from delegraph import Interpreter, Placement
     from delegraph.delegation.delegate import PartitionPolicy
+    from delegraph.graph.model import Signature
     from delegraph.kernels.registration import Numerics
+    from delegraph.native import LiteRtInterpreter
     from delegraph.runtime.failure_policy import Incident, OnFailure
     from delegraph.runtime.session import Requirement
     from delegraph.tools.model_outputs import OutputSummary
@@ -50,6 +54,7 @@ class Request:
     seed: int
     threads: int | None
     numerics: Numerics
+    runtime: str
     save: str | None
 
 
@@ -98,6 +103,7 @@ class Answer:
     show_default=True,
     help="Round like the official builtin kernels, or like the reference ones.",
 )
+@runtime_option
 @click.option(
     "--save",
     metavar="FILE.npz",
@@ -133,22 +139,50 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
         _print(console(), request, answer)
 
 
+def _interpreter(request: Request) -> Interpreter | LiteRtInterpreter:
+    from delegraph import Interpreter, OpResolverType
+
+    delegates = requested_delegates(request.delegates, request.delegate_files)
+    if request.runtime == "delegraph":
+        return Interpreter(
+            model_path=request.model,
+            delegates=delegates,
+            rules=request.rules,
+            require=request.require,
+            partition_policy=request.partition_policy,
+            on_failure=request.on_failure,
+            validate=request.validate,
+            num_threads=request.threads,
+            numerics=request.numerics,
+        )
+    from delegraph.native import LiteRtInterpreter
+
+    require_own_runtime(
+        {
+            "--rules": request.rules is not None,
+            "--require": request.require is not None,
+            "--partition-policy": request.partition_policy != "largest",
+            "--on-failure": request.on_failure != "raise",
+            "--validate": request.validate,
+        }
+    )
+    is_reference = request.numerics == "reference"
+    resolver = OpResolverType.BUILTIN_REF if is_reference else OpResolverType.AUTO
+    return LiteRtInterpreter(
+        model_path=request.model,
+        delegates=delegates,
+        num_threads=request.threads,
+        experimental_op_resolver_type=resolver,
+    )
+
+
 def _run(request: Request) -> Answer:
-    from delegraph import Interpreter
+    from delegraph.graph.loader import load_model
     from delegraph.tools.model_outputs import summarize
 
-    with Interpreter(
-        model_path=request.model,
-        delegates=requested_delegates(request.delegates, request.delegate_files),
-        rules=request.rules,
-        require=request.require,
-        partition_policy=request.partition_policy,
-        on_failure=request.on_failure,
-        validate=request.validate,
-        num_threads=request.threads,
-        numerics=request.numerics,
-    ) as interpreter:
-        values = _inputs(request, interpreter)
+    signatures = load_model(request.model).signatures
+    with _interpreter(request) as interpreter:
+        values = _inputs(request, interpreter.get_input_details(), signatures)
         times = {}
         with progress("allocating"):
             times["allocate"] = _milliseconds(lambda: _allocate(interpreter, values))
@@ -172,17 +206,19 @@ def _run(request: Request) -> Answer:
             }
             for entry, text, array in values
         ]
-        return Answer(inputs, outputs, interpreter.placement, interpreter.incidents, times)
+        incidents = getattr(interpreter, "incidents", ())  # which Delegraph's own counts
+        return Answer(inputs, outputs, interpreter.placement, incidents, times)
 
 
-def _inputs(request: Request, interpreter: Interpreter) -> list[Any]:
+def _inputs(
+    request: Request, details: Sequence[Mapping[str, Any]], signatures: Sequence[Signature]
+) -> list[Any]:
     """Return details, text and array of every input, in the model's order."""
     import numpy as np
 
     from delegraph.tools.model_inputs import input_values
 
-    details = interpreter.get_input_details()
-    texts = _texts(request.inputs, details, interpreter)
+    texts = _texts(request.inputs, details, signatures)
     rng = np.random.default_rng(request.seed)
     return [
         (entry, text, input_values(text, entry, rng))
@@ -191,11 +227,11 @@ def _inputs(request: Request, interpreter: Interpreter) -> list[Any]:
 
 
 def _texts(
-    given: Sequence[str], details: Sequence[Mapping[str, Any]], interpreter: Interpreter
+    given: Sequence[str], details: Sequence[Mapping[str, Any]], signatures: Sequence[Signature]
 ) -> dict[int, str]:
     """Return what the user gave, by tensor index."""
     names = {str(position): entry["index"] for position, entry in enumerate(details)}
-    for signature in interpreter.session.model.signatures:
+    for signature in signatures:
         if signature.subgraph_index == 0:
             names.update(signature.inputs)
     names.update({entry["name"]: entry["index"] for entry in details})
@@ -222,7 +258,7 @@ def _split(text: str, names: Mapping[str, int]) -> tuple[str | None, str]:
     return name, text[len(name) + 1 :]
 
 
-def _allocate(interpreter: Interpreter, values: list[Any]) -> None:
+def _allocate(interpreter: Interpreter | LiteRtInterpreter, values: list[Any]) -> None:
     """Give the inputs the shapes of their values, allocate, and set them."""
     for entry, _, array in values:
         if list(array.shape) != entry["shape"].tolist():

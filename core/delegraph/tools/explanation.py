@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.placement import Placement
+from delegraph.graph.model import Model, SubgraphSpec
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -86,6 +88,65 @@ def explain(interpreter: Interpreter) -> Explanation:
     return Explanation(
         placement, tuple(_stages(interpreter, placement)), tuple(_refusals(placement))
     )
+
+
+def explain_placement(placement: Placement, model: Model) -> Explanation:
+    """Return who runs what, from a placement alone, as of another runtime than Delegraph's.
+
+    Args:
+        placement: where every node runs.
+        model: whose nodes they are.
+    """
+    stages = tuple(
+        stage for subgraph in model.subgraphs for stage in _ordered_stages(placement, subgraph)
+    )
+    return Explanation(placement, stages, tuple(_refusals(placement)))
+
+
+def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[Stage]:
+    """Yield partitions and the nodes between them, each behind what it reads."""
+    number = subgraph.index
+    partition_of = {
+        node.index: node.partition for node in placement.nodes if node.subgraph == number
+    }
+    units: dict[tuple[int, int], list[int]] = {}  # key: own nodes by index, else by partition
+    for operator in subgraph.operators:
+        partition = partition_of.get(operator.index)
+        key = (0, operator.index) if partition is None else (1, partition)
+        units.setdefault(key, []).append(operator.index)
+    keys = list(units)
+    unit_of = {node: i for i, key in enumerate(keys) for node in units[key]}
+    made_by = {t: unit_of[op.index] for op in subgraph.operators for t in op.outputs}
+    needs = [
+        {made_by[t] for node in units[key] for t in subgraph.operators[node].inputs if t in made_by}
+        - {i}
+        for i, key in enumerate(keys)
+    ]
+    order = [keys[i] for i in _in_order(needs)]
+    for partition, run in groupby(order, key=lambda key: key[1] if key[0] else None):
+        nodes = tuple(node for key in run for node in units[key])
+        delegate = None if partition is None else placement.partitions[partition].delegate
+        ops = tuple(subgraph.operators[i].name for i in nodes)
+        yield Stage(number, delegate, partition, nodes, ops)
+
+
+def _in_order(needs: Sequence[Set[int]]) -> list[int]:
+    """Return positions such that each comes behind those it needs, else ascending."""
+    waiting = [len(needed) for needed in needs]
+    readers: dict[int, list[int]] = {}
+    for i, needed in enumerate(needs):
+        for j in needed:
+            readers.setdefault(j, []).append(i)
+    ready = [i for i, count in enumerate(waiting) if not count]
+    heapify(ready)
+    order = []
+    while ready:
+        order.append(heappop(ready))
+        for i in readers.get(order[-1], ()):
+            waiting[i] -= 1
+            if not waiting[i]:
+                heappush(ready, i)
+    return order
 
 
 def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:

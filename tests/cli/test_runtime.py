@@ -1,0 +1,54 @@
+"""``--runtime litert``: the same commands in the official interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import Command
+
+pytest.importorskip("ai_edge_litert")
+
+
+def test_run_gives_the_same_outputs_in_both_runtimes(delegraph: Command, sines: Path) -> None:
+    words = ("run", sines, "-d", "sin", "-i", "2.0", "--json")
+    ours = delegraph(*words).json
+    theirs = delegraph(*words, "--runtime", "litert").json
+    assert ours["outputs"] == theirs["outputs"]
+    taken = [node["delegate"] for node in theirs["placement"]["nodes"]]
+    assert taken[0] == taken[3] == "sin"
+    assert theirs["incidents"] == []
+
+
+def test_explain_shows_who_runs_what_there(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("explain", sines, "-d", "sin", "--runtime", "litert")
+    assert ran.code == 0
+    start = ran.lines.index("In execution order")
+    assert ran.lines[start + 2].startswith("0 sin 1 0 4 B 4 B SIN")
+    rest = {line.split()[1] for line in ran.lines[start + 3 : start + 6]}
+    assert rest <= {"sin", "XNNPACK", "LiteRT"}
+    assert any("op: is MUL, needs SIN" in line for line in ran.lines)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--validate"),
+        ("run", "--on-failure", "fallback"),
+        ("explain", "--partition-policy", "measured"),
+        ("explain", "--lock", "lock.json"),
+    ],
+)
+def test_what_only_delegraphs_interpreter_has_is_refused(
+    delegraph: Command, sines: Path, words: tuple[str, ...]
+) -> None:
+    command, option, *value = words
+    ran = delegraph(command, sines, "-d", "sin", "--runtime", "litert", option, *value)
+    assert ran.code == 2
+    assert f"{option} needs --runtime delegraph" in ran.err
+
+
+def test_numerics_choose_the_official_kernels(delegraph: Command, sines: Path) -> None:
+    words = ("run", sines, "-i", "0.5", "--runtime", "litert", "--numerics", "reference", "--json")
+    shown = delegraph(*words).json
+    assert {node["delegate"] for node in shown["placement"]["nodes"]} == {None}
