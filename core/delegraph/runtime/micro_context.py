@@ -134,24 +134,23 @@ class MicroContext:
         """Confirm the declared shape: nothing can be resized here.
 
         Raises:
-            OperatorError: *shape* does not have as many elements as declared.
+            OperatorError: *shape* does not have as many elements as declared; while invoking, any
+                other shape.
         """
         dims = tuple(int(dim) for dim in shape)
-        if math.prod(dims) != math.prod(tensor.shape):
+        if dims == tensor.shape and tensor.data is not None:
+            return
+        is_invoking = self._run.stage.state is MicroState.INVOKE
+        if is_invoking or math.prod(dims) != math.prod(tensor.shape):
             raise OperatorError(
                 f"{tensor!r} works out as {list(dims)}; a micro interpreter keeps declared shapes"
             )
         tensor.shape = dims
-        if tensor.type in OBJECT_TYPES and tensor.data is None:
+        if tensor.type in OBJECT_TYPES:
             tensor.data = np.empty(dims, object)
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        """Refuse a shape that is known only while invoking.
-
-        Raises:
-            OperatorError: always.
-        """
-        raise OperatorError(f"{tensor!r}: dynamic tensors are not supported by micro interpreters")
+        """Do nothing: the declared shape stands, and is confirmed while invoking."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
         """Reserve working memory of one of Delegraph's kernels; in :attr:`MicroState.PREPARE`."""
