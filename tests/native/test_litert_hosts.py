@@ -45,6 +45,10 @@ MODELS = {
         "tiny__pretrainedResnet",
         "tiny__pretrainedResnet_quant",
     ],
+    "flex": [
+        "LiteRT__string_input_flex_model",
+        "support__whitespace_tokenizer_flex_delegate",
+    ],
     "numba_cpu": [
         "LiteRT__dynamic_shapes",
         "LiteRT__blazeface_mlkit_v1",
@@ -66,7 +70,9 @@ def inputs(interpreter: Any) -> dict[int, NDArray[Any]]:
     found = {}
     for details in interpreter.get_input_details():
         shape, dtype = tuple(details["shape"]), np.dtype(details["dtype"])
-        if dtype.kind == "f":
+        if dtype.kind in "SO":
+            found[details["index"]] = np.full(shape, b"hello world", object)
+        elif dtype.kind == "f":
             found[details["index"]] = rng.standard_normal(shape).astype(dtype)
         else:
             found[details["index"]] = rng.integers(0, 3, shape).astype(dtype)
