@@ -172,7 +172,7 @@ def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
 
 def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -> BestPlan:
     """Return the smallest plan, or one of no more than *enough* bytes, or the best one found."""
-    best = _search(packing, enough, _EFFORT)
+    best = _search(packing, enough, effort=3 * steps)  # takes about as long
     if best.total_size <= max(best.lower_bound, enough) or len(packing) > _MOST_RECORDS:
         return best
     search = BranchAndBound(packing, steps)
