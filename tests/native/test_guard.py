@@ -113,3 +113,13 @@ def test_runtimes_are_chosen_by_name() -> None:
     assert interpreter_module("ai_edge_litert") is litert
     with pytest.raises(ArgumentError, match="no runtime 'litert'; there are: ai_edge_litert"):
         interpreter_module("litert")
+
+
+@pytest.mark.parametrize(("name", "value"), [("platform", "win32"), ("byteorder", "big")])
+def test_another_platform_is_refused_with_what_it_takes(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, name, value)
+    refusal = guard.unsupported_platform()
+    assert refusal is not None
+    assert refusal.startswith("delegates in an official runtime need 64-bit little-endian CPython")
