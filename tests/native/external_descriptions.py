@@ -74,14 +74,11 @@ def one_operator_models() -> dict[str, bytes]:
 
 def main(host: str, library: str) -> None:
     if host == "delegraph":
-        from delegraph import Interpreter, load_delegate
-
-        options: dict[str, Any] = {}
+        from delegraph import Interpreter, OpResolverType, load_delegate
     else:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
-
-        resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        options = {"experimental_op_resolver_type": resolver}
+    resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    options: dict[str, Any] = {"experimental_op_resolver_type": resolver}
     loaded = ctypes.CDLL(library)
     loaded.description.restype = ctypes.c_char_p
     sizes = " ".join(f"{int(code)}:{size}" for code, size in struct_sizes().items())
