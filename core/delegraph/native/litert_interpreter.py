@@ -181,8 +181,9 @@ class LiteRtInterpreter:
         text = str(failure)
         news = self._messages.news(text)
         if raised is not None:
-            if hasattr(raised, "add_note"):  # 3.11
-                raised.add_note(f"The runtime reports: {news}")
+            note = f"The runtime reports: {news}"
+            if hasattr(raised, "add_note") and note not in getattr(raised, "__notes__", ()):  # 3.11
+                raised.add_note(note)
             raise raised
         if not news and unsaid is not None:
             raise DelegateError(unsaid()) from failure

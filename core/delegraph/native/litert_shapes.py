@@ -7,6 +7,7 @@ for delegates in Python it is kept here.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from delegraph.native.litert_context import LiteRtContext
+
+logger = logging.getLogger(__name__)
 
 _WIDENING = (BuiltinOperator.DEQUANTIZE, BuiltinOperator.DENSIFY)
 
@@ -118,33 +121,39 @@ def widened_constants(
 
     Delegraph computes them before nodes are prepared, LiteRT when it first invokes.
     """
-    makers = {
-        o.outputs[0]: o.index for o in spec.operators if o.builtin_code in _WIDENING and o.outputs
-    }
+    makers = {o.outputs[0]: o for o in spec.operators if o.builtin_code in _WIDENING and o.outputs}
     node_of = {operator.index: index for index, operator in context.operators.items()}
-    found = {}
+    wanted: dict[int, int] = {}  # tensor to the constant behind it
+    nodes: set[int] = set()
     for index in inputs:
-        chain: list[int] = []
+        chain: set[int] = set()
         source = index
-        while source in makers and makers[source] in node_of:
-            chain.insert(0, node_of[makers[source]])
-            source = spec.operators[makers[source]].inputs[0]
+        while source in makers and makers[source].index in node_of:
+            chain.add(node_of[makers[source].index])
+            source = makers[source].inputs[0]
         if chain and 0 <= source < len(spec.tensors) and spec.tensors[source].data is not None:
-            params = DelegateParams(None, tuple(chain), (source,), (index,), context)
-            try:
-                found[index] = _computed(partition_as_model(context, params))
-            except ModelError:  # the runtime will compute it all the same
-                continue
-    return found
+            wanted[index] = source
+            nodes |= chain
+    if not wanted:
+        return {}
+    sources = tuple(sorted({*wanted.values()}))
+    params = DelegateParams(None, tuple(sorted(nodes)), sources, tuple(wanted), context)
+    try:
+        return dict(zip(wanted, _computed(partition_as_model(context, params)), strict=True))
+    except ModelError as error:
+        logger.info("LiteRT will compute %d constants when it invokes: %s", len(wanted), error)
+        return {}
 
 
-def _computed(content: bytes) -> NDArray[Any]:
-    """Return the only output of a model without inputs, read-only."""
+def _computed(content: bytes) -> list[NDArray[Any]]:
+    """Return the outputs of a model without inputs, read-only."""
     with Interpreter(model_content=content, delegates=[]) as interpreter:
         interpreter.allocate_tensors()
         interpreter.invoke()
-        output: NDArray[Any] = np.asarray(
-            interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-        )
-    output.flags.writeable = False
-    return output
+        outputs = [
+            np.asarray(interpreter.get_tensor(details["index"]))
+            for details in interpreter.get_output_details()
+        ]
+    for output in outputs:
+        output.flags.writeable = False
+    return outputs
