@@ -13,6 +13,7 @@ from delegraph.memory.best_planner import plan_best, plan_exactly
 from delegraph.memory.bounds import live_bytes, lower_bound
 from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
 from delegraph.memory.constraint_programming import solved, solver_is_installed
+from delegraph.memory.memory_management import MemoryStrategy, assign_offsets_to_tensors
 from delegraph.memory.packing import Packing
 from delegraph.memory.records import TensorUsageRecord
 from delegraph.memory.verifier import verify_plan
@@ -121,6 +122,26 @@ def test_plans_are_right_and_not_below_the_bound(records, alignment):
     for plan in (best, exact):
         assert not verify_plan(records, plan, alignment)
         assert lower_bound(records, alignment) <= plan.lower_bound <= plan.total_size
+
+
+@settings(deadline=None)
+@given(any_records, st.sampled_from([1, 16]))
+def test_the_best_plan_is_no_larger_than_those_it_begins_with(records, alignment):
+    records.sort(key=lambda record: record.first_task)
+    padded = [r._replace(size=-(-r.size // alignment) * alignment) for r in records]
+    totals = [assign_offsets_to_tensors(records, MemoryStrategy.GREEDY_BY_SIZE, alignment)]
+    totals += [
+        assign_offsets_to_tensors(padded, strategy)
+        for strategy in (MemoryStrategy.GREEDY_IN_ORDER, MemoryStrategy.GREEDY_BEST)
+    ]
+    best = plan_best(records, alignment, effort=0)
+    assert best.total_size <= min(plan.total_size for plan in totals)
+
+
+def test_a_long_chain_takes_no_more_than_its_busiest_task():
+    rng = random.Random(0)
+    records = records_of(*((rng.randrange(1, 5000), i, i + 1) for i in range(3000)))
+    assert plan_best(records, 64, effort=0).is_optimal
 
 
 def interlocked(rng, count):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
 from delegraph.memory.constraint_programming import solved, solver_is_installed
@@ -15,10 +16,13 @@ from delegraph.memory.hill_climbing import climb
 from delegraph.memory.occupancy import align
 from delegraph.memory.packing import Packing, first_fit
 from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
-from delegraph.memory.strategies.greedy_by_size import greedy_by_size
+from delegraph.memory.strategies.greedy_by_breadth import greedy_by_breadth
+from delegraph.memory.strategies.greedy_by_size import greedy_by_size, size_distance_priority
+from delegraph.memory.strategies.greedy_in_order import greedy_in_order
 
 _EFFORT = 300_000
 _MOST_RECORDS = 400  # to take apart, or to search exactly: Python recurses no deeper
+_MANY_RECORDS = 2000  # for strategies whose time grows with their square
 _MOST_CONFLICTS = 2_000_000  # pairs of tensors in use at the same task that are worth listing
 
 
@@ -207,23 +211,34 @@ def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
 
 
 def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
-    """Yield the plan of the smallest gap's fit, and of the lowest fit by several orders.
+    """Yield the plan of the smallest gap's fit, then of the lowest fit by several orders.
 
     The latter only while the conflicts of the tensors can be listed.
     """
-    lifetimes = packing.ends - packing.begins
-    units = packing.units
-    ends = packing.ends.tolist()
-    table = zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True)
-    yield greedy_by_size([(size, first, end - 1) for size, first, end in table], packing.alignment)
+    ends = (packing.ends - 1).tolist()
+    rows = list(zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True))
+    yield greedy_by_size(rows, packing.alignment)
     if packing.num_conflicts() > _MOST_CONFLICTS:
         return
-    neighbours = packing.neighbours()
-    for key in (
-        (-units,),
-        (-lifetimes, -units),
-        (-units, -lifetimes * units),
-        (-units, packing.begins),
-    ):
-        order = np.lexsort(key).tolist()
-        yield packing.plan(first_fit(order, units.tolist(), neighbours))
+    units, neighbours = packing.units.tolist(), packing.neighbours()
+    for order in _orders(packing):
+        yield packing.plan(first_fit(order.tolist(), units, neighbours))
+
+
+def _orders(packing: Packing) -> Iterator[NDArray[np.intp]]:
+    """Yield orders in which to place the records: by size, lifetime or both, and by object.
+
+    Objects that lie behind each other move down when they are placed so.
+    """
+    lifetimes, units = packing.ends - packing.begins, packing.units
+    yield np.argsort(-units, kind="stable")
+    yield np.lexsort((-units, -lifetimes))  # by lifetime, and among equals by size
+    yield np.lexsort((-units, -lifetimes * units))
+    yield np.lexsort((packing.begins, -units))
+    in_time = np.argsort(packing.begins, kind="stable")
+    columns = (units[in_time], packing.begins[in_time], packing.ends[in_time] - 1)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    strategies = (greedy_in_order, greedy_by_breadth, size_distance_priority)
+    for strategy in strategies[: 1 if len(packing) > _MANY_RECORDS else None]:
+        objects = np.array(strategy(rows).object_ids, np.int64)
+        yield in_time[np.argsort(objects, kind="stable")]
