@@ -146,6 +146,36 @@ def test_errors_of_two_threads_do_not_mix() -> None:
     assert found == {number: {str(number)} for number in range(4)}
 
 
+def test_a_kernel_may_run_another_interpreter_and_handle_its_errors() -> None:
+    class Nests(ByNameKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            with pytest.raises(ValueError, match="inner"):
+                run(interpreter(Fails("eval", ValueError("inner"))))
+            raise LookupError("outer")
+
+    class Delegate(ByName):
+        def create_delegate_kernel_interface(self) -> ByNameKernel:
+            return Nests(self)
+
+    with pytest.raises(LookupError, match="outer"):
+        run(interpreter(Delegate("SIN")))
+
+
+def test_the_official_class_gets_a_text_and_the_delegate_keeps_the_exception() -> None:
+    error = KeyError("100%s")
+    delegate = litert_delegate(Fails("eval", error), model=sines())
+    official = litert.Interpreter(model_content=sines(), experimental_delegates=[delegate])
+    official.allocate_tensors()
+    with pytest.raises(RuntimeError, match="delegate 'fails': eval: KeyError: '100%s'"):
+        official.invoke()
+    assert delegate.last_exception is error
+
+
+def test_an_unknown_op_resolver_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="op resolver type: 'FAST'; it is one of 'AUTO'"):
+        interpreter(experimental_op_resolver_type="FAST")
+
+
 # -- delegates and arguments -----------------------------------------------------------------------
 
 

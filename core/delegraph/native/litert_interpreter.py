@@ -15,7 +15,7 @@ from delegraph.native import thunks
 from delegraph.native.delegate_for_litert import LiteRtDelegate
 from delegraph.native.litert_placement import placement_of
 from delegraph.native.litert_runtime import interpreter_module
-from delegraph.runtime.arguments import model_of
+from delegraph.runtime.arguments import check_choice, model_of
 from delegraph.runtime.delegate_choice import ManyDelegates, as_delegates
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 
@@ -50,6 +50,8 @@ class LiteRtInterpreter:
         UnsupportedRuntimeError: (RuntimeError) no official runtime, or one with unknown structs.
     """
 
+    _official: Any = None  # while __init__ has not got far
+
     def __init__(
         self,
         model_path: str | os.PathLike[str] | None = None,
@@ -63,13 +65,13 @@ class LiteRtInterpreter:
         switch_interval: float | None = None,
         **arguments: Any,
     ) -> None:
-        self._official: Any = None
         if switch_interval is not None and not switch_interval > 0:
             raise ArgumentError(f"switch_interval is {switch_interval!r}, expected seconds > 0")
         self._model = model_of(model_path, model_content)
         module = interpreter_module(runtime)
-        resolver = getattr(module.OpResolverType, experimental_op_resolver_type.name)
-        numerics = numerics_of(OpResolverType[experimental_op_resolver_type.name])
+        resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
+        check_choice("op resolver type", resolver, list(OpResolverType.__members__))
+        numerics = numerics_of(OpResolverType[resolver])
         own = [*_split(experimental_delegates or ()), *as_delegates(delegates)]
         self._delegates = [
             delegate
@@ -85,7 +87,7 @@ class LiteRtInterpreter:
                 model_content=model_content,
                 experimental_delegates=list(self._delegates),
                 num_threads=num_threads,
-                experimental_op_resolver_type=resolver,
+                experimental_op_resolver_type=module.OpResolverType[resolver],
                 **arguments,
             )
 
@@ -167,13 +169,15 @@ class LiteRtInterpreter:
         Args:
             unsaid: says what is wrong when the runtime reports a failure without a text.
         """
-        thunks.take_raised()
         failure: RuntimeError | ValueError | None = None
+        raised = None
+        thunks.await_raised()
         try:
             yield
         except (RuntimeError, ValueError) as reported:
             failure = reported
-        raised = thunks.take_raised()
+        finally:
+            raised = thunks.take_raised()
         if failure is None:
             if isinstance(raised, KeyboardInterrupt | SystemExit):
                 raise raised

@@ -78,18 +78,28 @@ _kernels: dict[int, NativeKernel] = {}
 
 
 class _Raised(threading.local):
-    """The first exception of this thread that a callback could not let out."""
+    """What callbacks of this thread could not let out, for each who waits for it."""
 
-    error: BaseException | None = None
+    def __init__(self) -> None:
+        self.waiting: list[BaseException | None] = []
+
+    def keep(self, error: BaseException) -> None:
+        """Note an exception for whoever waits, unless there was one before."""
+        if self.waiting and self.waiting[-1] is None:
+            self.waiting[-1] = error
 
 
 _raised = _Raised()
 
 
+def await_raised() -> None:
+    """Begin to note the first exception that a callback of this thread ends with."""
+    _raised.waiting.append(None)
+
+
 def take_raised() -> BaseException | None:
-    """Return the exception that a callback of this thread ended with, and forget it."""
-    error, _raised.error = _raised.error, None
-    return error
+    """Return what was noted since the last :func:`await_raised`, and end that."""
+    return _raised.waiting.pop()
 
 
 def register(delegate: NativeDelegate) -> int:
@@ -117,8 +127,7 @@ def report(context: int, text: str) -> None:
 
 def _fail(context: int, delegate: NativeDelegate, what: str, error: BaseException) -> int:
     delegate.last_exception = error
-    if _raised.error is None:
-        _raised.error = error
+    _raised.keep(error)
     try:
         report(context, f"delegate {delegate.delegate_name!r}: {what}: {in_words(error)}")
     except BaseException:  # noqa: BLE001 - an exception whose text cannot be made
@@ -161,7 +170,7 @@ def _init(context: int, buffer: int, length: int) -> int:
         _kernels[handle] = delegate.new_kernel(context, buffer)
         return handle
     except BaseException as error:  # noqa: BLE001 - C cannot see it
-        _raised.error = _raised.error or error
+        _raised.keep(error)
         return 0
 
 
@@ -223,7 +232,7 @@ def _free_buffer(context: int, delegate_address: int, handle: Any) -> None:
         if delegate is not None:
             delegate.free_buffer_handle(context, handle[0])
     except BaseException as error:  # noqa: BLE001 - C cannot see it
-        _raised.error = _raised.error or error
+        _raised.keep(error)
 
 
 _THUNKS = {
