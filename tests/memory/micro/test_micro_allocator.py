@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from corpus import corpus_file, needs_corpus
+from corpus import corpus_file, corpus_rows, needs_corpus
 from graph_model import graph_model, subgraphs_model
 from one_op import tensor
 
-from delegraph.errors import ArenaTooSmallError, ArgumentError, OperatorError, StateError
+from delegraph.errors import (
+    ArenaTooSmallError,
+    ArgumentError,
+    ModelError,
+    OperatorError,
+    StateError,
+)
 from delegraph.graph.loader import load_model, parse_model
+from delegraph.memory.micro.allocation_info import allocation_infos
 from delegraph.memory.micro.estimate import estimate_arena
 from delegraph.memory.micro.layout import Layout
 from delegraph.memory.micro.micro_allocator import Kept, MicroAllocator
@@ -21,6 +28,8 @@ from delegraph.memory.micro.planners import (
 )
 from delegraph.memory.micro.recording import RecordingMicroAllocator
 from delegraph.memory.micro.targets import TARGET_32, TARGET_64
+from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
+from delegraph.memory.verifier import verify_plan
 
 TWELVE = tensor((3, 4))  # 48 bytes
 
@@ -250,6 +259,29 @@ def test_the_keyword_model_takes_what_tflm_itself_measures():
     assert recorded[Kept.EVAL_TENSORS].count == 54
     assert recorded[Kept.NODES].count == 15
     assert recorded[Kept.BUFFERS].used_bytes == pytest.approx(840, rel=0.03)
+
+
+@needs_corpus
+def test_the_head_of_every_real_model_holds_its_tensors_apart():
+    """By the verifier, which knows nothing of TFLM."""
+    seen = 0
+    for row in corpus_rows():
+        try:
+            model = load_model(corpus_file(row["name"]))
+        except ModelError:
+            continue
+        infos = [info for info in allocation_infos(model) if info.needs_allocating]
+        planner = GreedyMemoryPlanner()
+        records = []
+        for info in infos:
+            size = -(-info.size // 16) * 16
+            planner.add_buffer(size, info.first_use, info.last_use)
+            # steps of -1 are those of tensors that nobody uses
+            records.append(TensorUsageRecord(size, info.first_use + 1, info.last_use + 1))
+        plan = OffsetsAssignment(list(planner.offsets), planner.maximum_memory_size)
+        assert verify_plan(records, plan, alignment=16) == [], row["name"]
+        seen += 1
+    assert seen > 0
 
 
 def test_the_report_has_totals_and_every_kind_there_is():

@@ -69,5 +69,6 @@ class Layout:
         for indices in (main.inputs, main.outputs):
             allocator.allocate_persistent_buffer(allocator.target.pointer * len(indices))
             for index in indices:
-                allocator.allocate_persistent_tensor(main.tensors[index])
+                if index >= 0:
+                    allocator.allocate_persistent_tensor(main.tensors[index])
         return memory

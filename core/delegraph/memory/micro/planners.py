@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import insort_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from delegraph.errors import ArgumentError, StateError
@@ -94,7 +95,7 @@ class GreedyMemoryPlanner:
     def __init__(self) -> None:
         self._most: int | None = None
         self._buffers: list[PlannedBuffer] = []
-        self._offsets: list[int] | None = None
+        self._offsets: Sequence[int] | None = None
 
     @property
     def buffer_count(self) -> int:
@@ -116,7 +117,7 @@ class GreedyMemoryPlanner:
     def offsets(self) -> Sequence[int]:
         """First byte of each buffer, in the order they were added."""
         if self._offsets is None:
-            self._offsets = _first_fit(self._buffers)
+            self._offsets = _first_fit(tuple(self._buffers))
         return self._offsets
 
     def scratch_bytes(self, buffers: int) -> int:
@@ -166,7 +167,8 @@ class GreedyMemoryPlanner:
         ]
 
 
-def _first_fit(buffers: Sequence[PlannedBuffer]) -> list[int]:
+@lru_cache(maxsize=2)  # the same buffers are planned again for arenas of other sizes
+def _first_fit(buffers: tuple[PlannedBuffer, ...]) -> Sequence[int]:
     fixed = [i for i, buffer in enumerate(buffers) if buffer.offline_offset != ONLINE]
     free = [i for i, buffer in enumerate(buffers) if buffer.offline_offset == ONLINE]
     offsets = [buffer.offline_offset for buffer in buffers]
