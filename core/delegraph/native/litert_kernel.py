@@ -51,6 +51,7 @@ class LiteRtKernel:
         self._registration = registration
         self._base = ctypes.c_size_t.from_address(context.address + _TENSORS)
         self._bound_base = 0
+        self._generation = -1  # of the tensors, when they were bound
         self._cells: list[ctypes.c_size_t] = []
         self._bound: list[int] = []
         self._open: list[Tensor] = []  # shape and place may change at each invoke
@@ -83,7 +84,6 @@ class LiteRtKernel:
         if self.error is not None:
             raise self.error
         self._tensors.refresh(self._touched)
-        self._bound_base = 0
         self._place_constants()
         if self.delegate.delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES:
             propagate_shapes(self._context, self.node)
@@ -101,7 +101,11 @@ class LiteRtKernel:
 
     def eval(self) -> None:
         """See ``NativeKernel``."""
-        if self._base.value != self._bound_base or [c.value for c in self._cells] != self._bound:
+        if (
+            self._tensors.generation != self._generation
+            or self._base.value != self._bound_base
+            or [cell.value for cell in self._cells] != self._bound
+        ):
             self._bind()
         for tensor in self._open:
             self._tensors.bind(tensor)
@@ -136,6 +140,7 @@ class LiteRtKernel:
         self._cells = [self._tensors.data_cell(tensor.index) for tensor in fixed]
         self._bound = [cell.value for cell in self._cells]
         self._bound_base = self._base.value
+        self._generation = self._tensors.generation
 
     # -- buffers of the delegate ---------------------------------------------------------------
 

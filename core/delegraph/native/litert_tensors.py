@@ -32,10 +32,12 @@ class NativeTensors:
 
     Attributes:
         list: a tensor for each index; those that delegates and kernels added come last.
+        generation: goes up whenever tensors may have lost their data.
     """
 
     def __init__(self, context: int, specs: Sequence[TensorSpec]) -> None:
         self._context = TfLiteContext.from_address(context)
+        self.generation = 0
         self.list = [Tensor.from_spec(spec, None) for spec in specs]
 
     def __len__(self) -> int:
@@ -67,6 +69,7 @@ class NativeTensors:
 
     def refresh(self, indices: Iterable[int]) -> None:
         """Take over shapes as they are now; data of all but constants is not there yet."""
+        self.generation += 1
         for index in indices:
             tensor, native = self.list[index], self.native(index)
             if not (tensor.is_constant and tensor.data is not None):
