@@ -56,7 +56,7 @@ def test_no_command_is_a_usage_error_that_shows_the_help(delegraph: Command) -> 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ruin"], "error: no command 'ruin', expected one of: run, inspect, explain, memory, plugins"),
+        (["ruin"], "error: no command 'ruin', expected one of: run, inspect, explain, memory"),
         (["run"], "error: Missing argument 'MODEL'"),
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
         (["inspect", __file__, "--jsno"], "error: No such option"),

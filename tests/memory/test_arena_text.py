@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from delegraph.memory.arena_text import arena_dump, ranges
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from delegraph.memory.arena_text import arena_dump, ranges
 
 
 def planner(sizes, nodes, variables=()):
