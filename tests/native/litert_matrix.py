@@ -71,13 +71,18 @@ def environment(runtime: Runtime, folder: Path) -> Path | None:
         return python
     for found in pythons(runtime.pythons):
         shutil.rmtree(folder / runtime.folder, ignore_errors=True)
-        subprocess.run([found, "-m", "venv", str(folder / runtime.folder)], check=True)
         wanted = [f"{runtime.distribution}=={runtime.version}", *runtime.pins, *NEEDS]
         install = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q"]
-        if subprocess.run([*install, *wanted], capture_output=True, check=False).returncode == 0:
+        create = [found, "-m", "venv", str(folder / runtime.folder)]
+        if succeeds(create) and succeeds([*install, *wanted]):
             return python
     shutil.rmtree(folder / runtime.folder, ignore_errors=True)
     return None
+
+
+def succeeds(command: list[str]) -> bool:
+    """Whether a command ends well; a Python that only seems to be there does not."""
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def run(python: Path, *command: str) -> subprocess.CompletedProcess[str]:
