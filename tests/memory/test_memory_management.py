@@ -172,6 +172,14 @@ def test_greedy_best_is_by_breadth_only_where_that_is_smaller():
     assert {(True, False, False), (False, True, False)} <= seen
 
 
+def test_ties_in_the_flow_depend_on_edges_that_lead_back_from_the_sink():
+    rows = [(3, 0, 0), (1, 1, 3), (3, 1, 3), (1, 5, 6), (5, 5, 7), (3, 6, 8), (5, 7, 9)]
+    rows += [(2, 7, 8), (5, 7, 9), (1, 9, 10), (3, 11, 12), (3, 12, 13), (2, 13, 16), (2, 14, 17)]
+    rows += [(5, 15, 16), (5, 15, 18), (5, 18, 20), (1, 18, 19), (5, 19, 19), (5, 19, 19)]
+    records = records_of(*rows)
+    assert objects(records, S.MINCOSTFLOW) == slow.min_cost_flow(records)
+
+
 def test_equality_in_bytes_takes_the_object_freed_last():
     records = records_of((8, 0, 0), (8, 0, 1), (8, 3, 3))
     assert objects(records, S.EQUALITY)[0] == [0, 1, 1]
