@@ -5,7 +5,7 @@
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
 # make clean   remove the virtual environment and caches
 #
-# Both targets need Python 3.10 or newer and make, nothing else: they create .venv here and install
+# demo and test need Python 3.10 or newer and make, nothing else: they create .venv here and install
 # into it. `make demo PYTHON=python3.12` picks another interpreter.
 
 PYTHON ?= python3
