@@ -33,7 +33,7 @@ def mine_applied_later_and_taken_off(host: Host) -> Any:
     interpreter.remove_all_delegates()
     results.append(again(interpreter, X))
     gc.collect()
-    library = host.library("adds")
+    library = host.c_library("adds")
     return [*results, library.num_live_delegates(), library.num_live_kernels()]
 
 
@@ -90,7 +90,7 @@ def mine_under_rules_measured_and_profiled(host: Host) -> Any:
 
 @scenario
 def mine_failing_claim_leaves_the_graph(host: Host) -> Any:
-    library = host.library("fails")
+    library = host.c_library("fails")
     interpreter = host.interpreter(ONE_ADD)
     before = library.num_live_kernels()
     said = words(
@@ -117,7 +117,7 @@ def mine_damaged_strings(host: Host) -> Any:
 
 @scenario
 def mine_buffers_fail_and_are_freed(host: Host) -> Any:
-    library = host.library("buffers")
+    library = host.c_library("buffers")
     interpreter = host.interpreter(ADD_THEN_LOGISTIC, host.load("buffers"))
     run(interpreter, X, X)
     said = words(lambda: again(interpreter, X - 2000, X))
@@ -129,7 +129,7 @@ def mine_buffers_fail_and_are_freed(host: Host) -> Any:
 @scenario
 def mine_in_circles(host: Host) -> Any:
     """An interpreter and its delegate that only the garbage collector can free."""
-    library = host.library("adds")
+    library = host.c_library("adds")
     gc.collect()
     before = library.num_live_delegates(), library.num_live_kernels()
     for _ in range(3):
@@ -145,7 +145,7 @@ def mine_in_circles(host: Host) -> Any:
 @scenario
 def mine_many_times(host: Host) -> Any:
     """Bytes of C memory that every interpreter leaves behind; then with a leak put in."""
-    library = host.library("describes")
+    library = host.c_library("describes")
     library.bytes_in_use.restype = ctypes.c_size_t
 
     def use() -> None:

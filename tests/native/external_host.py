@@ -87,7 +87,7 @@ class Host:
     def path(self, library: str) -> str:
         return str(self.folder / f"lib{library}.so")
 
-    def library(self, library: str) -> ctypes.CDLL:
+    def c_library(self, library: str) -> ctypes.CDLL:
         return ctypes.CDLL(self.path(library))
 
     def load(self, library: str, options: dict[str, Any] | None = None) -> Any:

@@ -48,16 +48,16 @@ def none(host: Host) -> Any:
 
 @scenario
 def claims_each_add(host: Host) -> Any:
-    before = host.library("adds").num_invokes()
+    before = host.c_library("adds").num_invokes()
     result = run(host.interpreter(ISLANDS, host.load("adds")), X)
-    return [result, host.library("adds").num_invokes() - before]
+    return [result, host.c_library("adds").num_invokes() - before]
 
 
 @scenario
 def claims_all_adds_at_once(host: Host) -> Any:
-    before = host.library("adds").num_invokes()
+    before = host.c_library("adds").num_invokes()
     result = run(host.interpreter(ISLANDS, host.load("adds", {"together": 1})), X)
-    return [result, host.library("adds").num_invokes() - before]
+    return [result, host.c_library("adds").num_invokes() - before]
 
 
 @scenario
@@ -166,7 +166,7 @@ def _dynamic(host: Host, how: str) -> Any:
 
 @scenario
 def buffers_are_copied_when_read(host: Host) -> Any:
-    library = host.library("buffers")
+    library = host.c_library("buffers")
     before = library.num_copies_from()
     interpreter = host.interpreter(ADD_THEN_LOGISTIC, host.load("buffers"))
     results: list[Any] = [run(interpreter, X, X), library.num_copies_from() - before]
@@ -188,7 +188,7 @@ def no_function_to_copy_a_buffer(host: Host) -> Any:
 
 @scenario
 def is_destroyed_with_its_users(host: Host) -> Any:
-    library = host.library("adds")
+    library = host.c_library("adds")
     collect()
     before = library.num_live_delegates(), library.num_live_kernels()
 
@@ -280,7 +280,7 @@ def strings_that_it_allocates(host: Host) -> Any:
 
 @scenario
 def functions_of_the_context(host: Host) -> Any:
-    library = host.library("slots")
+    library = host.c_library("slots")
     library.said.restype = ctypes.c_char_p
     interpreter = host.interpreter(TWO_SUBGRAPHS, host.load("slots"))
     result = run(interpreter, X)
@@ -289,7 +289,7 @@ def functions_of_the_context(host: Host) -> Any:
 
 @scenario
 def inputs_that_a_delegate_changes(host: Host) -> Any:
-    library = host.library("slots")
+    library = host.c_library("slots")
     library.said.restype = ctypes.c_char_p
     result = run(host.interpreter(TWO_SUBGRAPHS, host.load("slots", {"input": 0})), X)
     said = library.said().decode().splitlines()

@@ -62,13 +62,13 @@ def test_a_runtime_tells_package_version_and_library() -> None:
     found = runtime()
     assert found.package == "ai_edge_litert"
     assert found.version[0].isdigit()
-    assert found.library.is_file()
+    assert found.extension.is_file()
     assert len(found.fingerprint) == 64
 
 
 def test_an_unknown_version_is_checked_once(tmp_path: Path) -> None:
     known = runtime()
-    unknown = OfficialRuntime(known.package, "99.0", known.library)
+    unknown = OfficialRuntime(known.package, "99.0", known.extension)
     file = tmp_path / "verdicts" / "litert.json"
     assert not guard.is_known(unknown)
     assert guard.kept_verdict(unknown, file) is None
@@ -91,7 +91,7 @@ def test_a_file_of_verdicts_that_is_damaged_is_made_anew(tmp_path: Path) -> None
     known = runtime()
     file = tmp_path / "litert.json"
     file.write_text("{")
-    assert guard.kept_verdict(OfficialRuntime(known.package, "98.0", known.library), file) is None
+    assert guard.kept_verdict(OfficialRuntime(known.package, "98.0", known.extension), file) is None
     assert json.loads(file.read_text())
 
 

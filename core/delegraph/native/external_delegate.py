@@ -55,7 +55,7 @@ class ExternalDelegate(Delegate):
         options: the delegate's own; keys and values become text.
 
     Attributes:
-        library: as given.
+        path: of the library, as given.
         address: of the ``TfLiteDelegate``.
 
     Raises:
@@ -64,7 +64,7 @@ class ExternalDelegate(Delegate):
 
     def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
         self._plugin: _Plugin | None = None
-        self.library = library
+        self.path = library
         self._plugin = _Plugin(library, dict(options or {}))
         self.address = self._plugin.address
         self._struct: Any = TfLiteDelegate.from_address(self.address)
@@ -87,7 +87,7 @@ class ExternalDelegate(Delegate):
         raise DelegateLoadError(f"{self._what()} {reason}", delegate=self.name())
 
     def _what(self) -> str:
-        return f"the delegate of {self.library!r}"
+        return f"the delegate of {self.path!r}"
 
     # -- the Delegate interface ----------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class ExternalDelegate(Delegate):
 
     def name(self) -> str:
         """Return the library's file name without its endings."""
-        return library_name(self.library)
+        return library_name(self.path)
 
     def prepare(self, context: DelegateContext) -> None:
         """Call the delegate's ``Prepare``."""

@@ -36,12 +36,12 @@ class OfficialRuntime:
     Attributes:
         package: ``ai_edge_litert``, ``tflite_runtime`` or ``tensorflow``.
         version: of its distribution.
-        library: its Python extension.
+        extension: its Python extension.
     """
 
     package: str
     version: str
-    library: Path
+    extension: Path
 
     def __str__(self) -> str:
         return f"{self.package} {self.version}"
@@ -49,8 +49,8 @@ class OfficialRuntime:
     @property
     def fingerprint(self) -> str:
         """A hash of the extension, and of the sizes and times of the libraries beside it."""
-        digest = hashlib.sha256(self.library.read_bytes())
-        for path in sorted(self.library.parent.glob("*.so*")):
+        digest = hashlib.sha256(self.extension.read_bytes())
+        for path in sorted(self.extension.parent.glob("*.so*")):
             status = path.stat()
             digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())
         return digest.hexdigest()

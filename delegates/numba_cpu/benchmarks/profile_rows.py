@@ -78,7 +78,7 @@ def row_times(program: Program, kernel: NumbaCpuKernel, rounds: int, workers: in
     """Return how long each row of a bound program takes."""
     single = list(_single_rows(program))
     best = np.full(len(single), np.inf)
-    library = kernel.library
+    library = kernel.kernel_library
     for _ in range(rounds):
         for i, row in enumerate(single):
             start = time.perf_counter()
@@ -120,7 +120,7 @@ def _cost_of_a_call(program: Program, kernel: NumbaCpuKernel, rounds: int, worke
     best = np.inf
     for _ in range(10 * rounds):
         start = time.perf_counter()
-        POOL.run(nothing, kernel.library, 1)
+        POOL.run(nothing, kernel.kernel_library, 1)
         best = min(best, time.perf_counter() - start)
     return float(best)
 

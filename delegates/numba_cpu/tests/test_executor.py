@@ -10,7 +10,7 @@ import pytest
 
 from delegraph.memory.arena import aligned_buffer
 from delegraph_numba_cpu.blocks import executor as layout
-from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.pool import Pool
 
 

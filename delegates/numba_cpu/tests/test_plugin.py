@@ -18,7 +18,7 @@ from delegraph_numba_cpu.command import command
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.families import families
-from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.plugin import NumbaCpuOptions
 
 [SPEC] = plugin.delegraph_delegates()
@@ -38,7 +38,7 @@ def test_the_delegate_runs_without_importing_numba(
 ) -> None:
     lib.load([])
     out = fresh_python(
-        "import sys; from delegraph_numba_cpu.library import library\n"
+        "import sys; from delegraph_numba_cpu.kernel_library import library\n"
         "from delegraph_numba_cpu.delegate import NumbaCpuDelegate\n"
         "from delegraph_numba_cpu.plugin import NumbaCpuOptions\n"
         "library(NumbaCpuDelegate(NumbaCpuOptions()).level).load([])\n"

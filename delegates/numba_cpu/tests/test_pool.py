@@ -14,7 +14,7 @@ import pytest
 
 from delegraph_numba_cpu import pool as pool_module
 from delegraph_numba_cpu.blocks import executor as layout
-from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.pace import BRIEF, LONG, SHORT, TRIALS, Pace
 from delegraph_numba_cpu.pool import Pool
 
@@ -23,7 +23,7 @@ import threading
 import numpy as np
 from delegraph_numba_cpu.blocks.moves import COPY
 from delegraph_numba_cpu.cpu import supported_levels
-from delegraph_numba_cpu.library import library
+from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.pool import POOL
 from delegraph_numba_cpu.program import Address, Memory, Program, Row
 

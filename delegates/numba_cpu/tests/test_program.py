@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph_numba_cpu.blocks.moves import COPY
-from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.program import SLACK, Memory, Program, ProgramBuilder, Row
 from delegraph_numba_cpu.working_memory import WorkingMemory
 

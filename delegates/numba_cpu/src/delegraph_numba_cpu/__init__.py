@@ -25,6 +25,6 @@ def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
     """
     from delegraph_numba_cpu.cpu import level_named
     from delegraph_numba_cpu.families import families
-    from delegraph_numba_cpu.library import library
+    from delegraph_numba_cpu.kernel_library import library
 
     library(level_named(cpu)).load(families(), progress)

@@ -17,7 +17,7 @@ from delegraph import (
     Tolerance,
 )
 from delegraph_numba_cpu.cpu import level_named, physical_cores
-from delegraph_numba_cpu.library import library
+from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
 from delegraph_numba_cpu.operators.registry import first_rejection
 from delegraph_numba_cpu.plugin import NumbaCpuOptions
@@ -94,14 +94,14 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
     """One partition.
 
     Attributes:
-        library: the compiled kernels.
+        kernel_library: the compiled kernels.
         partition: the nodes.
         program: what it runs; None before the first ``prepare``.
     """
 
     def __init__(self, delegate: NumbaCpuDelegate) -> None:
         self._delegate = delegate
-        self.library = library(delegate.level)
+        self.kernel_library = library(delegate.level)
         self.program: Program | None = None
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
@@ -121,7 +121,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         )
         builder = ProgramBuilder(
             context,
-            self.library,
+            self.kernel_library,
             self._workers,
             self._delegate.options.exact,
             self._packed,
@@ -136,4 +136,4 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         program = self.program
         assert program is not None
         program.bind()
-        POOL.run(program, self.library, self._workers)
+        POOL.run(program, self.kernel_library, self._workers)

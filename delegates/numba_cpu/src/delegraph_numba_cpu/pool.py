@@ -17,7 +17,7 @@ import numpy as np
 from delegraph.memory.arena import aligned_buffer
 from delegraph_numba_cpu.blocks import executor as layout
 from delegraph_numba_cpu.cpu import physical_cores
-from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.pace import Pace
 
 SPIN_FOR_RUN = 50e-6

@@ -18,7 +18,7 @@ from delegraph import DelegateContext, Tensor
 from delegraph.memory.arena import Allocation, SimpleMemoryArena, aligned_buffer
 from delegraph_numba_cpu.blocks import Block, float_word
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
-from delegraph_numba_cpu.library import Library
+from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.pace import Pace
 from delegraph_numba_cpu.working_memory import WorkingMemory
 
@@ -102,7 +102,7 @@ class ProgramBuilder:
         working_memory: WorkingMemory | None = None,
     ) -> None:
         self.context = context
-        self.library = library
+        self.kernel_library = library
         self.level = library.level
         self.workers = workers
         self.exact = exact
@@ -195,8 +195,8 @@ class ProgramBuilder:
 
     def finish(self) -> Program:
         """Return the program; the builder is of no use afterwards."""
-        self.library.load(row.block.family for row in self._rows)
-        return Program(self._rows, self.library, self._working_memory)
+        self.kernel_library.load(row.block.family for row in self._rows)
+        return Program(self._rows, self.kernel_library, self._working_memory)
 
 
 class Program:

@@ -16,14 +16,14 @@ import pytest
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu import building, cache, families
 from delegraph_numba_cpu.cpu import LEVELS, CpuLevel, supported_levels
-from delegraph_numba_cpu.library import Library, library
+from delegraph_numba_cpu.kernel_library import Library, library
 from delegraph_numba_cpu.objects import read_objects, write_objects
 
 LEVEL = supported_levels()[0]
 
 WARM = """
 from delegraph_numba_cpu.cpu import supported_levels
-from delegraph_numba_cpu.library import library
+from delegraph_numba_cpu.kernel_library import library
 library(supported_levels()[0]).load([])
 """
 
