@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 
 import delegraph.kernels.ops  # noqa: F401 - importing it fills the op table
-from delegraph.kernels.op_table import OP_TABLE
-from delegraph.kernels.registration import InPlace, Registration
+from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators.registration import InPlace, Registration
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.testing.reference_numerics import DIFFERENCES, NOT_FOLLOWED
 

@@ -19,7 +19,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.capabilities import Capabilities, Tolerance
-from delegraph.runtime.original_nodes import OriginalNodes
+from delegraph.runtime.delegates.original_nodes import OriginalNodes
 
 Fault = Callable[[Any, Node, int], None]
 """Called with context, node and the number of the run, from 1, when the results are there."""

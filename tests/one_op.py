@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.kernels.registration import Numerics
+from delegraph.operators.registration import Numerics
 from delegraph.testing.one_op import (
     TensorDef,
     constant,

@@ -20,8 +20,8 @@ from delegraph import (
     SimpleDelegateKernelInterface,
     Tensor,
 )
-from delegraph.kernels.registration import Eval, Prepare
-from delegraph.runtime.measured_partitions import losing_nodes
+from delegraph.operators.registration import Eval, Prepare
+from delegraph.runtime.delegates.measured_partitions import losing_nodes
 
 US = 1e-6
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from delegraph.runtime.compiled_delegates import set_library_loader
+from delegraph.runtime.delegates.compiled_delegates import set_library_loader
 
 if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities as Capabilities
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
     )
     from delegraph.errors import DelegraphError as DelegraphError
     from delegraph.errors import ModelError as ModelError
-    from delegraph.kernels.custom_op import CustomOp as CustomOp
-    from delegraph.kernels.custom_op import TensorDescription as TensorDescription
-    from delegraph.kernels.custom_op import custom_op as custom_op
-    from delegraph.kernels.custom_op import register_custom_op as register_custom_op
-    from delegraph.kernels.custom_op import unregister_custom_op as unregister_custom_op
-    from delegraph.kernels.custom_options import CustomOptions as CustomOptions
-    from delegraph.kernels.registration import Eval as Eval
-    from delegraph.kernels.registration import InPlace as InPlace
-    from delegraph.kernels.registration import Node as Node
-    from delegraph.kernels.registration import OpContext as OpContext
-    from delegraph.kernels.registration import Registration as Registration
-    from delegraph.kernels.tensor import AllocationType as AllocationType
-    from delegraph.kernels.tensor import Tensor as Tensor
+    from delegraph.operators.custom_op import CustomOp as CustomOp
+    from delegraph.operators.custom_op import TensorDescription as TensorDescription
+    from delegraph.operators.custom_op import custom_op as custom_op
+    from delegraph.operators.custom_op import register_custom_op as register_custom_op
+    from delegraph.operators.custom_op import unregister_custom_op as unregister_custom_op
+    from delegraph.operators.custom_options import CustomOptions as CustomOptions
+    from delegraph.operators.registration import Eval as Eval
+    from delegraph.operators.registration import InPlace as InPlace
+    from delegraph.operators.registration import Node as Node
+    from delegraph.operators.registration import OpContext as OpContext
+    from delegraph.operators.registration import Registration as Registration
+    from delegraph.operators.tensor import AllocationType as AllocationType
+    from delegraph.operators.tensor import Tensor as Tensor
     from delegraph.plugins.delegate_file import delegate_from_file as delegate_from_file
     from delegraph.plugins.hookspecs import hookimpl as hookimpl
     from delegraph.plugins.specs import CommandSpec as CommandSpec
     from delegraph.plugins.specs import CustomOpSpec as CustomOpSpec
     from delegraph.plugins.specs import DelegateSpec as DelegateSpec
-    from delegraph.runtime.delegate_choice import load_delegate as load_delegate
+    from delegraph.runtime.delegates.delegate_choice import load_delegate as load_delegate
     from delegraph.runtime.interpreter import Interpreter as Interpreter
     from delegraph.runtime.op_resolver import OpResolverType as OpResolverType
     from delegraph.runtime.signature_runner import SignatureRunner as SignatureRunner
@@ -81,20 +81,20 @@ _MODULES = {
     "delegation.rules": ("PlacementRule",),
     "delegation.simple_delegate": ("SimpleDelegateInterface", "SimpleDelegateKernelInterface"),
     "errors": ("DelegraphError", "ModelError"),
-    "kernels.custom_op": (
+    "operators.custom_op": (
         "CustomOp",
         "TensorDescription",
         "custom_op",
         "register_custom_op",
         "unregister_custom_op",
     ),
-    "kernels.custom_options": ("CustomOptions",),
-    "kernels.registration": ("Eval", "InPlace", "Node", "OpContext", "Registration"),
-    "kernels.tensor": ("AllocationType", "Tensor"),
+    "operators.custom_options": ("CustomOptions",),
+    "operators.registration": ("Eval", "InPlace", "Node", "OpContext", "Registration"),
+    "operators.tensor": ("AllocationType", "Tensor"),
     "plugins.delegate_file": ("delegate_from_file",),
     "plugins.hookspecs": ("hookimpl",),
     "plugins.specs": ("CommandSpec", "CustomOpSpec", "DelegateSpec"),
-    "runtime.delegate_choice": ("load_delegate",),
+    "runtime.delegates.delegate_choice": ("load_delegate",),
     "runtime.interpreter": ("Interpreter",),
     "runtime.op_resolver": ("OpResolverType",),
     "runtime.signature_runner": ("SignatureRunner",),
@@ -107,7 +107,7 @@ __all__ = [*sorted(_HOME)]
 
 def _external_delegate(library: str, options: Mapping[str, Any]) -> Delegate:
     """Return the delegate of a compiled library; the layer that can do so is loaded when needed."""
-    from delegraph.native.external_delegate import ExternalDelegate
+    from delegraph.native.compiled.external_delegate import ExternalDelegate
 
     return ExternalDelegate(library, options)
 

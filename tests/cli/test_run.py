@@ -9,7 +9,7 @@ import pytest
 from command import Command
 from one_op import constant, one_op_model, tensor
 
-from delegraph.kernels.registration import Numerics
+from delegraph.operators.registration import Numerics
 from delegraph.schema.options import AddOptions, ReducerOptions
 
 

@@ -24,7 +24,7 @@ from delegraph import (
 )
 from delegraph.delegation.rules import PlacementRule
 from delegraph.errors import DelegateError
-from delegraph.kernels.registration import Eval
+from delegraph.operators.registration import Eval
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import AddOptions, MulOptions
 

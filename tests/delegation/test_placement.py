@@ -1,4 +1,4 @@
-"""Reasons and sums of a placement; ``tests/runtime/test_placing.py`` has those of real models."""
+"""Reasons and sums of a placement; those of real models are tested beside the runtime."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from one_op import constant, delegraph_outputs, official_outputs, one_op_model, tensor
 
 from delegraph import Interpreter
-from delegraph.kernels.registration import Numerics
+from delegraph.operators.registration import Numerics
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.schema.enums import Padding, TensorType
 from delegraph.schema.options import (

@@ -5,8 +5,8 @@ import pytest
 from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
 from one_op import constant, delegraph_outputs, tensor
 
+from delegraph.arithmetic.resize_bilinear import fixed_taps, float_taps
 from delegraph.kernels.resize import nearest_positions
-from delegraph.kernels.resize_bilinear import fixed_taps, float_taps
 from delegraph.schema.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
 
 OPS = {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from delegraph.errors import ArgumentError, StateError
-from delegraph.memory import occupancy
+from delegraph.memory import best_fit as occupancy
 from delegraph.memory.arena import Allocation, SimpleMemoryArena, aligned_buffer
-from delegraph.memory.occupancy import NEVER, Occupancy
+from delegraph.memory.best_fit import NEVER, Occupancy
 
 STATM = Path("/proc/self/statm")
 

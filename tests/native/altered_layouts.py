@@ -38,6 +38,6 @@ def alter(change: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1] != "none":
         alter(sys.argv[1])
-    from delegraph.native.self_check import main
+    from delegraph.native.litert.self_check import main
 
     sys.exit(main(sys.argv[2:]))

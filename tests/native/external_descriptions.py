@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from graph_model import graph_model
 
 from delegraph.errors import DelegraphError
-from delegraph.native.builtin_data import builtin_data
+from delegraph.native.compiled.builtin_data import builtin_data
 from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.schema.table import Scalar, ScalarVector, Table

@@ -22,8 +22,9 @@ from by_name import ByName, X, sines
 from delegraph import DelegateFlags
 from delegraph.errors import DelegateError
 from delegraph.graph.loader import parse_model
-from delegraph.native import LiteRtInterpreter, litert_delegate, thunks
-from delegraph.native.litert_runtime import interpreter_module
+from delegraph.native import LiteRtInterpreter, litert_delegate
+from delegraph.native.litert import thunks
+from delegraph.native.litert.installed_runtimes import interpreter_module
 
 OFFICIAL = interpreter_module()
 CONTENT = sines()

@@ -21,8 +21,8 @@ from policy_models import doubling
 
 from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
 from delegraph.native import LiteRtInterpreter
-from delegraph.native.litert_runtime import interpreter_module
-from delegraph.native.self_check import check_runtime
+from delegraph.native.litert.installed_runtimes import interpreter_module
+from delegraph.native.litert.self_check import check_runtime
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 ALONE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES

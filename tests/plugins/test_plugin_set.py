@@ -16,8 +16,8 @@ from delegraph.errors import (
     PluginOptionError,
     UnknownDelegateError,
 )
-from delegraph.kernels.custom_op import unregister_custom_op
-from delegraph.kernels.registration import Registration
+from delegraph.operators.custom_op import unregister_custom_op
+from delegraph.operators.registration import Registration
 from delegraph.plugins import PluginSet
 
 OPTIONS = """\
@@ -223,7 +223,7 @@ def test_the_cause_is_chained(site: Path) -> None:
 
 def test_custom_ops_are_listed_and_loaded_on_demand(site: Path) -> None:
     body = (
-        "from delegraph.kernels.registration import Registration\n"
+        "from delegraph.operators.registration import Registration\n"
         "    return Registration('MyOp', lambda context, node: lambda: None)"
     )
     write_plugin(site, "ops", CUSTOM_OP.format(name="MyOp", body=body))

@@ -23,7 +23,7 @@ from delegraph.cli.printing import console, heading, plural, print_json, print_t
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from delegraph.memory.micro.estimate import ArenaEstimate
+    from delegraph.micro.estimate import ArenaEstimate
     from delegraph.tools.memory_report import MemoryReport, PlannerResult
 
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20}
@@ -135,7 +135,7 @@ def command(**options: Any) -> int:
 
 def _answer(request: Request) -> Answer:
     from delegraph.graph.loader import load_model
-    from delegraph.memory.micro.estimate import estimate_arena
+    from delegraph.micro.estimate import estimate_arena
     from delegraph.tools.memory_report import COMPARED
 
     if request.write_offline is not None and request.delegates + request.delegate_files:

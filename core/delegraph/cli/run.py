@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from delegraph import Interpreter, Placement
     from delegraph.delegation.delegate import PartitionPolicy
     from delegraph.graph.model import Signature
-    from delegraph.kernels.registration import Numerics
     from delegraph.native import LiteRtInterpreter
-    from delegraph.runtime.failure_policy import Incident, OnFailure
+    from delegraph.operators.registration import Numerics
+    from delegraph.runtime.delegates.failure_policy import Incident, OnFailure
     from delegraph.runtime.session import Requirement
     from delegraph.tools.model_outputs import OutputSummary
 

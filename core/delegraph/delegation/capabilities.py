@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from delegraph.delegation.delegate import DelegateContext, Rejection
 from delegraph.errors import ArgumentError
-from delegraph.kernels.registration import Node, Registration
+from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 FEATURES = {

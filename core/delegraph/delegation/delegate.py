@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from delegraph.kernels.registration import Node, OpContext, Registration
+from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from delegraph.delegation.capabilities import Capabilities
-    from delegraph.kernels.tensor import Tensor
+    from delegraph.operators.tensor import Tensor
 
 PartitionPolicy = Literal["largest", "measured"]
 """How partitions are chosen: by their number of nodes, or also by the time they save."""

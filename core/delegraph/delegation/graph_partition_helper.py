@@ -19,7 +19,7 @@ from delegraph.delegation.delegate import (
     Rejection,
 )
 from delegraph.errors import DelegateError, in_words
-from delegraph.kernels.registration import Node, Registration
+from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 IsNodeSupported: TypeAlias = Callable[[Registration, Node, DelegateContext], bool | Rejection]

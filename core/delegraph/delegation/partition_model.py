@@ -12,8 +12,8 @@ from delegraph.delegation.delegate import DelegateContext, DelegateParams
 from delegraph.errors import DelegateError
 from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity
 from delegraph.graph.strings import encode_strings
-from delegraph.kernels.registration import Node, Registration
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.registration import Node, Registration
+from delegraph.operators.tensor import Tensor
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, DimensionType, TensorType
 from delegraph.schema.options import BUILTIN_OPTIONS

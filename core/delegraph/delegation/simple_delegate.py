@@ -22,11 +22,11 @@ from delegraph.delegation.delegate import (
 )
 from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
 from delegraph.errors import DelegateError, DelegatePhase, in_words
-from delegraph.kernels.registration import Eval, Node, Registration
+from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
-    from delegraph.kernels.tensor import Tensor
+    from delegraph.operators.tensor import Tensor
 
 logger = logging.getLogger(__name__)
 

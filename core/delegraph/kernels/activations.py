@@ -7,20 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
-from delegraph.kernels import sigmoid_int16
-from delegraph.kernels.checks import option, require_scales, require_zero_points
-from delegraph.kernels.fixed_point import (
+from delegraph.arithmetic import sigmoid_int16
+from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
 )
-from delegraph.kernels.lookup_table import Integers, UnaryFunction, in_double, lookup, unary_lookup
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.quantized_arithmetic import power_of_two
-from delegraph.kernels.registration import Eval, Node, OpContext
-from delegraph.kernels.tensor import Tensor
+from delegraph.arithmetic.lookup_table import (
+    Integers,
+    UnaryFunction,
+    in_double,
+    lookup,
+    unary_lookup,
+)
+from delegraph.arithmetic.quantized_arithmetic import power_of_two
+from delegraph.errors import OperatorError
 from delegraph.kernels.unary import run_transform, run_ufunc, unary_operands
+from delegraph.operators.checks import option, require_scales, require_zero_points
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _FLOAT_AND_8_BIT = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic import quantized_arithmetic as quantized
+from delegraph.arithmetic.activation import float_activation_range
+from delegraph.arithmetic.broadcast import broadcast_operands
+from delegraph.arithmetic.output_shape import are_known, fold_output
+from delegraph.arithmetic.quantized_add import quantized_add
 from delegraph.errors import OperatorError
-from delegraph.kernels import quantized_arithmetic as quantized
-from delegraph.kernels.activation import float_activation_range
-from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import option, require_same_type, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import are_known, fold_output
-from delegraph.kernels.quantized_add import quantized_add
-from delegraph.kernels.registration import Eval, InPlace, Node, OpContext, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.checks import option, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, InPlace, Node, OpContext, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 _EITHER_INPUT = InPlace.INPUT_0 | InPlace.INPUT_1

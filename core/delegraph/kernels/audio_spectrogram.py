@@ -6,10 +6,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from delegraph.kernels.checks import require_counts, require_rank, require_type
-from delegraph.kernels.flexbuffer_options import flexbuffer_options, integer_option
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.exact_matmul import exact_float
+from delegraph.arithmetic.output_shape import nothing
+from delegraph.arithmetic.quantize_rows import quantize_rows
+from delegraph.arithmetic.requantizer import requantizer
+from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import (
+from delegraph.operators.checks import (
     option,
     require_counts,
     require_same_type,
     require_type,
     require_zero_points,
 )
-from delegraph.kernels.exact_matmul import exact_float
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import nothing
-from delegraph.kernels.quantize_rows import quantize_rows
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.requantizer import requantizer
-from delegraph.kernels.tensor import Tensor
-from delegraph.kernels.weights import once_if_constant
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 Array = NDArray[Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.arithmetic.broadcast import broadcast_operands
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _TYPES = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import adopt_type, option, require_counts, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.checks import adopt_type, option, require_counts, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _TYPES = {TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64}

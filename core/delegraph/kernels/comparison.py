@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.fixed_point import (
+from delegraph.arithmetic.broadcast import broadcast_operands
+from delegraph.arithmetic.fixed_point import (
     quantize_multiplier,
     rounding_divide_by_any_pot,
     saturating_rounding_doubling_high_mul,
 )
-from delegraph.kernels.lookup_table import BinaryFunction, Integers
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.quantized_arithmetic import run_integers
-from delegraph.kernels.registration import Eval, Node, OpContext
-from delegraph.kernels.tensor import Tensor
+from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
+from delegraph.arithmetic.quantized_arithmetic import run_integers
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 Comparison = Callable[..., Any]

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import pack
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.elements import values_of
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import (
+from delegraph.arithmetic.elements import values_of
+from delegraph.arithmetic.output_shape import (
     Shape,
     are_known,
     check_type,
     normalized_axis,
     size_output,
 )
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import pack
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _TYPES = {

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.activation import BiasClamp, float_activation_range
+from delegraph.arithmetic.convolution_scale import affine_quantization, check_symmetric, scaling_of
+from delegraph.arithmetic.exact_matmul import multiply_groups, split_groups
+from delegraph.arithmetic.hybrid import HybridProduct
+from delegraph.arithmetic.padding import Window, convolution_windows
+from delegraph.arithmetic.patches import Patches
+from delegraph.arithmetic.quantize_rows import quantize_rows
+from delegraph.arithmetic.quantized_product import QuantizedProduct
+from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.kernels.activation import BiasClamp, float_activation_range
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.convolution_scale import affine_quantization, check_symmetric, scaling_of
-from delegraph.kernels.exact_matmul import multiply_groups, split_groups
-from delegraph.kernels.hybrid import HybridProduct
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import Window, convolution_windows
-from delegraph.kernels.patches import Patches
-from delegraph.kernels.quantize_rows import quantize_rows
-from delegraph.kernels.quantized_product import QuantizedProduct
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
-from delegraph.kernels.weights import once_if_constant
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _BIAS_TYPES = {

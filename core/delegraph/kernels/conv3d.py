@@ -10,13 +10,14 @@ import math
 
 import numpy as np
 
+from delegraph.arithmetic.activation import BiasClamp, float_activation_range
+from delegraph.arithmetic.padding import require_fit, window
+from delegraph.arithmetic.patches import Patches
+from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.kernels.activation import BiasClamp, float_activation_range
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import require_fit, window
-from delegraph.kernels.patches import Patches
-from delegraph.kernels.registration import (
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     OpContext,
@@ -24,8 +25,7 @@ from delegraph.kernels.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
-from delegraph.kernels.weights import bias_or_zeros, once_if_constant
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 

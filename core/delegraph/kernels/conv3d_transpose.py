@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.activation import BiasClamp, float_activation_range
+from delegraph.arithmetic.output_shape import Shape, integers, size_output
+from delegraph.arithmetic.padding import Window, window
+from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.kernels.activation import BiasClamp, float_activation_range
-from delegraph.kernels.checks import require_rank, require_shape, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, integers, size_output
-from delegraph.kernels.padding import Window, window
-from delegraph.kernels.registration import (
+from delegraph.operators.checks import require_rank, require_shape, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     OpContext,
@@ -27,8 +28,7 @@ from delegraph.kernels.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
-from delegraph.kernels.weights import bias_or_zeros, once_if_constant
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.kernels.checks import option, require_counts, require_same_type, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import integers, normalized_axis
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 

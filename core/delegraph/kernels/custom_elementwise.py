@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.kernels.checks import (
+from delegraph.kernels.unary import unary_operands
+from delegraph.operators.checks import (
     require_counts,
     require_same_type,
     require_shape,
     require_type,
 )
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.unary import unary_operands
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT64}

@@ -14,35 +14,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
-from delegraph.kernels.activation import (
+from delegraph.arithmetic.activation import (
     BiasClamp,
     float_activation_range,
     quantized_activation_range,
 )
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.convolution_scale import affine_quantization, is_in_scalar_tail, scaling_of
-from delegraph.kernels.depthwise_taps import DepthwiseTaps
-from delegraph.kernels.exact_matmul import column_bounds, exact_float, largest_input
-from delegraph.kernels.hybrid import HybridWeights
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import Window, convolution_windows
-from delegraph.kernels.quantize_rows import quantize_rows
-from delegraph.kernels.registration import (
+from delegraph.arithmetic.convolution_scale import (
+    affine_quantization,
+    is_in_scalar_tail,
+    scaling_of,
+)
+from delegraph.arithmetic.depthwise_taps import DepthwiseTaps
+from delegraph.arithmetic.exact_matmul import column_bounds, exact_float, largest_input
+from delegraph.arithmetic.hybrid import HybridWeights
+from delegraph.arithmetic.padding import Window, convolution_windows
+from delegraph.arithmetic.quantize_rows import quantize_rows
+from delegraph.arithmetic.requantize import Requantize
+from delegraph.arithmetic.weights import (
+    bias_or_zeros,
+    centred_integers,
+    dense_values,
+    once_if_constant,
+)
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     OpContext,
     input_tensor,
     output_tensor,
 )
-from delegraph.kernels.requantize import Requantize
-from delegraph.kernels.tensor import Tensor
-from delegraph.kernels.weights import (
-    bias_or_zeros,
-    centred_integers,
-    dense_values,
-    once_if_constant,
-)
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _FILTER_TYPES = {

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from delegraph.kernels.checks import adopt_type, require_counts, require_type, require_zero_points
-from delegraph.kernels.elements import values_of
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import are_known, fold_output
+from delegraph.arithmetic.elements import values_of
+from delegraph.arithmetic.output_shape import are_known, fold_output
 from delegraph.kernels.quantize import channel_parameters
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.checks import adopt_type, require_counts, require_type, require_zero_points
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _LANES = 8  # of the official kernel's vector loop; it computes the rest as the formula stands

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from delegraph.arithmetic.interior_pad import check_filler, placed
+from delegraph.arithmetic.output_shape import Shape, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.kernels.interior_pad import check_filler, placed
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, integers, size_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 
 
 @kernel("DILATE")

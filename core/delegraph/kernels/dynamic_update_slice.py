@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from delegraph.arithmetic.elements import forward, values_of
+from delegraph.arithmetic.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    integers,
+    size_output,
+)
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
-from delegraph.kernels.elements import forward, values_of
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
-from delegraph.kernels.registration import (
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     InPlace,
     Node,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, unpack
-from delegraph.kernels.checks import (
+from delegraph.operators.checks import (
     option,
     require_counts,
     require_rank,
@@ -21,9 +21,9 @@ from delegraph.kernels.checks import (
     require_type,
     require_zero_points,
 )
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import CombinerType, TensorType
 
 Array = NDArray[Any]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic.broadcast import broadcast_shape
+from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS
-from delegraph.kernels.broadcast import broadcast_shape
-from delegraph.kernels.checks import (
+from delegraph.kernels.unary import unary_operands
+from delegraph.operators.checks import (
     require_counts,
     require_same_type,
     require_type,
     require_zero_points,
 )
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import integers, size_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.unary import unary_operands
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _DIMENSIONS = {TensorType.INT32, TensorType.INT64}

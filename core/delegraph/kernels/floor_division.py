@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic.broadcast import broadcast_operands
 from delegraph.errors import OperatorError
-from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _DIV_TYPES = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32}

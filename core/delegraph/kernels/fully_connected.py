@@ -14,20 +14,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
-from delegraph.kernels.activation import BiasClamp, apply_activation, float_activation_range
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.convolution_scale import (
+from delegraph.arithmetic.activation import BiasClamp, apply_activation, float_activation_range
+from delegraph.arithmetic.convolution_scale import (
     affine_quantization,
     check_symmetric,
     per_channel_multipliers,
     per_tensor_multiplier,
 )
-from delegraph.kernels.hybrid import HybridProduct
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.quantize_rows import quantize_rows
-from delegraph.kernels.quantized_product import QuantizedProduct
-from delegraph.kernels.registration import (
+from delegraph.arithmetic.hybrid import HybridProduct
+from delegraph.arithmetic.quantize_rows import quantize_rows
+from delegraph.arithmetic.quantized_product import QuantizedProduct
+from delegraph.arithmetic.requantize import (
+    Scaling,
+    fixed_point_scaling,
+    int64_scaling,
+    real_scaling,
+)
+from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     Numerics,
@@ -36,14 +43,7 @@ from delegraph.kernels.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.kernels.requantize import (
-    Scaling,
-    fixed_point_scaling,
-    int64_scaling,
-    real_scaling,
-)
-from delegraph.kernels.tensor import Tensor
-from delegraph.kernels.weights import bias_or_zeros, dense_values, once_if_constant
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
 

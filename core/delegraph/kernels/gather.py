@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_rank, require_type
-from delegraph.kernels.elements import on_elements
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import (
+from delegraph.arithmetic.elements import on_elements
+from delegraph.arithmetic.output_shape import (
     Shape,
     check_type,
     element_count,
     normalized_axis,
     size_output,
 )
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_rank, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 INDEX_TYPES = (TensorType.INT16, TensorType.INT32, TensorType.INT64)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.kernels.checks import option
-from delegraph.kernels.lookup_table import in_double
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.arithmetic.lookup_table import in_double
 from delegraph.kernels.unary import run_transform, unary_operands
+from delegraph.operators.checks import option
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _QUANTIZED = {TensorType.UINT8, TensorType.INT8, TensorType.INT16}

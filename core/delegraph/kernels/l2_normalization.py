@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic import gemmlowp
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from delegraph.errors import OperatorError
-from delegraph.kernels import gemmlowp
-from delegraph.kernels.checks import option
-from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext
-from delegraph.kernels.tensor import Tensor
 from delegraph.kernels.unary import unary_operands
+from delegraph.operators.checks import option
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 _ZERO_POINTS = {TensorType.UINT8: 128, TensorType.INT8: 0}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.kernels.unary import unary_operands
+from delegraph.operators.checks import option
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 

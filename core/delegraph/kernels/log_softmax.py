@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic import fixed_point_softmax
+from delegraph.arithmetic.output_shape import nothing
 from delegraph.errors import OperatorError
-from delegraph.kernels import fixed_point_softmax
-from delegraph.kernels.checks import require_scales
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import nothing
-from delegraph.kernels.registration import Eval, Node, OpContext
 from delegraph.kernels.softmax import exponentials
-from delegraph.kernels.tensor import Tensor
 from delegraph.kernels.unary import unary_operands
+from delegraph.operators.checks import require_scales
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _ZERO_POINTS = {TensorType.UINT8: 255, TensorType.INT8: 127}

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.farmhash import fingerprint64
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option, require_rank, require_shape, require_type
-from delegraph.kernels.farmhash import fingerprint64
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import (
+from delegraph.operators.checks import option, require_rank, require_shape, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     OpContext,
@@ -19,7 +19,7 @@ from delegraph.kernels.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import LSHProjectionType, TensorType
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import nothing
-from delegraph.kernels.registration import Eval, Node, OpContext
+from delegraph.arithmetic.broadcast import broadcast_operands
+from delegraph.arithmetic.output_shape import nothing
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16}

@@ -7,18 +7,18 @@ import logging
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import (
+from delegraph.kernels.dequantize import dequantization
+from delegraph.operators.checks import (
     adopt_type,
     require_counts,
     require_shape,
     require_type,
     require_zero_points,
 )
-from delegraph.kernels.dequantize import dequantization
-from delegraph.kernels.flexbuffer_options import flexbuffer_options
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.flexbuffer_options import flexbuffer_options
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _LOG = logging.getLogger(__name__)

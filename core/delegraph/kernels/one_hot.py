@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import (
+from delegraph.arithmetic.output_shape import (
     Shape,
     check_type,
     element_count,
@@ -15,7 +12,10 @@ from delegraph.kernels.output_shape import (
     normalized_axis,
     size_output,
 )
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _TYPES = {

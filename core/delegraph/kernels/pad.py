@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.elements import on_elements
+from delegraph.arithmetic.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    integers,
+    size_output,
+)
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.elements import on_elements
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
-from delegraph.kernels.registration import (
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     OpContext,
@@ -21,7 +27,7 @@ from delegraph.kernels.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)

@@ -16,13 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.activation import (
+    clamp,
+    float_activation_range,
+    quantized_activation_range,
+)
+from delegraph.arithmetic.padding import Window, pool_windows
 from delegraph.errors import OperatorError
-from delegraph.kernels.activation import clamp, float_activation_range, quantized_activation_range
-from delegraph.kernels.checks import require_counts, require_same_type, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import Window, pool_windows
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.checks import require_counts, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)

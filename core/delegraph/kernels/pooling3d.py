@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.padding import Window, window
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_counts, require_rank, require_same_type, require_type
-from delegraph.kernels.flexbuffer_options import flexbuffer_options
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import Window, window
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.checks import require_counts, require_rank, require_same_type, require_type
+from delegraph.operators.flexbuffer_options import flexbuffer_options
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import Padding, TensorType
 
 Array = NDArray[Any]

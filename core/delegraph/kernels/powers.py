@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic.broadcast import broadcast_operands
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.arithmetic.lookup_table import BinaryFunction, Integers, binary_lookup
+from delegraph.arithmetic.quantized_arithmetic import rescale
 from delegraph.errors import OperatorError
-from delegraph.kernels.broadcast import broadcast_operands
-from delegraph.kernels.checks import (
+from delegraph.operators.checks import (
     require_counts,
     require_same_type,
     require_scales,
     require_shape,
     require_type,
 )
-from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.kernels.lookup_table import BinaryFunction, Integers, binary_lookup
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.quantized_arithmetic import rescale
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16, TensorType.BFLOAT16}

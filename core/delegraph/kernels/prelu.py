@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic.broadcast import broadcast_shape
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
+from delegraph.arithmetic.quantized_arithmetic import run_integers
 from delegraph.errors import OperatorError
-from delegraph.kernels.broadcast import broadcast_shape
-from delegraph.kernels.checks import adopt_type, require_counts, require_scales, require_type
-from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.kernels.lookup_table import BinaryFunction, Integers
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.quantized_arithmetic import run_integers
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.checks import adopt_type, require_counts, require_scales, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _ALPHA_TYPES = {

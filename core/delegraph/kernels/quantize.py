@@ -9,20 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import pack
-from delegraph.kernels.checks import (
-    require_counts,
-    require_scales,
-    require_type,
-    require_zero_points,
-)
-from delegraph.kernels.fixed_point import (
+from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_gemm,
     quantize_multiplier,
 )
-from delegraph.kernels.lookup_table import (
+from delegraph.arithmetic.lookup_table import (
     Integers,
     UnaryFunction,
     every_value,
@@ -30,8 +22,16 @@ from delegraph.kernels.lookup_table import (
     unary_lookup,
     unsigned,
 )
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import (
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import pack
+from delegraph.operators.checks import (
+    require_counts,
+    require_scales,
+    require_type,
+    require_zero_points,
+)
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     Numerics,
@@ -39,7 +39,7 @@ from delegraph.kernels.registration import (
     input_tensor,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _OUTPUTS = {

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.interior_pad import Placement
+from delegraph.arithmetic.output_shape import integers
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option, require_counts, require_same_type, require_type
-from delegraph.kernels.interior_pad import Placement
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import integers
-from delegraph.kernels.registration import (
+from delegraph.kernels.stablehlo.elementwise import greater, less
+from delegraph.kernels.stablehlo.shape import sizes
+from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     CallableSubgraph,
     Eval,
     Node,
@@ -21,9 +23,7 @@ from delegraph.kernels.registration import (
     input_tensor,
     output_tensor,
 )
-from delegraph.kernels.stablehlo_elementwise import greater, less
-from delegraph.kernels.stablehlo_shape import sizes
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ReduceWindowFunction as Function
 from delegraph.schema.enums import TensorType
 

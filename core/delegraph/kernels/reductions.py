@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from delegraph.arithmetic import quantized_reductions as quantized
+from delegraph.arithmetic.output_shape import integers, normalized_axis, size_output
+from delegraph.arithmetic.reduction import Reduction
 from delegraph.errors import OperatorError
-from delegraph.kernels import quantized_reductions as quantized
-from delegraph.kernels.checks import option, require_counts, require_same_type, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import integers, normalized_axis, size_output
-from delegraph.kernels.reduction import Reduction
-from delegraph.kernels.registration import (
+from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     Numerics,

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.kernels.elements import forward
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import (
+from delegraph.arithmetic.elements import forward
+from delegraph.arithmetic.output_shape import (
     Shape,
     check_type,
     element_count,
@@ -16,7 +13,10 @@ from delegraph.kernels.output_shape import (
     normalized_axis,
     size_output,
 )
-from delegraph.kernels.registration import (
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     InPlace,
     Node,
@@ -25,7 +25,7 @@ from delegraph.kernels.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 SAME_BYTES = InPlace.INPUT_0 | InPlace.DATA_UNMODIFIED

@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import (
+from delegraph.arithmetic.output_shape import (
     Shape,
     are_known,
     check_rank,
@@ -20,9 +17,12 @@ from delegraph.kernels.output_shape import (
     integers,
     size_output,
 )
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.resize_bilinear import resizer
-from delegraph.kernels.tensor import Tensor
+from delegraph.arithmetic.resize_bilinear import resizer
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import option, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _BILINEAR_TYPES = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16}

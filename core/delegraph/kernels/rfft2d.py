@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import adopt_type, require_counts, require_shape, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.checks import adopt_type, require_counts, require_shape, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 

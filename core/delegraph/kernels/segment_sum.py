@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from delegraph.arithmetic.output_shape import Shape, check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, check_type, integers, size_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 

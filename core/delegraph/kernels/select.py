@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
+from delegraph.arithmetic.broadcast import broadcast_shape
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.kernels.broadcast import broadcast_shape
-from delegraph.kernels.checks import adopt_type, require_counts, require_same_type, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.checks import adopt_type, require_counts, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 

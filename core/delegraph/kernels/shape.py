@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic.output_shape import fold_output
 from delegraph.errors import OperatorError
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import fold_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import option, require_counts, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.checks import option, require_counts, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _WORD = re.compile(rb"[^ \t\n\v\f\r]+")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic import fixed_point_softmax
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.arithmetic.lookup_table import Integers, interpolate, interpolation_points
+from delegraph.arithmetic.output_shape import nothing
 from delegraph.errors import OperatorError
-from delegraph.kernels import fixed_point_softmax
-from delegraph.kernels.checks import (
+from delegraph.operators.checks import (
     option,
     require_counts,
     require_scales,
     require_type,
     require_zero_points,
 )
-from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.kernels.lookup_table import Integers, interpolate, interpolation_points
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import nothing
-from delegraph.kernels.registration import (
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     InPlace,
     Node,
@@ -26,7 +26,7 @@ from delegraph.kernels.registration import (
     input_tensor,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _OUTPUT_TYPES = {

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.errors import OperatorError
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import (
+from delegraph.arithmetic.output_shape import (
     Shape,
     check_rank,
     check_type,
@@ -14,8 +12,10 @@ from delegraph.kernels.output_shape import (
     integers,
     size_output,
 )
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.errors import OperatorError
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from delegraph.arithmetic.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    integers,
+    size_output,
+)
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_type
 from delegraph.kernels.gather import row_numbers
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _INDICES = {TensorType.INT32, TensorType.INT64}

@@ -9,11 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from delegraph.arithmetic.elements import on_elements
+from delegraph.arithmetic.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    integers,
+    size_output,
+)
 from delegraph.errors import OperatorError
-from delegraph.kernels.elements import on_elements
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 MAX_INDICES = 31  # bits of a mask

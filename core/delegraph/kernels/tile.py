@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from delegraph.arithmetic.output_shape import (
+    Shape,
+    check_type,
+    element_count,
+    integers,
+    size_output,
+)
 from delegraph.errors import OperatorError
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import Shape, check_type, element_count, integers, size_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 
 
 @kernel("TILE", versions=(1, 3))

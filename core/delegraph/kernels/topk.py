@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from delegraph.errors import OperatorError
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import (
+from delegraph.arithmetic.output_shape import (
     Shape,
     check_type,
     element_count,
     integers,
     size_outputs,
 )
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _INDICES = {TensorType.INT16, TensorType.INT32}

@@ -15,16 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.activation import BiasClamp, float_activation_range
+from delegraph.arithmetic.convolution_scale import (
+    affine_quantization,
+    is_in_scalar_tail,
+    scaling_of,
+)
+from delegraph.arithmetic.hybrid import HybridProduct
+from delegraph.arithmetic.padding import window
+from delegraph.arithmetic.quantize_rows import quantize_rows
+from delegraph.arithmetic.quantized_product import QuantizedProduct
+from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.kernels.activation import BiasClamp, float_activation_range
-from delegraph.kernels.checks import require_type
-from delegraph.kernels.convolution_scale import affine_quantization, is_in_scalar_tail, scaling_of
-from delegraph.kernels.hybrid import HybridProduct
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.padding import window
-from delegraph.kernels.quantize_rows import quantize_rows
-from delegraph.kernels.quantized_product import QuantizedProduct
-from delegraph.kernels.registration import (
+from delegraph.operators.checks import require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
     Eval,
     Node,
     OpContext,
@@ -32,8 +37,7 @@ from delegraph.kernels.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
-from delegraph.kernels.weights import bias_or_zeros, once_if_constant
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _WEIGHT_TYPES = {

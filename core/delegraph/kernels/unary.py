@@ -7,17 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.errors import OperatorError
-from delegraph.kernels import gemmlowp
-from delegraph.kernels.checks import (
-    require_counts,
-    require_same_type,
-    require_scales,
-    require_type,
-    require_zero_points,
-)
-from delegraph.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.kernels.lookup_table import (
+from delegraph.arithmetic import gemmlowp
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.arithmetic.lookup_table import (
     Integers,
     RealFunction,
     in_double,
@@ -26,9 +18,17 @@ from delegraph.kernels.lookup_table import (
     transform_table_int16,
     unary_lookup,
 )
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.kernels.tensor import Tensor
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import (
+    require_counts,
+    require_same_type,
+    require_scales,
+    require_type,
+    require_zero_points,
+)
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _FLOAT32 = {TensorType.FLOAT32}

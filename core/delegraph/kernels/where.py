@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
-from delegraph.kernels.checks import adopt_type, require_counts, require_type
-from delegraph.kernels.op_table import kernel
-from delegraph.kernels.output_shape import size_output
-from delegraph.kernels.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.checks import adopt_type, require_counts, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _TYPES = {

@@ -32,37 +32,6 @@ if TYPE_CHECKING:
         assign_offsets_to_tensors as assign_offsets_to_tensors,
     )
     from delegraph.memory.memory_management import objects_to_offsets as objects_to_offsets
-    from delegraph.memory.micro.estimate import ArenaEstimate as ArenaEstimate
-    from delegraph.memory.micro.estimate import estimate_arena as estimate_arena
-    from delegraph.memory.micro.micro_allocator import MicroAllocator as MicroAllocator
-    from delegraph.memory.micro.micro_allocator import ModelMemory as ModelMemory
-    from delegraph.memory.micro.offline_plan import encode_offline_plan as encode_offline_plan
-    from delegraph.memory.micro.offline_plan import offline_plan as offline_plan
-    from delegraph.memory.micro.plan_map import memory_plan_text as memory_plan_text
-    from delegraph.memory.micro.planners import BufferPlan as BufferPlan
-    from delegraph.memory.micro.planners import GreedyMemoryPlanner as GreedyMemoryPlanner
-    from delegraph.memory.micro.planners import LinearMemoryPlanner as LinearMemoryPlanner
-    from delegraph.memory.micro.planners import MicroMemoryPlanner as MicroMemoryPlanner
-    from delegraph.memory.micro.planners import (
-        NonPersistentMemoryPlannerShim as NonPersistentMemoryPlannerShim,
-    )
-    from delegraph.memory.micro.recording import RecordedAllocation as RecordedAllocation
-    from delegraph.memory.micro.recording import RecordingMicroAllocator as RecordingMicroAllocator
-    from delegraph.memory.micro.recording_arena import (
-        RecordingSingleArenaBufferAllocator as RecordingSingleArenaBufferAllocator,
-    )
-    from delegraph.memory.micro.single_arena import (
-        SingleArenaBufferAllocator as SingleArenaBufferAllocator,
-    )
-    from delegraph.memory.micro.split_arenas import (
-        NonPersistentArenaBufferAllocator as NonPersistentArenaBufferAllocator,
-    )
-    from delegraph.memory.micro.split_arenas import (
-        PersistentArenaBufferAllocator as PersistentArenaBufferAllocator,
-    )
-    from delegraph.memory.micro.targets import TARGET_32 as TARGET_32
-    from delegraph.memory.micro.targets import TARGET_64 as TARGET_64
-    from delegraph.memory.micro.targets import MicroTarget as MicroTarget
     from delegraph.memory.reallocation import reallocation_graph as reallocation_graph
     from delegraph.memory.reallocation import usage_graph as usage_graph
     from delegraph.memory.records import ObjectsAssignment as ObjectsAssignment
@@ -122,41 +91,6 @@ _MODULES = {
         "verify_plan",
     ),
     "arena_text": ("arena_dump",),
-    "micro.estimate": (
-        "ArenaEstimate",
-        "estimate_arena",
-    ),
-    "micro.micro_allocator": (
-        "MicroAllocator",
-        "ModelMemory",
-    ),
-    "micro.offline_plan": (
-        "encode_offline_plan",
-        "offline_plan",
-    ),
-    "micro.plan_map": ("memory_plan_text",),
-    "micro.planners": (
-        "BufferPlan",
-        "GreedyMemoryPlanner",
-        "LinearMemoryPlanner",
-        "MicroMemoryPlanner",
-        "NonPersistentMemoryPlannerShim",
-    ),
-    "micro.recording": (
-        "RecordedAllocation",
-        "RecordingMicroAllocator",
-    ),
-    "micro.recording_arena": ("RecordingSingleArenaBufferAllocator",),
-    "micro.single_arena": ("SingleArenaBufferAllocator",),
-    "micro.split_arenas": (
-        "NonPersistentArenaBufferAllocator",
-        "PersistentArenaBufferAllocator",
-    ),
-    "micro.targets": (
-        "TARGET_32",
-        "TARGET_64",
-        "MicroTarget",
-    ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, StateError
-from delegraph.memory.occupancy import Occupancy
+from delegraph.memory.best_fit import Occupancy
 
 BUFFER_ALIGNMENT = 64
 """Bytes that the address of a buffer is a multiple of."""

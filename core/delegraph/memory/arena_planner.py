@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.memory.arena import BUFFER_ALIGNMENT, Allocation, SimpleMemoryArena
-from delegraph.memory.occupancy import NEVER
+from delegraph.memory.best_fit import NEVER
 from delegraph.memory.planner_graph import PlannerGraph as PlannerGraph
 from delegraph.memory.planner_graph import PlanNode as PlanNode
 from delegraph.memory.planner_graph import TensorKind as TensorKind

@@ -10,10 +10,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.memory.best_fit import align
 from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
 from delegraph.memory.constraint_programming import solved, solver_is_installed
 from delegraph.memory.hill_climbing import climb
-from delegraph.memory.occupancy import align
 from delegraph.memory.packing import Packing, first_fit
 from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
 from delegraph.memory.strategies.greedy_by_breadth import greedy_by_breadth

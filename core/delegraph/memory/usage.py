@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from delegraph.graph.lifetimes import Lifetime, tensor_lifetimes
 from delegraph.graph.model import SubgraphSpec
 from delegraph.memory.arena_planner import PlannerGraph, TensorKind
+from delegraph.memory.best_fit import align
 from delegraph.memory.declared_graph import DeclaredGraph
-from delegraph.memory.occupancy import align
 from delegraph.memory.records import TensorUsageRecord
 
 

@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from delegraph.native.delegate_for_litert import litert_delegate as litert_delegate
-    from delegraph.native.litert_interpreter import LiteRtInterpreter as LiteRtInterpreter
+    from delegraph.native.litert.delegate import litert_delegate as litert_delegate
+    from delegraph.native.litert.interpreter import LiteRtInterpreter as LiteRtInterpreter
 
-_HOME = {"LiteRtInterpreter": "litert_interpreter", "litert_delegate": "delegate_for_litert"}
+_HOME = {"LiteRtInterpreter": "litert.interpreter", "litert_delegate": "litert.delegate"}
 
 __all__ = [*sorted(_HOME)]
 

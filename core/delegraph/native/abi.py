@@ -3,8 +3,8 @@
 They hold for the full runtime (not for microcontrollers) of tflite-runtime 2.14, TensorFlow 2.14 to
 2.21 and ai-edge-litert 1.0 to 2.3 on 64-bit little-endian Linux and macOS. In these versions no
 field changed its place. On Windows, newer versions have two more functions at the end of the
-context. :mod:`delegraph.native.guard` checks a runtime against these definitions before a delegate
-of ours gets into it.
+context. :mod:`delegraph.native.litert.guard` checks a runtime against these definitions before a
+delegate of ours gets into it.
 
 Source:
     tflite/core/c/common.h, c_api_types.h.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import click
 
     from delegraph.delegation.delegate import Delegate
-    from delegraph.kernels.registration import Registration
+    from delegraph.operators.registration import Registration
 
 
 def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegate:
@@ -61,7 +61,7 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
     Raises:
         PluginLoadError: the provider's own code failed, or returned something else.
     """
-    from delegraph.kernels.custom_op import as_registration
+    from delegraph.operators.custom_op import as_registration
 
     loaded = _loaded("custom operator", spec, provider)
     try:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.simple_delegate import SimpleDelegateInterface
-    from delegraph.kernels.custom_op import CustomOp
-    from delegraph.kernels.registration import Registration
+    from delegraph.operators.custom_op import CustomOp
+    from delegraph.operators.registration import Registration
 
     DelegateFactory = Callable[..., SimpleDelegateInterface | Delegate]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.graph.model import Model
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 
 
 def model_of(path: str | os.PathLike[str] | None, content: bytes | None) -> Model:

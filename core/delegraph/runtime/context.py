@@ -11,8 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 from delegraph.delegation.delegate import Delegate, DelegateParams
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.kernels.registration import CallableSubgraph, Node, Numerics, Registration, Scratch
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.registration import CallableSubgraph, Node, Numerics, Registration, Scratch
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:

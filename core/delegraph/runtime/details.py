@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from delegraph.graph.model import Signature, Sparsity
-from delegraph.kernels.registration import Node, Registration
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.registration import Node, Registration
+from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 

@@ -18,14 +18,22 @@ from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import PlacementRules, Rules
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
-from delegraph.kernels.custom_op import AnyCustomOp
-from delegraph.kernels.registration import Numerics
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.registration import Numerics
+from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
-from delegraph.runtime.default_delegates import has_default_delegates, with_default_delegates
-from delegraph.runtime.delegate_choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
+from delegraph.runtime.delegates.default_delegates import (
+    has_default_delegates,
+    with_default_delegates,
+)
+from delegraph.runtime.delegates.delegate_choice import (
+    AnyDelegate,
+    ManyDelegates,
+    as_delegate,
+    as_delegates,
+)
+from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
 from delegraph.runtime.details import node_details, signature_details, tensor_details
-from delegraph.runtime.failure_policy import FailurePolicy, Incident, OnFailure
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.profile import Profile

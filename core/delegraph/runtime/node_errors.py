@@ -14,10 +14,10 @@ from delegraph.errors import (
     OperatorError,
     UnresolvedOpError,
 )
-from delegraph.kernels.registration import Node, Registration
+from delegraph.operators.registration import Node, Registration
 from delegraph.plugins.known_packages import package_for
 from delegraph.plugins.plugin_set import installed
-from delegraph.runtime.delegated_plan import DelegatedPlan, delegate_name
+from delegraph.runtime.delegates.delegated_plan import DelegatedPlan, delegate_name
 
 Verb = Literal["prepare", "allocate", "invoke"]
 

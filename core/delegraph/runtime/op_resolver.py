@@ -9,9 +9,9 @@ from enum import IntEnum
 import delegraph.kernels.ops  # noqa: F401 - importing the kernels fills the op table
 from delegraph.errors import OperatorError, UnsupportedModelError
 from delegraph.graph.model import Operator
-from delegraph.kernels.custom_op import AnyCustomOp, as_registration, registered_custom_ops
-from delegraph.kernels.op_table import OP_TABLE
-from delegraph.kernels.registration import Eval, Node, Numerics, OpContext, Registration
+from delegraph.operators.custom_op import AnyCustomOp, as_registration, registered_custom_ops
+from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators.registration import Eval, Node, Numerics, OpContext, Registration
 from delegraph.plugins.plugin_set import installed
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from delegraph.delegation.delegate import DelegateFlags
-from delegraph.kernels.registration import Eval, Node, Registration
+from delegraph.operators.registration import Eval, Node, Registration
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,16 @@ from delegraph.delegation.delegate import Delegate, PartitionPolicy
 from delegraph.delegation.placement import Placement, is_never_delegated
 from delegraph.delegation.rules import PlacementRules, require_full
 from delegraph.graph.model import Model
-from delegraph.kernels.custom_op import AnyCustomOp
-from delegraph.kernels.registration import Numerics
-from delegraph.runtime.failure_policy import RAISE, FailurePolicy, Incidents
-from delegraph.runtime.guarding import Watch
+from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.registration import Numerics
+from delegraph.runtime.delegates.failure_policy import RAISE, FailurePolicy, Incidents
+from delegraph.runtime.delegates.fallback import Watch
+from delegraph.runtime.delegates.measured_partitions import losing_nodes
+from delegraph.runtime.delegates.placement import placement_of
+from delegraph.runtime.delegates.plan_state import Barred, Snapshot
 from delegraph.runtime.kept_data import KeptData
-from delegraph.runtime.measured_partitions import losing_nodes
 from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.op_resolver import OpResolver
-from delegraph.runtime.placing import placement_of
-from delegraph.runtime.plan_state import Barred, Snapshot
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.collector import collector_paused

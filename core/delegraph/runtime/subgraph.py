@@ -16,15 +16,15 @@ from delegraph.errors import NodeError, OperatorError, StateError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings
-from delegraph.kernels.registration import Eval, Node, Registration
-from delegraph.kernels.tensor import Tensor
-from delegraph.runtime.buffer_handles import BufferHandles
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.operators.tensor import Tensor
 from delegraph.runtime.context import SubgraphContext
-from delegraph.runtime.delegated_plan import DelegatedPlan
-from delegraph.runtime.guarding import guarded
+from delegraph.runtime.delegates.buffer_handles import BufferHandles
+from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
+from delegraph.runtime.delegates.fallback import guarded
+from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.kept_data import KeptData
 from delegraph.runtime.node_errors import node_error, unresolved_op_error
-from delegraph.runtime.original_nodes import OriginalNodes
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.runtime.threads import BlasThreads

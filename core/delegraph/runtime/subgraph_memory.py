@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
-from delegraph.kernels.registration import Node, Registration
-from delegraph.kernels.tensor import AllocationType, Tensor
 from delegraph.memory.arena_planner import (
     ArenaPlanner,
     PlannerGraph,
@@ -21,6 +19,8 @@ from delegraph.memory.arena_planner import (
     TensorKind,
 )
 from delegraph.memory.workspace import Workspace
+from delegraph.operators.registration import Node, Registration
+from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.memory_limit import MemoryLimit
 
 _KINDS = {

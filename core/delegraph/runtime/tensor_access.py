@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delegraph.errors import ArgumentError, ResizeError
 from delegraph.graph.dtypes import OBJECT_TYPES, pack, unpack
-from delegraph.kernels.tensor import AllocationType, Tensor
+from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
 
 

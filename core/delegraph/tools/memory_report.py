@@ -22,7 +22,7 @@ from delegraph.memory import (
     plan_exactly,
     usage_records,
 )
-from delegraph.memory.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
+from delegraph.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
 from delegraph.runtime.interpreter import Interpreter
 
 DEFAULT_ALIGNMENT = 64

@@ -10,7 +10,7 @@ from typing import Any
 from delegraph.errors import DelegraphError
 from delegraph.graph.model import Model, Operator, SubgraphSpec, TensorSpec
 from delegraph.kernels import ops  # noqa: F401 - fills the op table
-from delegraph.kernels.op_table import OP_TABLE
+from delegraph.operators.op_table import OP_TABLE
 from delegraph.plugins.creation import describe_custom_op
 from delegraph.plugins.known_packages import package_for
 from delegraph.plugins.plugin import Plugin, PluginState

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.memory.occupancy import Occupancy, align
+from delegraph.memory.best_fit import Occupancy, align
 from delegraph.memory.records import ByteRecord, ObjectsAssignment, OffsetsAssignment
 from delegraph.memory.task_profiles import positional_maximums
 

@@ -14,7 +14,7 @@ from unittest import SkipTest
 
 from delegraph.delegation.delegate import NO_REASON, Delegate, DelegateContext, DelegateFlags
 from delegraph.errors import DelegraphError, PluginOptionError, UnresolvedOpError
-from delegraph.kernels.registration import Node
+from delegraph.operators.registration import Node
 from delegraph.plugins.options import describe_options
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.testing.conformance.composition import behind_a_reshape

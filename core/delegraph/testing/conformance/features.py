@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import Operator
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 from delegraph.testing.operator_cases.pairs import COMPARISONS, FUSED, OTHERS, STABLEHLO

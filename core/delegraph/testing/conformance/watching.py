@@ -17,10 +17,10 @@ from delegraph.delegation.delegate import (
     PartitionPolicy,
     Rejection,
 )
-from delegraph.kernels.registration import Eval, Node, OpContext, Registration
+from delegraph.operators.registration import Eval, Node, OpContext, Registration
 
 if TYPE_CHECKING:
-    from delegraph.kernels.tensor import Tensor
+    from delegraph.operators.tensor import Tensor
 
 PATTERN = 0x2A
 """A byte that fills outputs before they are computed, so that what stays unwritten shows."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from delegraph import Interpreter, Node, OpContext, Tensor
 from delegraph.errors import OperatorError
-from delegraph.kernels.registration import Eval, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, input_tensor, output_tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph_edgetpu.custom_options import read_custom_options
 from delegraph_edgetpu.devices import Device, Parameters, device_named

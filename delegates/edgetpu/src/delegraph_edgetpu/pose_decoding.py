@@ -22,8 +22,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.kernels.box_suppression import descending
-from delegraph.kernels.cpp_heap import pop, push
+from delegraph.arithmetic.box_suppression import descending
+from delegraph.arithmetic.cpp_heap import pop, push
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]

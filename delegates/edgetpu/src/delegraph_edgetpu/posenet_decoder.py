@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.output_shape import Shape, size_outputs
 from delegraph.errors import OperatorError
-from delegraph.kernels.flexbuffer_options import flexbuffer_options, integer_option
-from delegraph.kernels.output_shape import Shape, size_outputs
-from delegraph.kernels.registration import (
+from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
+from delegraph.operators.registration import (
     Eval,
     Node,
     OpContext,
@@ -21,7 +21,7 @@ from delegraph.kernels.registration import (
     input_tensor,
     output_tensor,
 )
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 from delegraph_edgetpu.instance_masks import instance_masks
 from delegraph_edgetpu.pose_decoding import KEYPOINTS, MID_CHANNELS, DecodingOptions, decode_poses

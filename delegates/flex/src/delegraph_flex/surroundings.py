@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
-from delegraph.kernels.subgraph_call import Callee, Value
+from delegraph.operators.subgraph_call import Callee, Value
 from delegraph_flex.flex_node import FunctionSignature, Surroundings
 from delegraph_flex.node_def import Shape
 

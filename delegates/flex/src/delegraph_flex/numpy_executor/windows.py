@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.kernels.padding import Window
+from delegraph.arithmetic.padding import Window
 from delegraph_flex.flex_node import FlexNode, Unsupported
 
 

@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/svdf.py``: steps of SVDF layers, as ``delegraph.kernels.svdf`` has them."""
+"""Blocks of ``kernels/svdf.py``: steps of SVDF layers, as Delegraph's own kernel has them."""
 
 from __future__ import annotations
 

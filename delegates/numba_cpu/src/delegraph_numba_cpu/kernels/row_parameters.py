@@ -14,7 +14,7 @@ from delegraph_numba_cpu.kernels.machine import jit
 def parameters(low, high, is_asymmetric):
     """Return a row's scale, its inverse, zero point, and the smallest int8.
 
-    As ``delegraph.kernels.quantize_rows`` does, operation by operation: a scale that is off by a
+    As ``delegraph.arithmetic.quantize_rows`` does, operation by operation: a scale that is off by a
     bit rounds some activations to the other side.
     """
     one = np.float32(1)

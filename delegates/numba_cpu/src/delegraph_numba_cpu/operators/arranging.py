@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.kernels.output_shape import integers
+from delegraph.arithmetic.output_shape import integers
 from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.places import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register

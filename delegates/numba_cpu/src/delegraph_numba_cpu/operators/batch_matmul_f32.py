@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.kernels.padding import Window
+from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.operators.conv_f32 import UNLIMITED, emit_products
 from delegraph_numba_cpu.operators.conv_packing import (
     block_widths,

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from delegraph import Rejection, Tensor
+from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic.requantize import fixed_point_scaling
 from delegraph.errors import OperatorError
-from delegraph.kernels.padding import Window
-from delegraph.kernels.requantize import fixed_point_scaling
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.operators.batch_matmul_f32 import check_stacks
 from delegraph_numba_cpu.operators.computed_int8 import (

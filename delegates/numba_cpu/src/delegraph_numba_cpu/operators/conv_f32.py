@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from delegraph import Rejection, Tensor
-from delegraph.kernels.activation import float_activation_range
-from delegraph.kernels.padding import Window
+from delegraph.arithmetic.activation import float_activation_range
+from delegraph.arithmetic.padding import Window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks.conv_f32 import CONV, DEPTHWISE, REPEAT
 from delegraph_numba_cpu.operators.conv_packing import (

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from delegraph import Rejection, Tensor
-from delegraph.errors import OperatorError
-from delegraph.kernels.convolution_scale import (
+from delegraph.arithmetic.convolution_scale import (
     is_in_scalar_tail,
     per_channel_multipliers,
     per_tensor_multiplier,
     scaling_of,
 )
-from delegraph.kernels.padding import Window, window
-from delegraph.kernels.requantize import Scaling, fixed_point_scaling
-from delegraph.kernels.weights import bias_or_zeros
+from delegraph.arithmetic.padding import Window, window
+from delegraph.arithmetic.requantize import Scaling, fixed_point_scaling
+from delegraph.arithmetic.weights import bias_or_zeros
+from delegraph.errors import OperatorError
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.moves import COPY

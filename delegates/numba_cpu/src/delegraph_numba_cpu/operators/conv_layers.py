@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from delegraph import Tensor
-from delegraph.kernels.output_shape import integers
-from delegraph.kernels.padding import Window
+from delegraph.arithmetic.output_shape import integers
+from delegraph.arithmetic.padding import Window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.operators.conv_f32 import (
     CLAMPS,

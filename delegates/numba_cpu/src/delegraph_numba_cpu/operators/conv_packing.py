@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.kernels.tensor import Tensor
+from delegraph.operators.tensor import Tensor
 from delegraph_numba_cpu.blocks.conv_f32 import PACK
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from delegraph.kernels.padding import Window
+from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.blocks.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.program import ProgramBuilder
 

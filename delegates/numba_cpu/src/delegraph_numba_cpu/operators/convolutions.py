@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from delegraph import Rejection
+from delegraph.arithmetic.padding import Window, convolution_windows
 from delegraph.errors import OperatorError
-from delegraph.kernels.padding import Window, convolution_windows
 from delegraph_numba_cpu.operators.registry import Call
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.kernels.activation import float_activation_range
+from delegraph.arithmetic.activation import float_activation_range
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 from delegraph_numba_cpu.blocks.elementwise import LARGEST_RANK, Operation
 from delegraph_numba_cpu.operators.chains import Chain

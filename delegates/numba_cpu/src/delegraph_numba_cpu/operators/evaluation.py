@@ -16,8 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 import delegraph.kernels.ops  # noqa: F401 - fills the table of kernels
 from delegraph import Node, Tensor
 from delegraph.errors import OperatorError
-from delegraph.kernels.op_table import OP_TABLE
-from delegraph.kernels.registration import CallableSubgraph, Numerics
+from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators.registration import CallableSubgraph, Numerics
 from delegraph_numba_cpu.operators.registry import Call
 
 

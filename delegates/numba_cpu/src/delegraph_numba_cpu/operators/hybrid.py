@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.kernels.padding import Window
-from delegraph.kernels.weights import bias_or_zeros, dense_values
+from delegraph.arithmetic.padding import Window
+from delegraph.arithmetic.weights import bias_or_zeros, dense_values
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.blocks import conv_int8, hybrid

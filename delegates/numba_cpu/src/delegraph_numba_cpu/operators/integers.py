@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from delegraph import Rejection, Tensor
-from delegraph.kernels.activation import float_activation_range
+from delegraph.arithmetic.activation import float_activation_range
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
 from delegraph_numba_cpu.operators.elementwise import activation_of, check_shapes

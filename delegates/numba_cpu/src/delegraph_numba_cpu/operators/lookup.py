@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection
 from delegraph.errors import OperatorError
-from delegraph.kernels.registration import Numerics
+from delegraph.operators.registration import Numerics
 from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain

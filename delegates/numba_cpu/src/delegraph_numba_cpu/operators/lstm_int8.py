@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.kernels.fixed_point import quantize_multiplier
-from delegraph.kernels.gemmlowp import logistic_table, tanh_table
-from delegraph.kernels.lstm_cell import LstmOptions
-from delegraph.kernels.lstm_integer_cell import gate_scales, power_of_two, quantized_clip
-from delegraph.kernels.lstm_tensors import LstmTensors
+from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.arithmetic.gemmlowp import logistic_table, tanh_table
+from delegraph.kernels.recurrent.lstm_cell import LstmOptions
+from delegraph.kernels.recurrent.lstm_integer_cell import gate_scales, power_of_two, quantized_clip
+from delegraph.kernels.recurrent.lstm_tensors import LstmTensors
 from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
 from delegraph_numba_cpu.operators.lstm_sequences import (
     Pack,
@@ -121,7 +121,7 @@ class IntegerLstm:
         tensors: the layer's tensors.
         x: input.
         y: output.
-        intermediates: see ``delegraph.kernels.lstm_integer_cell.IntegerLstmCell``.
+        intermediates: see ``delegraph.kernels.recurrent.lstm_integer_cell.IntegerLstmCell``.
         options: clips.
     """
 
@@ -231,7 +231,7 @@ class IntegerLstm:
         """Return the weights that each cell sees, ``[gates but one, batch, cells]``.
 
         The official kernel takes the length of the output state for that of the cell state, see
-        ``delegraph.kernels.lstm_integer_cell``: where it is less, some cells have none.
+        ``delegraph.kernels.recurrent.lstm_integer_cell``: where it is less, some cells have none.
         """
         rows = []
         for tensor in self.tensors.peephole:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.kernels.activation import quantized_activation_range
-from delegraph.kernels.requantize import Scaling
-from delegraph.kernels.weights import bias_or_zeros, centred_integers, dense_values
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.arithmetic.requantize import Scaling
+from delegraph.arithmetic.weights import bias_or_zeros, centred_integers, dense_values
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 
 LANES = 16

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.kernels.output_shape import integers
+from delegraph.arithmetic.output_shape import integers
 from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.picking import pick
 from delegraph_numba_cpu.operators.places import Part, fill, move

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.arithmetic.vector_loop import inner_loop
 from delegraph.errors import OperatorError
-from delegraph.kernels.activation import quantized_activation_range
-from delegraph.kernels.vector_loop import inner_loop
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
 from delegraph_numba_cpu.operators.elementwise import activation_of, check_shapes

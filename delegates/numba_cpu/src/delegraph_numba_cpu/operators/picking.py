@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
+from delegraph.arithmetic.output_shape import normalized_axis
 from delegraph.kernels.gather import check_bounds
-from delegraph.kernels.output_shape import normalized_axis
 from delegraph.kernels.resize import nearest_positions
 from delegraph_numba_cpu.blocks.moves import PICK
 from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, WITH_HALVES, check_moved

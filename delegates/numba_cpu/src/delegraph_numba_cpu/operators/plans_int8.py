@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delegraph.kernels.padding import Window
+from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.operators.packing_int8 import (
     Product,

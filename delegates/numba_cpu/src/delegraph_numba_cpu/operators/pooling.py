@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from delegraph import Rejection
-from delegraph.kernels.activation import float_activation_range, quantized_activation_range
-from delegraph.kernels.padding import pool_windows
+from delegraph.arithmetic.activation import float_activation_range, quantized_activation_range
+from delegraph.arithmetic.padding import pool_windows
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.blocks import pooling as blocks
 from delegraph_numba_cpu.operators.registry import Call, Operator, check_types, register

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from delegraph import Rejection, Tensor
-from delegraph.kernels.fixed_point import quantize_multiplier
-from delegraph.kernels.output_shape import integers, normalized_axis
+from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.arithmetic.output_shape import integers, normalized_axis
 from delegraph_numba_cpu.blocks import Block, reduced, reducing
 from delegraph_numba_cpu.operators.places import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
@@ -180,8 +180,8 @@ def lower_mean(call: Call, builder: ProgramBuilder) -> None:
     """Emit a mean; that of bytes is scaled in fixed point.
 
     Source:
-        As ``delegraph.kernels.quantized_reductions``, with the arithmetic of its own that the mean
-        over height and width of images has.
+        As ``delegraph.arithmetic.quantized_reductions``, with the arithmetic of its own that the
+        mean over height and width of images has.
     """
     axes, y = Axes.of(call, builder), call.output()
     if not axes.count:

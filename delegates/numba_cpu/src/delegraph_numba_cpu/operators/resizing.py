@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.kernels.resize_bilinear import Taps, fixed_taps, float_taps
+from delegraph.arithmetic.resize_bilinear import Taps, fixed_taps, float_taps
 from delegraph_numba_cpu.blocks.resizing import BILINEAR_F32, BILINEAR_S8, BILINEAR_U8, TAP_WORDS
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder

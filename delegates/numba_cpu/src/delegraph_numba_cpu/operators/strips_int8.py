@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from delegraph.kernels.padding import Window
+from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
 from delegraph_numba_cpu.operators.conv_int8 import TYPES, product_of

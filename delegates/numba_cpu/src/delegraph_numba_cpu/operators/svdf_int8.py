@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.kernels.fixed_point import quantize_multiplier
-from delegraph.kernels.svdf import SvdfInput
+from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.kernels.recurrent.svdf import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.blocks.svdf import INTEGER
 from delegraph_numba_cpu.operators.registry import (

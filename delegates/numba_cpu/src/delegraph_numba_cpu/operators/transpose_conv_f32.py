@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.kernels.padding import Window, window
+from delegraph.arithmetic.padding import Window, window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.operators.conv_f32 import (
     CLAMPS,

@@ -1,0 +1,1 @@
+"""What kernels and delegates compute with: fixed point, requantization, windows, shapes."""

@@ -1,0 +1,121 @@
+"""Fused activations: clamping ranges, and the application to float results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.channelwise import by_pattern, repeated
+from delegraph.errors import OperatorError
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import TensorType
+
+_FLOAT_RANGES: dict[Act, tuple[float, float]] = {
+    Act.NONE: (-np.inf, np.inf),
+    Act.RELU: (0.0, np.inf),
+    Act.RELU_N1_TO_1: (-1.0, 1.0),
+    Act.RELU6: (0.0, 6.0),
+}
+
+_INTEGER_RANGES = {
+    TensorType.UINT8: (0, 255),
+    TensorType.INT8: (-128, 127),
+    TensorType.INT16: (-32768, 32767),
+}
+
+
+def float_activation_range(activation: int) -> tuple[float, float]:
+    """Return the range a fused activation clamps float results to.
+
+    TANH and SIGN_BIT clamp nothing.
+
+    Source:
+        CalculateActivationRange, tflite/kernels/kernel_util.h.
+    """
+    return _FLOAT_RANGES.get(Act(activation), (-np.inf, np.inf))
+
+
+def quantized_activation_range(activation: int, output: Tensor) -> tuple[int, int]:
+    """Return the range of stored integers that a fused activation leaves in *output*.
+
+    Raises:
+        OperatorError: *output* is not uint8, int8 or int16, or a bound overflows an int32.
+
+    Source:
+        CalculateActivationRangeQuantized, tflite/kernels/kernel_util.cc.
+    """
+    if output.type not in _INTEGER_RANGES:
+        raise OperatorError(f"output type is {output.type.name}, expected UINT8, INT8 or INT16")
+    qmin, qmax = _INTEGER_RANGES[output.type]
+    low, high = float_activation_range(activation)
+    if np.isfinite(low):
+        qmin = max(qmin, _quantize(low, output))
+    if np.isfinite(high):
+        qmax = min(qmax, _quantize(high, output))
+    return qmin, qmax
+
+
+def apply_activation(activation: int, x: NDArray[Any]) -> None:
+    """Replace float values by their activation, in place.
+
+    Source:
+        ApplyActivationToVector, tflite/kernels/internal/tensor_utils.h.
+    """
+    match Act(activation):
+        case Act.TANH:
+            np.tanh(x, out=x)
+        case Act.SIGN_BIT:
+            np.copyto(x, np.signbit(x))
+        case _:
+            clamp(x, *float_activation_range(activation))
+
+
+def clamp(x: NDArray[Any], low: float, high: float) -> None:
+    """Clamp *x* in place; infinite bounds cost nothing."""
+    if np.isfinite(low):
+        if np.isfinite(high):
+            np.clip(x, low, high, out=x)
+        else:
+            np.maximum(x, low, out=x)
+    elif np.isfinite(high):
+        np.minimum(x, high, out=x)
+
+
+def _quantize(value: float, output: Tensor) -> int:
+    """Return the stored integer nearest to *value*, computed in float32 like the C code."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.float32(value) / np.float32(output.scale)
+    if not abs(ratio) < 2**31:
+        raise OperatorError(
+            f"activation bound {value} is out of range at output scale {output.scale}"
+        )
+    return output.zero_point + int(np.copysign(np.floor(np.abs(ratio) + np.float32(0.5)), ratio))
+
+
+class BiasClamp:
+    """Adds a bias and clamps, in place, float results with channels last.
+
+    Args:
+        bias: ``[O], float32``.
+        low: lower bound.
+        high: upper bound.
+    """
+
+    def __init__(self, bias: NDArray[np.float32], low: float, high: float) -> None:
+        self._bias = repeated(bias)
+        self._low = None if low == -np.inf else np.float32(low)
+        self._high = None if high == np.inf else np.float32(high)
+
+    def __call__(self, y: NDArray[Any]) -> None:
+        """Update *y*, ``[..., O], float32``, contiguous."""
+        by_pattern(self._compute, len(self._bias), y.reshape(-1))
+
+    def _compute(self, y: NDArray[Any]) -> None:
+        y += self._bias[: y.shape[-1]]
+        if self._low is not None:
+            np.maximum(y, self._low, out=y)
+        if self._high is not None:
+            np.minimum(y, self._high, out=y)

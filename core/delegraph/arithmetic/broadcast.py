@@ -1,0 +1,55 @@
+"""Shapes of element-wise operators whose inputs are repeated to a common shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import adopt_type, require_counts, require_same_type
+from delegraph.operators.registration import Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+def broadcast_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape to which *a* and *b* broadcast, as NumPy defines it.
+
+    >>> broadcast_shape((4, 1, 3), (5, 1))
+    (4, 5, 3)
+
+    Raises:
+        OperatorError: two lengths differ and neither is 1.
+
+    Source:
+        CalculateShapeForBroadcast, tflite/kernels/kernel_util.cc.
+    """
+    shape = []
+    for i, j in zip_longest(reversed(a), reversed(b), fillvalue=1):
+        if i != j and 1 not in (i, j):
+            raise OperatorError(f"shapes {tuple(a)} and {tuple(b)} do not broadcast")
+        shape.append(j if i == 1 else i)
+    return tuple(reversed(shape))
+
+
+def broadcast_operands(
+    context: OpContext, node: Node, *, result: TensorType | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return both inputs and the output of a two-operand node; the output gets its type and shape.
+
+    Args:
+        context: the host.
+        node: the node.
+        result: the output's type; None for that of the inputs.
+
+    Raises:
+        OperatorError: other than two inputs and one output, inputs of different types, or shapes
+            that do not broadcast.
+    """
+    require_counts(node, 2)
+    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_same_type(a, b)
+    adopt_type(y, a.type if result is None else result)
+    context.resize_tensor(y, broadcast_shape(a.shape, b.shape))
+    return a, b, y

@@ -1,0 +1,138 @@
+"""Scales of convolutions and matrix products: what their accumulators are multiplied by."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.requantize import Scaling, fixed_point_scaling, int64_scaling
+from delegraph.errors import OperatorError
+from delegraph.graph.model import Quantization
+from delegraph.operators.registration import Numerics
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+def affine_quantization(tensor: Tensor, role: str) -> Quantization:
+    """Return the quantization of *tensor*.
+
+    Raises:
+        OperatorError: it has none.
+    """
+    if tensor.quantization is None or len(tensor.quantization.scales) == 0:
+        raise OperatorError(f"{role} has no scale, expected a quantized tensor")
+    return tensor.quantization
+
+
+def check_symmetric(weight: Tensor) -> None:
+    """Check that every zero point of the weights is 0.
+
+    Raises:
+        OperatorError: one is not.
+    """
+    zero_points = affine_quantization(weight, "the filter").zero_points
+    if np.any(zero_points != 0):
+        raise OperatorError(
+            f"filter zero points are {zero_points.tolist()}, expected 0 with {weight.type.name}"
+        )
+
+
+def per_channel_multipliers(
+    x: Tensor, weight: Tensor, y: Tensor, channels: int
+) -> NDArray[np.float64]:
+    """Return ``x.scale * weight.scale / y.scale`` of each output channel: ``[channels], float64``.
+
+    Raises:
+        OperatorError: no scales, per-channel scales with uint8, or as many as fit no axis.
+
+    Source:
+        PopulateConvolutionQuantizationParams, tflite/kernels/kernel_util.cc.
+    """
+    affine_quantization(x, "the input")
+    quantization = affine_quantization(weight, "the filter")
+    scales = quantization.scales.astype(np.float64)
+    if len(scales) > 1:
+        _check_channels(x, weight, quantization, channels)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        real = np.float64(np.float32(x.scale)) * scales / np.float64(np.float32(y.scale))
+    return np.broadcast_to(real, (channels,)).copy()
+
+
+def per_tensor_multiplier(x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor) -> float:
+    """Return ``x.scale * weight.scale / y.scale``, the first product in float32.
+
+    Raises:
+        OperatorError: the bias scale is too far from ``x.scale * weight.scale``.
+
+    Source:
+        GetQuantizedConvolutionMultipler, tflite/kernels/kernel_util.cc.
+    """
+    affine_quantization(x, "the input")
+    affine_quantization(weight, "the filter")
+    y_scale = np.float64(y.scale)  # dividing by a scale of 0 gives infinity
+    if bias is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = abs(x.scale * weight.scale - bias.scale) / y_scale
+        if not gap <= 0.02:
+            raise OperatorError(
+                f"bias scale is {bias.scale}, expected input scale * filter scale "
+                f"= {x.scale * weight.scale}"
+            )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.float64(np.float32(x.scale) * np.float32(weight.scale)) / y_scale)
+
+
+def _check_channels(x: Tensor, weight: Tensor, quantization: Quantization, channels: int) -> None:
+    count, axis = len(quantization.scales), quantization.quantized_dimension
+    if x.type not in (TensorType.INT8, TensorType.INT16):
+        raise OperatorError(f"per-channel scales with {x.type.name} input, expected INT8 or INT16")
+    if weight.type not in (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.INT16):
+        raise OperatorError(f"per-channel scales with a {weight.type.name} filter, expected INT8")
+    if axis >= len(weight.shape) or not count == channels == weight.shape[axis]:
+        raise OperatorError(
+            f"filter has {count} scales along dimension {axis} of {list(weight.shape)}, "
+            f"expected one or {channels}"
+        )
+
+
+def scaling_of(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    y: Tensor,
+    channels: int,
+    numerics: Numerics,
+    halves_away: NDArray[np.bool_] | bool,
+    *,
+    sums_int64: bool = False,
+) -> Scaling:
+    """Return how a convolution's accumulators become outputs.
+
+    Args:
+        x: input.
+        weight: filters; per-channel scales count the output channels.
+        bias: None when absent.
+        y: output.
+        channels: of the output.
+        numerics: the official kernels to follow; all reference ones take halves away from zero.
+        halves_away: where the builtin ones do so too, see :func:`fixed_point_scaling`.
+        sums_int64: whether accumulators have 64 bits.
+
+    Raises:
+        OperatorError: as :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`.
+    """
+    multipliers = per_channel_multipliers(x, weight, y, channels)
+    if x.type == TensorType.UINT8:
+        multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
+    if sums_int64:
+        return int64_scaling(multipliers)
+    return fixed_point_scaling(multipliers, numerics == "reference" or halves_away)
+
+
+def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:
+    """Return which channels builtin kernels round one at a time: ``[channels], bool``.
+
+    Their vector code takes eight channels at once and rounds halves up; the rest have halves away
+    from zero.
+    """
+    return np.arange(channels) >= channels - channels % 8

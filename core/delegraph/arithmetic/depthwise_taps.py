@@ -1,0 +1,167 @@
+"""Sums over window taps, channel by channel: the arithmetic of depthwise convolutions.
+
+``numpy.einsum`` multiplies and adds a tap in one pass over memory, fast as long as its inner loops
+are long: several columns with all their channels. That needs neighbouring outputs to read
+neighbouring columns, so for strides beyond 1 the image's columns are first dealt out: column ``i``
+goes to phase ``i % stride``, place ``i // stride``, and every phase is summed up by itself. Images
+of many channels have long loops without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from delegraph.arithmetic.channelwise import TILE
+from delegraph.arithmetic.padding import Window
+from delegraph.operators.registration import OpContext
+
+_MANY_CHANNELS = 64
+_LONG_LOOP = 768
+"""Values per inner loop beyond which the loop's overhead no longer shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """The taps of a window row that read columns of one phase.
+
+    Attributes:
+        taps: which they are.
+        index: the phase.
+        place: where the first tap reads for the first output.
+        step: places from one of the taps to the next.
+    """
+
+    taps: range
+    index: int
+    place: int
+    step: int
+
+
+class DepthwiseTaps:
+    """Computes depthwise sums of one image, some output rows at a time.
+
+    Args:
+        context: for working memory.
+        windows: how windows slide along height and width.
+        channels: channels of the image.
+        multiplier: outputs per channel; output ``c * multiplier + i`` reads channel ``c``.
+        dtype: of weights and sums.
+    """
+
+    def __init__(
+        self,
+        context: OpContext,
+        windows: tuple[Window, Window],
+        channels: int,
+        multiplier: int,
+        dtype: DTypeLike,
+    ) -> None:
+        self._windows = down, across = windows
+        self._channels, self._multiplier = channels, multiplier
+        self._outputs = channels * multiplier
+        is_dealt_out = self._outputs < _MANY_CHANNELS
+        self._phases = across.stride if is_dealt_out else 1
+        self._stride = across.stride // self._phases
+        self._columns = _columns_per_loop(across, self._outputs) if self._stride == 1 else 1
+        self._taps = _taps_by_phase(across, self._phases)
+        places = -(-across.padded // self._phases)
+        self._padded = context.scratch((down.padded, self._phases, places, self._outputs), dtype)
+        row = max(across.output * self._outputs, 1)
+        self._rows = max(min(TILE // row, down.output), 1)
+        self._shape = across.output // max(self._columns, 1), self._columns * self._outputs
+        self._sums, self._part = (
+            context.scratch((self._rows, *self._shape), dtype) for _ in range(2)
+        )
+
+    def arrange(self, weight: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return for each phase the weights of its taps, repeated as often as a loop has columns.
+
+        Args:
+            weight: ``[KH, KW, O]``, of the sums' dtype.
+        """
+        return [np.tile(weight[:, phase.taps], (1, 1, self._columns)) for phase in self._taps]
+
+    def tiles(
+        self, image: NDArray[Any], weights: list[NDArray[Any]], pad_value: float = 0
+    ) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield output rows and their sums ``[rows, OW * O]``, valid until the next tile.
+
+        Args:
+            image: ``[H, W, C]``.
+            weights: what :meth:`arrange` returned.
+            pad_value: what surrounds the image.
+        """
+        output = self._windows[0].output
+        padded = self._surround(image, pad_value)
+        for start in range(0, output, self._rows):
+            stop = min(start + self._rows, output)
+            sums, part = (memory.data[: stop - start] for memory in (self._sums, self._part))
+            for i, (phase, weight) in enumerate(zip(self._taps, weights, strict=True)):
+                view = self._view(padded, phase, start, stop)
+                np.einsum("ijrgl,ijl->rgl", view, weight, out=part if i else sums)
+                if i:
+                    sums += part
+            yield slice(start, stop), sums.reshape(stop - start, -1)
+
+    def _surround(self, image: NDArray[Any], pad_value: float) -> NDArray[Any]:
+        """Copy *image* and its border into phases: ``[H, phases, places, O]``."""
+        down, across = self._windows
+        padded: NDArray[Any] = self._padded.data
+        if down.padded > down.input or math.prod(padded.shape[1:3]) > across.input:
+            padded.fill(pad_value)
+        rows = padded[down.before : down.before + down.input]
+        for phase in range(self._phases):
+            first = (phase - across.before) % self._phases
+            columns = image[:, first :: self._phases]
+            place = (first + across.before) // self._phases
+            target = rows[:, phase, place : place + columns.shape[1]]
+            by_channel = (*columns.shape[:2], self._channels, self._multiplier)
+            np.copyto(target.reshape(by_channel), columns[..., np.newaxis])
+        return padded
+
+    def _view(self, padded: NDArray[Any], phase: _Phase, start: int, stop: int) -> NDArray[Any]:
+        """Return what the taps of *phase* read for output rows *start* to *stop*.
+
+        Returns:
+            ``[KH, taps, rows, *shape]``; overlapping views of the image.
+        """
+        down = self._windows[0]
+        row, part, place, value = padded.strides
+        return np.ndarray(  # as_strided takes five times as long
+            (down.kernel, len(phase.taps), stop - start, *self._shape),
+            padded.dtype,
+            padded,
+            start * down.stride * row + phase.index * part + phase.place * place,
+            (
+                row * down.dilation,
+                place * phase.step,
+                row * down.stride,
+                place * self._stride * self._columns,
+                value,
+            ),
+        )
+
+
+def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
+    """Return the taps of a window row by the phase that they read."""
+    period = phases // math.gcd(across.dilation, phases)  # taps until the phase comes again
+    found = []
+    for first in range(min(period, across.kernel)):
+        place, index = divmod(first * across.dilation, phases)
+        step = period * across.dilation // phases
+        found.append(_Phase(range(first, across.kernel, period), index, place, step))
+    return found
+
+
+def _columns_per_loop(across: Window, outputs: int) -> int:
+    """Return the fewest columns that divide the output's and make a long inner loop."""
+    for count in range(1, across.output):
+        if across.output % count == 0 and count * outputs >= _LONG_LOOP:
+            return count
+    return across.output

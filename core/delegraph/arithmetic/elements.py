@@ -1,0 +1,62 @@
+"""Moving elements between tensors, whatever their type: plain, packed 4-bit, or sharing memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import pack, unpack
+from delegraph.operators.registration import Eval
+from delegraph.operators.tensor import Tensor
+
+Move = Callable[[NDArray[Any], NDArray[Any]], object]
+"""Fills its second argument, an array of the output's shape, from its first."""
+
+
+def values_of(tensor: Tensor) -> NDArray[Any]:
+    """Return a tensor's elements: its data, or a new int8 array when they are packed."""
+    data: NDArray[Any] = tensor.data
+    return unpack(data, tensor.type, tensor.shape) if tensor.is_packed else data
+
+
+def on_elements(x: Tensor, y: Tensor, move: Move) -> Eval:
+    """Return the eval that calls *move* on the elements of *x* and *y*, unpacked where needed."""
+    if not x.is_packed:
+
+        def move_plain() -> None:
+            move(x.data, y.data)
+
+        return move_plain
+
+    def move_packed() -> None:
+        values = np.empty(y.shape, y.dtype)
+        move(values_of(x), values)
+        y.data[...] = pack(values, y.type)
+
+    return move_packed
+
+
+def forward(x: Tensor, y: Tensor) -> Eval:
+    """Return the eval that gives *y* the bytes of *x*, without work where both share memory.
+
+    Source:
+        The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc; ``np.copyto`` makes it.
+    """
+    target: Any = None  # the array that destination is a view of
+    destination: Any = None
+
+    def run() -> None:
+        nonlocal target, destination
+        if y.data is not target:
+            target, destination = y.data, seen_as(y.data, x.data)
+        np.copyto(destination, x.data)
+
+    return run
+
+
+def seen_as(array: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of the contiguous *array* with the shape and dtype of *like*."""
+    return array.reshape(-1).view(like.dtype).reshape(like.shape)

@@ -1,0 +1,107 @@
+"""Integer matrix products by floating-point BLAS, without losing a bit.
+
+Sums of integers are exact in a float type as long as no partial sum leaves its mantissa: 2**24 in
+float32, 2**53 in float64. The weights are known, so the largest sum that any input could make is
+known too, and nearly always fits float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.operators.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntegerWeights:
+    """Weights ready for exact products.
+
+    Attributes:
+        matrices: one ``[K, O / groups]`` for each group, float32 or float64.
+        sums: what one unit added to every input value adds to each output, ``[O], int64``.
+        bounds: no product is larger in magnitude, whatever the input, ``[O], float64``.
+    """
+
+    matrices: tuple[NDArray[Any], ...]
+    sums: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The float type that inputs and accumulators need."""
+        return self.matrices[0].dtype
+
+
+def multiply_groups(
+    parts: Sequence[NDArray[Any]], matrices: Sequence[NDArray[Any]], out: NDArray[Any]
+) -> None:
+    """Store each group's product in its columns of *out*.
+
+    Args:
+        parts: the input of each group, ``[M, K]``.
+        matrices: the weights of each group, ``[K, O / groups]``, of the same dtype.
+        out: ``[M, O]``, of the same dtype.
+    """
+    if len(parts) == 1:
+        np.matmul(parts[0], matrices[0], out=out)
+        return
+    columns = np.split(out, len(parts), axis=1)
+    for part, matrix, column in zip(parts, matrices, columns, strict=True):
+        np.matmul(part, matrix, out=column)
+
+
+def integer_weights(
+    weight: NDArray[Any], largest: int, groups: int = 1, *, is_fixed: bool = True
+) -> IntegerWeights:
+    """Return *weight* ready for exact products with integers.
+
+    Args:
+        weight: ``[O, K]``, integers with the zero point already removed.
+        largest: what no input exceeds in magnitude.
+        groups: parts that the outputs are divided into.
+        is_fixed: False for weights that change, which always get float64.
+    """
+    columns = weight.reshape(len(weight), -1).T  # [K, O]
+    sums = columns.sum(axis=0, dtype=np.int64)
+    bounds = column_bounds(columns, largest)
+    dtype = exact_float(bounds.max(initial=0)) if is_fixed else np.float64
+    matrix = columns.astype(dtype, order="C")
+    return IntegerWeights(split_groups(matrix, groups), sums, bounds)
+
+
+def split_groups(matrix: NDArray[Any], groups: int) -> tuple[NDArray[Any], ...]:
+    """Return ``[K, O]`` as one ``[K, O / groups]`` for each group."""
+    return tuple(np.split(matrix, groups, axis=1))
+
+
+def largest_input(x: Tensor, *, is_centred: bool = False) -> int:
+    """Return the largest magnitude of *x*'s stored integers, or of their distances from zero."""
+    info = np.iinfo(x.dtype)
+    offset = x.zero_point if is_centred else 0
+    return max(abs(int(info.min) - offset), abs(int(info.max) - offset))
+
+
+def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
+    """Return what products with inputs up to *largest* never exceed: ``[O], float64``.
+
+    Args:
+        weight: ``[..., O]``, centred integers, summed over all axes but the last.
+        largest: largest magnitude of an input.
+    """
+    wide = weight.reshape(-1, weight.shape[-1]).astype(np.int32)  # int8 has no +128
+    totals = np.abs(wide).sum(axis=0, dtype=np.float64)
+    return np.asarray(totals * largest)
+
+
+def exact_float(bound: float) -> np.dtype[Any]:
+    """Return the smallest float type in which integers up to *bound* add up exactly.
+
+    >>> exact_float(2.0**24)
+    dtype('float32')
+    """
+    return np.dtype(np.float32 if bound <= 2**24 else np.float64)

@@ -1,0 +1,109 @@
+"""8-bit SOFTMAX and LOG_SOFTMAX in fixed point, as the official reference kernels compute them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic import gemmlowp
+from delegraph.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+)
+from delegraph.errors import OperatorError
+from delegraph.operators.registration import Eval
+from delegraph.operators.tensor import Tensor
+
+_INPUT_BITS = 5  # integer bits of differences: exp(-32) is nothing
+_SUM_BITS = 12  # integer bits of sums of exponentials
+_LOG_BITS = 4  # integer bits of logarithms in the output
+
+
+def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
+    """Return the eval of 8-bit SOFTMAX, whatever scale and zero point the output declares.
+
+    Source:
+        Softmax, tflite/kernels/internal/reference/softmax.h.
+    """
+    _, exps_of = _tables(*_input_scaling(x.scale, beta))
+    limits = np.iinfo(y.dtype)
+
+    def run() -> None:
+        exps = exps_of[_distances(x)]
+        inverse, exponent = gemmlowp.reciprocal(_sums(exps))
+        right = (exponent + _SUM_BITS - limits.bits).astype(np.int32)
+        rounded = rounding_divide_by_pot(gemmlowp.high_mul(exps, inverse), right)
+        y.data[...] = (rounded.astype(np.int64) + limits.min).clip(limits.min, limits.max)
+
+    return run
+
+
+def log_softmax(x: Tensor, y: Tensor) -> Eval:
+    """Return the eval of 8-bit LOG_SOFTMAX.
+
+    Source:
+        LogSoftmax, tflite/kernels/internal/reference/{log_softmax,integer_ops/log_softmax}.h.
+    """
+    multiplier, shift = _input_scaling(x.scale, 1.0)
+    inverse = quantize_multiplier((1 << (31 - shift)) / multiplier)
+    scaled_of, exps_of = _tables(multiplier, shift)
+    radius, limits = _radius(shift), np.iinfo(y.dtype)
+
+    def run() -> None:
+        distances = _distances(x)
+        log = gemmlowp.log(_sums(exps_of[distances]), _SUM_BITS, _INPUT_BITS)
+        lowest = multiply_by_quantized_multiplier(log.astype(np.int64) - (1 << 31), *inverse)
+        is_kept = -distances > np.maximum(lowest, -radius - 1)
+        rounded = rounding_divide_by_pot(scaled_of[distances] - log, 31 - _INPUT_BITS - _LOG_BITS)
+        quantized = (rounded.astype(np.int64) + limits.max).clip(limits.min, limits.max)
+        y.data[...] = np.where(is_kept, quantized, limits.min)
+
+    return run
+
+
+def _input_scaling(scale: float, beta: float) -> tuple[int, int]:
+    """Return mantissa and left shift that bring differences of stored integers to Q5.26.
+
+    Raises:
+        OperatorError: differences are not larger there; the official kernel ends the process.
+
+    Source:
+        PreprocessSoftmaxScaling, tflite/kernels/internal/quantization_util.cc.
+    """
+    real = float(np.float32(beta)) * scale * (1 << (31 - _INPUT_BITS))
+    if not real > 1:
+        raise OperatorError(f"input scale {scale:.6g} times beta {beta:.6g} is not above 2**-26")
+    return quantize_multiplier(min(real, float((1 << 31) - 1)))
+
+
+def _radius(shift: int) -> int:
+    """Return the largest difference that fits Q5.26. Source: CalculateInputRadius, ibid."""
+    return math.floor(((1 << _INPUT_BITS) - 1) * 2.0 ** (31 - _INPUT_BITS - shift))
+
+
+def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return for every distance to a row's maximum its negative and the exponential of that.
+
+    Returns:
+        Q5.26 and Q0.31, ``[256], int32`` each; exponentials of what does not fit Q5.26 are 0.
+    """
+    distances = np.arange(256)
+    scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
+    fits = distances <= _radius(shift)
+    exps = gemmlowp.exp_on_negative_values(np.where(fits, scaled, np.int32(-1)), _INPUT_BITS)
+    return scaled, np.where(fits, exps, np.int32(0))
+
+
+def _distances(x: Tensor) -> NDArray[np.int16]:
+    """Return how far each value is below the largest of its row: 0 to 255."""
+    values = x.data.astype(np.int16)
+    return np.asarray(values.max(-1, keepdims=True, initial=-128) - values)
+
+
+def _sums(exps: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the sums of Q0.31 rows in Q12.19: ``[..., 1], int32``."""
+    rounded = rounding_divide_by_pot(exps, _SUM_BITS)
+    return np.asarray(rounded.sum(-1, np.int32, keepdims=True))

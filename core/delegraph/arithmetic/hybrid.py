@@ -1,0 +1,120 @@
+"""Hybrid products: float activations quantised on the fly, integer weights, float results.
+
+:mod:`delegraph.arithmetic.quantize_rows` quantises; this module keeps the weights and scales back.
+
+Source:
+    MatrixBatchVectorMultiplyAccumulate, tflite/kernels/internal/reference/portable_tensor_utils.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.activation import clamp, float_activation_range
+from delegraph.arithmetic.channelwise import by_pattern, repeated
+from delegraph.arithmetic.exact_matmul import integer_weights
+from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
+from delegraph.operators.tensor import Tensor
+
+_LARGEST_INPUT = 255  # the distance between two int8
+
+
+@dataclass(frozen=True, eq=False)
+class HybridWeights:
+    """Weights, bias and scales of a hybrid product.
+
+    Attributes:
+        matrices: the integers, in floats, in the form that the caller multiplies by.
+        sums: sums of each output's weights, ``[O], int64``.
+        scales: of the weights, ``[O], float32``.
+        bias: ``[O], float32``.
+        low: lower bound of results.
+        high: upper bound of results.
+    """
+
+    matrices: tuple[NDArray[Any], ...]
+    sums: NDArray[np.int64]
+    scales: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    low: float
+    high: float
+
+    @cached_property
+    def repeated(self) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
+        """Scales, sums and bias, repeated for long inner loops."""
+        return repeated(self.scales), repeated(self.sums), repeated(self.bias)
+
+    def at(self, scale: np.float32, zero_point: int) -> HybridResult:
+        """Return what makes results of activations quantised with *scale* and *zero_point*."""
+        return HybridResult(self, scale, zero_point)
+
+
+class HybridResult:
+    """Turns accumulators into float results: ``(acc - zero_point * sums) * scales + bias``."""
+
+    def __init__(self, weights: HybridWeights, scale: np.float32, zero_point: int) -> None:
+        scales, sums, self._bias = weights.repeated
+        self._scales = scales * scale
+        self._offset = sums * np.float64(zero_point) if zero_point else None
+        self._range = weights.low, weights.high
+
+    def __call__(self, acc: NDArray[Any], out: NDArray[np.float32]) -> None:
+        """Store results in *out*.
+
+        Args:
+            acc: ``[..., O]``, contiguous, exact integers; overwritten.
+            out: the same shape, contiguous.
+        """
+        by_pattern(self._store, len(self._scales), acc.reshape(-1), out.reshape(-1))
+
+    def _store(self, acc: NDArray[Any], out: NDArray[np.float32]) -> None:
+        length = acc.shape[-1]
+        if self._offset is not None:
+            np.subtract(acc, self._offset[:length], out=acc, casting="same_kind")
+        np.multiply(acc, self._scales[:length], out=out, casting="same_kind")
+        out += self._bias[:length]
+        clamp(out, *self._range)
+
+
+class HybridProduct:
+    """The weights of one hybrid node, kept ready between invokes.
+
+    Args:
+        weight: ``[O, ...]``, integers; uint8 ones are read as int8, as the official kernels do.
+        bias: ``[O]`` or None.
+        scales: of the weights, ``[O], float32``.
+        activation: fused activation; only clamps are applied.
+        groups: parts that the outputs are divided into.
+
+    Attributes:
+        current: gives the :class:`HybridWeights`, one matrix ``[K, O / groups]`` for each group.
+        dtype: the float type that input matrices and accumulators must have.
+    """
+
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor | None,
+        scales: NDArray[np.float32],
+        activation: int,
+        groups: int = 1,
+    ) -> None:
+        channels = weight.shape[0]
+        low, high = float_activation_range(activation)
+        is_fixed = weight.is_constant_or_persistent
+
+        def plan() -> HybridWeights:
+            integers = dense_values(weight).view(np.int8).reshape(channels, -1)
+            weights = integer_weights(
+                integers.astype(np.int16), _LARGEST_INPUT, groups, is_fixed=is_fixed
+            )
+            values = bias_or_zeros(bias, channels, np.float32)
+            return HybridWeights(weights.matrices, weights.sums, scales, values, low, high)
+
+        self.current = once_if_constant(plan, weight, bias)
+        self.dtype = self.current().matrices[0].dtype if is_fixed else np.dtype(np.float64)

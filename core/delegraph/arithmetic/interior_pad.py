@@ -1,0 +1,104 @@
+"""Padding before, behind and between a tensor's elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.output_shape import Shape, check_type, element_count
+from delegraph.errors import OperatorError
+from delegraph.operators.registration import Eval
+from delegraph.operators.tensor import Tensor
+
+
+def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
+    """Check that padding value and output have the input's type, and that the value is one.
+
+    Raises:
+        OperatorError: they do not.
+    """
+    check_type(y, x)
+    check_type(filler, x, "padding value")
+    if element_count(filler.shape) != 1:
+        raise OperatorError(f"padding value has shape {list(filler.shape)}, expected one element")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where elements go when an array is padded before, behind and between them, or cropped.
+
+    Attributes:
+        shape: of the padded array.
+        source: the elements that stay.
+        target: where they go.
+
+    >>> Placement.of((3,), (-1,), (2,), (1,))  # of "a b c", ". b . c . ." is left
+    Placement(shape=(6,), source=(slice(1, 3, None),), target=(slice(1, 5, 2),))
+    """
+
+    shape: tuple[int, ...]
+    source: tuple[slice, ...]
+    target: tuple[slice, ...]
+
+    @classmethod
+    def of(
+        cls,
+        shape: Sequence[int],
+        low: Sequence[int],
+        high: Sequence[int],
+        between: Sequence[int],
+    ) -> Placement:
+        """Return the placement for an array of *shape*.
+
+        Args:
+            shape: of the array before.
+            low: elements added before, for each dimension; negative ones are taken away.
+            high: the same behind.
+            between: elements added between two of the array, at least 0.
+        """
+        padded, source, target = [], [], []
+        for size, before, after, gap in zip(shape, low, high, between, strict=True):
+            step = gap + 1
+            length = max(0, before + max(0, (size - 1) * step + 1) * (size > 0) + after)
+            first = max(0, -(before // step))  # of the elements that are not cropped away
+            last = min(size, (length - 1 - before) // step + 1)
+            padded.append(length)
+            source.append(slice(first, max(first, last)))
+            start = before + first * step
+            target.append(slice(start, start + max(0, last - first) * step, step))
+        return cls(tuple(padded), tuple(source), tuple(target))
+
+    def __call__(self, x: NDArray[Any], filler: Any, y: NDArray[Any]) -> None:
+        """Fill *y* with the elements of *x*, and *filler* elsewhere."""
+        y.fill(filler)
+        if y.size:
+            y[self.target] = x[self.source]
+
+
+def placed(
+    x: Tensor,
+    filler: Tensor,
+    y: Tensor,
+    low: Sequence[int],
+    high: Sequence[int],
+    between: Sequence[int],
+) -> tuple[Shape, Eval]:
+    """Return the output's shape and the function that puts the elements of *x* into place.
+
+    Args:
+        x: input.
+        filler: the value of all other elements.
+        y: output.
+        low: see :meth:`Placement.of`.
+        high: see there.
+        between: see there.
+    """
+    placement = Placement.of(x.shape, low, high, between)
+
+    def place() -> None:
+        placement(x.data, filler.data.reshape(-1)[0], y.data)
+
+    return placement.shape, place

@@ -1,0 +1,227 @@
+"""Kernels of 8- and 16-bit operands as tables: every result is computed once, while preparing.
+
+An 8-bit operator of one input is a table of 256 results, one of two inputs a table of 65,536, and
+so is a 16-bit operator of one input. The table is filled by whatever arithmetic the operator
+defines, however slow; running it is a gather.
+
+Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.operators.registration import Eval, OpContext, Scratch
+from delegraph.operators.tensor import Tensor
+
+Integers = NDArray[np.int64]
+UnaryFunction = Callable[[Integers], NDArray[Any]]
+"""Maps stored integers to stored integers (or bools), element by element."""
+BinaryFunction = Callable[[Integers, Integers], NDArray[Any]]
+"""The same for two operands, which broadcast."""
+RealFunction = Callable[[NDArray[Any]], NDArray[Any]]
+"""A function of real numbers, element by element, that keeps their dtype."""
+
+_TRANSLATE_FROM = 4096  # elements from which bytearray.translate beats ndarray.take
+
+
+def every_value(dtype: np.dtype[Any]) -> Integers:
+    """Return all values of an 8- or 16-bit integer type in table order.
+
+    >>> every_value(np.dtype(np.int8))[126:130].tolist()
+    [126, 127, -128, -127]
+    """
+    bits = np.arange(1 << (8 * dtype.itemsize)).astype(unsigned(dtype))
+    return bits.view(dtype).astype(np.int64)
+
+
+def unary_lookup(x: Tensor, y: Tensor, function: UnaryFunction) -> Eval:
+    """Return the eval that sets *y* to *function* of *x*.
+
+    Args:
+        x: any shape, an 8- or 16-bit integer type.
+        y: the same shape.
+        function: see :data:`UnaryFunction`; its results fit the type of *y*.
+    """
+    return lookup(x, y, np.asarray(function(every_value(x.dtype))))
+
+
+def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
+    """Return the eval that sets *y* to ``table[x]``; *table* has every value of *x*'s type."""
+    table = table.astype(y.dtype)
+    if x.dtype.itemsize == 1 == y.dtype.itemsize and math.prod(x.shape) >= _TRANSLATE_FROM:
+        return _translate(x, y, table.tobytes())
+    take, bits = table.take, unsigned(x.dtype)
+
+    def run() -> None:
+        take(x.data.view(bits), None, y.data, "clip")
+
+    return run
+
+
+def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the unsigned type as wide as *dtype*, as which ``take`` gathers without branches."""
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+def _translate(x: Tensor, y: Tensor, table: bytes) -> Eval:
+    def run() -> None:
+        y.data.reshape(-1)[:] = np.frombuffer(bytearray(x.data).translate(table), y.dtype)
+
+    return run
+
+
+def binary_lookup(
+    context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
+) -> Eval:
+    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast.
+
+    Args:
+        context: the host.
+        a: an 8-bit integer type.
+        b: the same type.
+        y: the broadcast shape.
+        function: see :data:`BinaryFunction`; its results fit the type of *y*.
+    """
+    if b.is_constant and b.data.size == 1 and a.shape == y.shape:
+        value = b.data.astype(np.int64).reshape(1)
+        return unary_lookup(a, y, lambda q: function(q, value))
+    if a.is_constant and a.data.size == 1 and b.shape == y.shape:
+        value = a.data.astype(np.int64).reshape(1)
+        return unary_lookup(b, y, lambda q: function(value, q))
+    index, fill = pair_index(context, a, b, y)
+    take = pair_table(a.dtype, y.dtype, function).take
+
+    def run() -> None:
+        fill()
+        take(index.data, None, y.data, "clip")
+
+    return run
+
+
+def pair_table(
+    operands: np.dtype[Any], result: np.dtype[Any], function: BinaryFunction
+) -> NDArray[Any]:
+    """Return the results of all pairs of 8-bit operands, in :func:`pair_index`'s order."""
+    values = every_value(operands)
+    table = np.empty(1 << 16, result)
+    table.reshape(256, 256)[...] = function(values[:, None], values[None, :])
+    return table
+
+
+def pair_index(
+    context: OpContext, a: Tensor, b: Tensor, y: Tensor
+) -> tuple[Scratch, Callable[[], None]]:
+    """Return working memory of the shape of *y*, and the function that fills it with indices."""
+    index = context.scratch(y.shape, np.uint16)
+    shift, merge, high = np.left_shift, np.bitwise_or, np.uint16(8)
+
+    def fill() -> None:
+        i = index.data
+        shift(a.data.view(np.uint8), high, i, dtype=np.uint16)
+        merge(i, b.data.view(np.uint8), i)
+
+    return index, fill
+
+
+def transform_table(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[Any]:
+    """Return the table of a real function between two quantized 8-bit tensors: ``[256]``.
+
+    Source:
+        LUTPopulateInt8, tflite/kernels/internal/common.h.
+    """
+    limits = np.iinfo(y.dtype)
+    values = every_value(x.dtype) - x.zero_point
+    real = np.float32(x.scale) * values.astype(np.float32)
+    with np.errstate(all="ignore"):
+        rescaled = round_half_away(function(real) * (np.float32(1) / np.float32(y.scale)))
+        quantized = np.clip(rescaled + np.float32(y.zero_point), limits.min, limits.max)
+    table: NDArray[Any] = quantized.astype(y.dtype)
+    return table
+
+
+def in_double(function: RealFunction) -> RealFunction:
+    """Return *function* of float32, computed in float64: the nearest to what C's ``expf`` returns.
+
+    C's float functions round almost perfectly, NumPy's vectorised float32 ones do not.
+    """
+    return lambda x: np.asarray(function(x.astype(np.float64)).astype(x.dtype))
+
+
+def transform_table_int16(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[np.int16]:
+    """Return the table of a real function between two quantized int16 tensors: ``[65536]``.
+
+    It holds what the official kernel interpolates between 513 points.
+
+    Source:
+        LUTPopulateInt16 and LUTLookup(int16_t), tflite/kernels/internal/common.h.
+    """
+    scales = np.float32(x.scale), np.float32(y.scale)
+    points = interpolation_points(scales[0], x.zero_point, scales[1], y.zero_point, function)
+    return np.asarray(interpolate(every_value(x.dtype), points).astype(np.int16))
+
+
+def interpolation_points(
+    input_scale: np.floating[Any],
+    input_zero_point: int,
+    output_scale: np.floating[Any],
+    output_zero_point: int,
+    function: RealFunction,
+) -> Integers:
+    """Return the 513 points between which an int16 function is interpolated: ``[513], int64``.
+
+    A point is moved by half the error that linear interpolation makes in the middle of its step.
+    All arithmetic is done in the float type of the scales.
+
+    Source:
+        LUTPopulateInt16, tflite/kernels/internal/common.h.
+    """
+    real = type(input_scale)
+    low = input_scale * real(-32768 - input_zero_point)
+    high = input_scale * real(32767 - input_zero_point)
+    out_low = output_scale * real(-32768 - output_zero_point)
+    out_high = output_scale * real(32767 - output_zero_point)
+    step = (high - low) / real(512)
+    inverse = real(65536) / (out_high - out_low)
+
+    def sample(x: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(function(x) * inverse)
+
+    with np.errstate(all="ignore"):
+        i = np.arange(512).astype(real)
+        at = sample(low + i * step)
+        middle = sample(low + i * step + step / real(2))
+        following = sample(low + (i + real(1)) * step)
+        here = round_half_away(at)
+        error = round_half_away((following + here) / real(2)) - round_half_away(middle)
+        points = here - round_half_away(error / real(2))
+        last = round_half_away(sample(np.array([high])))
+        points = np.clip(np.concatenate([points, last]), -32768, 32767)
+    points = np.nan_to_num(points, nan=0.0)  # as x86 converts what overflowed
+    return np.asarray(points.astype(np.int64))
+
+
+def interpolate(q: Integers, points: Integers) -> Integers:
+    """Return the values of an int16 function at *q*, between its 513 points.
+
+    Source:
+        LUTLookup(int16_t), tflite/kernels/internal/common.h.
+    """
+    i = 256 + (q >> 7)
+    slope = (points[i + 1] - points[i]).astype(np.int16).astype(np.int64)  # wraps as in C
+    return np.asarray(points[i] + ((slope * (q & 0x7F) + 64) >> 7))
+
+
+def round_half_away(x: NDArray[Any]) -> NDArray[Any]:
+    """Return *x* rounded to whole numbers, halves away from zero (C's ``round``), in its dtype.
+
+    >>> round_half_away(np.array([0.5, -2.5, 2.4999])).tolist()
+    [1.0, -3.0, 2.0]
+    """
+    whole = np.trunc(x)
+    return np.asarray(whole + np.copysign(np.abs(x - whole) >= 0.5, x).astype(x.dtype))

@@ -1,0 +1,169 @@
+"""Sizing outputs while preparing when that is possible, and while invoking otherwise.
+
+A data-movement kernel states its work as a *plan*: a function that reads the shape inputs and
+returns the output shapes together with the function that moves the data. The plan runs once when
+everything it reads is known while preparing. Otherwise it runs at each invoke, and the outputs are
+dynamic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.operators.registration import Eval, OpContext
+from delegraph.operators.tensor import AllocationType, Tensor
+
+Shape = Sequence[int]
+Plan = Callable[[], tuple[Shape, Eval]]
+"""Returns the output's shape and the function that fills ``output.data``."""
+
+Plans = Callable[[], tuple[Sequence[Shape], Eval]]
+"""The same for a node of several outputs."""
+
+
+def integers(tensor: Tensor) -> list[int]:
+    """Return all elements of an integer tensor, in row-major order."""
+    values: list[int] = tensor.data.reshape(-1).tolist()
+    return values
+
+
+def are_known(tensors: Iterable[Tensor]) -> bool:
+    """Whether the values of all *tensors* can be read while preparing."""
+    return all(tensor.is_constant_or_persistent for tensor in tensors)
+
+
+def size_output(
+    context: OpContext,
+    output: Tensor,
+    plan: Plan,
+    *,
+    shape_inputs: Sequence[Tensor] = (),
+    fold: Sequence[Tensor] | None = None,
+    packed: bool = False,
+) -> Eval:
+    """Size *output* now or at each invoke, and return the node's eval.
+
+    Args:
+        context: the host.
+        output: the node's only output.
+        plan: see :data:`Plan`.
+        shape_inputs: tensors whose values the plan reads.
+        fold: when given and all of them are known, the output is computed once, now.
+        packed: whether the plan can fill an output of 2- or 4-bit integers.
+
+    Raises:
+        OperatorError: the output is of 2- or 4-bit integers and the plan cannot fill it.
+
+    Source:
+        The recurring shape of ``Prepare`` and ``Eval`` in tflite/kernels: IsConstantOrPersistent,
+        SetTensorToPersistentRo, SetTensorToDynamic.
+    """
+    _check_packed((output,), packed)
+    if fold is not None and are_known(fold) and are_known(shape_inputs):
+        return fold_output(context, output, plan)
+
+    def plans() -> tuple[Sequence[Shape], Eval]:
+        shape, run = plan()
+        return (shape,), run
+
+    return size_outputs(context, (output,), plans, shape_inputs=shape_inputs, packed=packed)
+
+
+def size_outputs(
+    context: OpContext,
+    outputs: Sequence[Tensor],
+    plans: Plans,
+    *,
+    shape_inputs: Sequence[Tensor] = (),
+    packed: bool = False,
+) -> Eval:
+    """Size *outputs* now or at each invoke, and return the node's eval; see :func:`size_output`.
+
+    An output that was dynamic before stays so.
+    """
+    _check_packed(outputs, packed)
+    if are_known(shape_inputs):
+        shapes, run = plans()
+        for output, shape in zip(outputs, shapes, strict=True):
+            context.resize_tensor(output, shape)
+        if not any(_is_open(output) for output in outputs):
+            return run
+    for output in outputs:
+        context.set_dynamic(output)
+
+    def resize_and_run() -> None:
+        shapes, run = plans()
+        for output, shape in zip(outputs, shapes, strict=True):
+            context.resize_tensor(output, shape)
+        run()
+
+    return resize_and_run
+
+
+def _check_packed(outputs: Sequence[Tensor], packed: bool) -> None:
+    for output in outputs:
+        if output.is_packed and not packed:
+            raise OperatorError(f"output is {output.type.name}, which this operator does not take")
+
+
+def _is_open(output: Tensor) -> bool:
+    """Whether memory comes only while invoking; strings have theirs as soon as they are sized."""
+    return output.is_dynamic and output.type not in OBJECT_TYPES
+
+
+def fold_output(context: OpContext, output: Tensor, plan: Plan) -> Eval:
+    """Compute *output* now, which makes it known to the nodes prepared after this one."""
+    shape, run = plan()
+    output.allocation_type = AllocationType.PERSISTENT_RO
+    context.resize_tensor(output, shape)
+    size = output.bytes if output.is_packed else output.shape
+    output.data = np.empty(size, np.uint8 if output.is_packed else output.dtype)
+    with np.errstate(all="ignore"):  # as while invoking
+        run()
+    return nothing
+
+
+def nothing() -> None:
+    """Do nothing: the eval of a node whose output was computed while preparing."""
+
+
+def normalized_axis(axis: int, rank: int) -> int:
+    """Return *axis* counted from the front.
+
+    Raises:
+        OperatorError: *axis* is outside ``[-rank, rank)``.
+    """
+    if not -rank <= axis < rank:
+        raise OperatorError(f"axis {axis} is outside [{-rank}, {rank}), the input's rank is {rank}")
+    return axis % rank
+
+
+def check_type(tensor: Tensor, expected: Tensor, what: str = "output") -> None:
+    """Check that two tensors have one element type.
+
+    Raises:
+        OperatorError: they differ.
+    """
+    if tensor.type is not expected.type:
+        raise OperatorError(f"{what} is {tensor.type.name}, expected {expected.type.name}")
+
+
+def check_rank(tensor: Tensor, allowed: Sequence[int], what: str = "input") -> None:
+    """Check a tensor's number of dimensions.
+
+    Raises:
+        OperatorError: it is not among *allowed*.
+    """
+    if len(tensor.shape) not in allowed:
+        ranks = " or ".join(map(str, allowed))
+        raise OperatorError(f"{what} has shape {list(tensor.shape)}, expected rank {ranks}")
+
+
+def element_count(shape: Shape) -> int:
+    """Return the number of elements of *shape*."""
+    return math.prod(shape)

@@ -1,0 +1,86 @@
+"""Quantized ADD, with the roundings of the builtin kernel's vector loops.
+
+The builtin kernel adds 8 or 16 elements at a time and the rest one by one, and the two ways round
+the operands differently when they are brought to a common scale. The reference kernel adds all of
+them one by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.arithmetic.fixed_point import saturating_rounding_doubling_high_mul
+from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
+from delegraph.arithmetic.quantized_arithmetic import (
+    power_of_two_sum,
+    rescale,
+    run_int16,
+    run_sum,
+    scaled_sum,
+    sum_function,
+)
+from delegraph.arithmetic.vector_loop import inner_loop, run_vector_loop, wrap_int16
+from delegraph.operators.checks import require_zero_points
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of quantized ADD.
+
+    Raises:
+        OperatorError: an int16 tensor has a zero point.
+
+    Source:
+        AddElementwise, AddElementwiseInt8 and AddScalarBroadcast of
+        tflite/kernels/internal/optimized/{optimized_ops,integer_ops/add}.h as compiled for x86
+        (NEON code through NEON_2_SSE); for int16 with power-of-two scales Add of
+        tflite/kernels/internal/reference/add.h.
+    """
+    if a.type is TensorType.INT16:
+        require_zero_points(0, a, b, y)
+        function = power_of_two_sum(node, a, b, y, 1)
+        if function is not None:
+            return run_int16(a, b, y, function)
+    scalar = scaled_sum(node, a, b, y, 1, rescale)
+    if context.numerics == "reference":
+        return run_sum(context, a, b, y, scalar)
+    loop = inner_loop(a.shape, b.shape)
+    late = a.type is TensorType.UINT8 or (loop is not None and loop.repeats_scalar)
+    vector = scaled_sum(node, a, b, y, 1, _shifted_late if late else _shifted_early)
+    if a.type is not TensorType.INT16:
+        functions = sum_function(vector, wrap_int16), sum_function(scalar)
+        return run_vector_loop(context, (a, b, y), functions, loop, 8 if late else 16)
+    length = 0 if loop is None or a.shape != b.shape else loop.length
+    vector_end = length - length % 16
+    if vector_end in (0, length):
+        return run_sum(context, a, b, y, vector if vector_end else scalar)
+    run = run_sum(context, a, b, y, vector)
+    return _split_int16((a, b, y), run, sum_function(scalar), vector_end)
+
+
+def _shifted_early(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
+    """Rescale like the vector loops for int8 and int16: one shift, then the multiplication."""
+    net = left_shift + shift
+    shifted = q << net if net >= 0 else q >> -net
+    return saturating_rounding_doubling_high_mul(shifted, multiplier).astype(np.int64)
+
+
+def _shifted_late(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
+    """Rescale like the vector loops for uint8 and scalars: the last shift rounds down."""
+    product = saturating_rounding_doubling_high_mul(q << left_shift, multiplier)
+    return product.astype(np.int64) >> -shift
+
+
+def _split_int16(
+    tensors: tuple[Tensor, Tensor, Tensor], run: Eval, scalar: BinaryFunction, vector_end: int
+) -> Eval:
+    a, b, y = tensors
+
+    def run_both() -> None:
+        qa, qb = (x.data.reshape(-1)[vector_end:].astype(np.int64) for x in (a, b))
+        run()  # may overwrite the operands: the output can share memory with one
+        y.data.reshape(-1)[vector_end:] = scalar(qa, qb)
+
+    return run_both

@@ -1,0 +1,297 @@
+"""Quantized SUB, MUL and DIV in the fixed-point arithmetic of the official kernels.
+
+Each operator is a function from stored integers to stored integers. 8-bit operands go through a
+table of that function, int16 operands through the function itself, except for sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic import gemmlowp
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_any_pot,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+from delegraph.arithmetic.int16_sum import ScaledSum, int16_sum
+from delegraph.arithmetic.lookup_table import BinaryFunction, Integers, binary_lookup
+from delegraph.arithmetic.vector_loop import inner_loop, run_vector_loop, wrap_int16
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import option, require_scales, require_zero_points
+from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+Rescale = Callable[[Integers, int, int, int], Integers]
+"""Brings a summand to the common scale; see :func:`rescale`."""
+
+Narrow = Callable[[Integers], Integers]
+"""Fits numbers into fewer bits."""
+
+_BLOCK = 1 << 13  # int16 elements handled at a time, so that their int64 products stay in cache
+
+
+def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of quantized SUB.
+
+    Source:
+        SubElementwise and Sub16, tflite/kernels/internal/reference/sub.h.
+    """
+    function = power_of_two_sum(node, a, b, y, -1)
+    if function is not None:
+        return run_int16(a, b, y, function)
+    return run_sum(context, a, b, y, scaled_sum(node, a, b, y, -1, rescale))
+
+
+def scaled_sum(
+    node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int, rescaled: Rescale
+) -> ScaledSum:
+    """Return ``a + sign * b`` for any scales; *rescaled* brings the operands to a common one.
+
+    Raises:
+        OperatorError: a scale is missing, or the fused activation cannot be quantized.
+    """
+    require_scales(a, b, y)
+    left_shift = 15 if a.type is TensorType.INT16 else 20
+    low, high = quantized_activation_range(_activation(node), y)
+    twice = 2 * max(a.scale, b.scale)
+
+    def scale(x: Tensor) -> Callable[[Integers], Integers]:
+        zero_point, scaling = x.zero_point, quantize_multiplier(x.scale / twice)
+        return lambda q: rescaled(q - zero_point, left_shift, *scaling)
+
+    multiplier, shift = quantize_multiplier(twice / ((1 << left_shift) * y.scale))
+    return ScaledSum(scale(a), scale(b), sign, multiplier, shift, y.zero_point, low, high)
+
+
+def _unchanged(x: Integers) -> Integers:
+    return x
+
+
+def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunction:
+    """Return the function of stored integers that *total* describes.
+
+    Args:
+        total: the sum.
+        narrow: how numbers are fitted into the integers that the official kernel's loop uses.
+    """
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        raw = total.scale_a(qa) + total.sign * total.scale_b(qb)
+        result = multiply_by_quantized_multiplier(raw, total.multiplier, total.shift)
+        shifted = narrow(narrow(result.astype(np.int64)) + total.zero_point)
+        return np.clip(shifted, total.low, total.high)
+
+    return function
+
+
+def run_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
+    """Return the eval that sets *y* to the sum or difference of *a* and *b*, broadcast."""
+    if a.type is TensorType.INT16 and total.shift <= 0:
+        return int16_sum(context, a, b, y, total)
+    return run_integers(context, a, b, y, sum_function(total))
+
+
+def rescale(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
+    """Return ``(q << left_shift)`` times a multiplier below 1, rounded twice."""
+    return multiply_by_quantized_multiplier(q << left_shift, multiplier, shift).astype(np.int64)
+
+
+def power_of_two_sum(
+    node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int
+) -> BinaryFunction | None:
+    """Return ``a + sign * b`` for int16 with power-of-two scales, as older LSTM cells have it.
+
+    Returns:
+        None when the node does not ask for that or the scales are others.
+
+    Raises:
+        OperatorError: a zero point, or input scales that do not suit the output's.
+    """
+    if a.type is not TensorType.INT16 or not option(node, "pot_scale_int16", False):
+        return None
+    exponents = power_of_two(a.scale), power_of_two(b.scale), power_of_two(y.scale)
+    if exponents[0] is None or exponents[1] is None or exponents[2] is None:
+        return None
+    require_zero_points(0, a, b, y)
+    a_shift, b_shift = exponents[2] - exponents[0], exponents[2] - exponents[1]
+    if min(a_shift, b_shift) != 0:
+        raise OperatorError(
+            f"scales are {a.scale} and {b.scale} into {y.scale}, expected the larger input scale "
+            "to equal the output's"
+        )
+    low, high = quantized_activation_range(_activation(node), y)
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        total = rounding_divide_by_pot(qa, a_shift) + sign * rounding_divide_by_pot(qb, b_shift)
+        return np.asarray(total.clip(max(low, -32768), min(high, 32767)))
+
+    return function
+
+
+def power_of_two(scale: float) -> int | None:
+    """Return the logarithm to base 2 of a scale, or None when it is no power of two.
+
+    >>> power_of_two(2**-15), power_of_two(0.3)
+    (-15, None)
+
+    Source:
+        CheckedLog2, tflite/kernels/internal/quantization_util.cc.
+    """
+    if scale <= 0:
+        return None
+    log2 = np.log(np.float32(scale)) * np.float32(1 / np.log(np.float32(2)))
+    nearest = round(float(log2))
+    return nearest if abs(float(log2) - nearest) < 1e-3 else None
+
+
+def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of quantized MUL.
+
+    Raises:
+        OperatorError: an int16 tensor has a zero point.
+
+    Source:
+        MulElementwise and MulSimpleBroadcast, tflite/kernels/internal/optimized/{optimized_ops,
+        integer_ops/mul}.h. Their vector loops go through int16, which shows where products are far
+        beyond the output's range.
+    """
+    if a.type is TensorType.INT16:
+        require_zero_points(0, a, b, y)
+    require_scales(a, b, y)
+    low, high = quantized_activation_range(_activation(node), y)
+    with np.errstate(all="ignore"):  # the multiplier is computed in float32
+        real = np.float32(a.scale) * np.float32(b.scale) / np.float32(y.scale)
+    multiplier, shift = quantize_multiplier(float(real))
+    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+
+    def product_function(narrow: Narrow) -> BinaryFunction:
+        def function(qa: Integers, qb: Integers) -> Integers:
+            product = (qa - a_zero) * (qb - b_zero)
+            result = multiply_by_quantized_multiplier(product, multiplier, shift).astype(np.int64)
+            return np.clip(wrap_or_not(narrow(result) + y_zero), low, high)
+
+        wrap_or_not = _unchanged if narrow is _unchanged else wrap_int16
+        return function
+
+    scalar = product_function(_unchanged)
+    fits_int16 = a.type is TensorType.INT16 or 255 * 255 * real < 32000
+    if fits_int16 or context.numerics == "reference":
+        return run_integers(context, a, b, y, scalar)
+    loop = inner_loop(a.shape, b.shape)
+    is_uint8 = a.type is TensorType.UINT8
+    truncates = is_uint8 and loop is not None and loop.repeats_scalar
+    vector = product_function(wrap_int16 if truncates else _saturate_int16)
+    return run_vector_loop(context, (a, b, y), (vector, scalar), loop, 8 if is_uint8 else 16)
+
+
+def _saturate_int16(x: Integers) -> Integers:
+    return x.clip(-32768, 32767)
+
+
+def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of MUL of two Q0.15 tensors into an 8-bit one, as older LSTM cells use it.
+
+    Source:
+        Mul(int16_t, int16_t, int8_t), tflite/kernels/internal/reference/integer_ops/mul.h.
+    """
+    low, high = quantized_activation_range(_activation(node), y)
+    zero_point = y.zero_point
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        product = np.minimum((qa * qb + (1 << 14)) >> 15, 32767)  # Q0.15
+        result = np.minimum(high - zero_point, rounding_divide_by_pot(product, 8))
+        return zero_point + np.maximum(low - zero_point, result)
+
+    return run_int16(a, b, y, function)
+
+
+def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
+    """Return the eval of quantized DIV, which refuses divisors of zero while invoking.
+
+    Source:
+        DivElementwise, tflite/kernels/internal/reference/div.h.
+    """
+    require_scales(a, b, y)
+    low, high = quantized_activation_range(_activation(node), y)
+    with np.errstate(all="ignore"):  # the multiplier is computed in float32
+        real = np.float32(a.scale) / (np.float32(b.scale) * np.float32(y.scale))
+    multiplier, shift = quantize_multiplier(float(real))
+    a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
+
+    def function(qa: Integers, qb: Integers) -> Integers:
+        divisor = qb - b_zero
+        dividend = np.where(divisor < 0, -(qa - a_zero), qa - a_zero)
+        inverse, inverse_shift = gemmlowp.reciprocal(np.maximum(np.abs(divisor), 1))
+        headroom = _leading_sign_bits(dividend)
+        quotient = saturating_rounding_doubling_high_mul(dividend << headroom, inverse)
+        scaled = saturating_rounding_doubling_high_mul(quotient, multiplier).astype(np.int64)
+        result = rounding_divide_by_any_pot(scaled, headroom + inverse_shift - shift)
+        return (result + y_zero).clip(low, high)
+
+    run = run_integers(context, a, b, y, function)
+
+    def check_and_run() -> None:
+        if (b.data == b_zero).any():
+            raise OperatorError(
+                f"division by zero: tensor {b.name!r} holds its zero point {b_zero}"
+            )
+        run()
+
+    return check_and_run
+
+
+def _leading_sign_bits(x: Integers) -> Integers:
+    """Return how far int32 values can be shifted left before their sign changes."""
+    return 31 - _bit_length(np.where(x < 0, ~x, x))
+
+
+def _bit_length(x: Integers) -> Integers:
+    """Return how many bits non-negative integers below 2**52 take; 0 for 0."""
+    return np.frexp(x.astype(np.float64))[1].astype(np.int64)
+
+
+def run_integers(
+    context: OpContext, a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction
+) -> Eval:
+    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast."""
+    if a.dtype.itemsize == 1:
+        return binary_lookup(context, a, b, y, function)
+    return run_int16(a, b, y, function)
+
+
+def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval:
+    """Return the eval that sets *y* to *function* of *a* and *b*, broadcast, block by block."""
+    same_shape = a.shape == b.shape == y.shape
+    if not same_shape or math.prod(y.shape) <= _BLOCK:
+
+        def run() -> None:
+            y.data[...] = function(_wide(a.data), _wide(b.data))
+
+        return run
+
+    def run_blocks() -> None:
+        qa, qb, out = a.data.reshape(-1), b.data.reshape(-1), y.data.reshape(-1)
+        for start in range(0, out.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            out[block] = function(_wide(qa[block]), _wide(qb[block]))
+
+    return run_blocks
+
+
+def _wide(q: NDArray[Any]) -> Integers:
+    """Return integers as an int64 array; not without dimensions, which NumPy turns into scalars."""
+    return np.atleast_1d(q.astype(np.int64))
+
+
+def _activation(node: Node) -> int:
+    return int(option(node, "fused_activation_function", 0))

@@ -1,0 +1,139 @@
+"""Quantized SUM, MEAN and REDUCE_PROD, rounded as the official kernels round them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_gemm,
+    multiply_by_quantized_multiplier_int64,
+    quantize_multiplier,
+)
+from delegraph.arithmetic.lookup_table import Integers, round_half_away
+from delegraph.arithmetic.reduction import Reduction
+from delegraph.operators.checks import require_scales
+from delegraph.operators.registration import Eval, Numerics
+
+_LANES = 16  # channels the vector loop of the spatial mean handles at a time
+
+
+def total(r: Reduction, numerics: Numerics) -> Eval:
+    """Return the eval of a quantized sum, which the builtin kernels rescale in float32.
+
+    Source:
+        QuantizedMeanOrSum, tflite/kernels/internal/optimized/reduce.h.
+    """
+    require_scales(r.x, r.y)
+    if numerics == "reference":
+        return _fixed_point_sum(r, divisor=1)
+    scale = np.float32(r.x.scale) / np.float32(r.y.scale)
+    bias = np.float32(-r.x.zero_point) * scale * np.float32(r.count)
+    y, y_zero, limits = r.y, r.y.zero_point, np.iinfo(r.y.dtype)
+
+    def run() -> None:
+        sums = _sums(r).astype(np.float32)
+        rounded = round_half_away(sums * scale + bias)
+        y.data[...] = (rounded.astype(np.int64) + y_zero).clip(limits.min, limits.max)
+
+    return run
+
+
+def mean(r: Reduction, numerics: Numerics) -> Eval:
+    """Return the eval of a quantized mean.
+
+    The mean over height and width of ``[N, H, W, C]`` 8-bit tensors that keeps its dimensions has
+    an arithmetic of its own in the builtin kernels.
+    """
+    require_scales(r.x, r.y)
+    is_spatial = len(r.x.shape) == 4 and r.axes == (1, 2) and r.keep_dims
+    if numerics == "builtin" and is_spatial and r.x.dtype.itemsize == 1 and r.count:
+        return _spatial_mean(r)
+    return _fixed_point_sum(r, divisor=r.count)
+
+
+def _spatial_mean(r: Reduction) -> Eval:
+    """Return the eval of the 8-bit mean over height and width.
+
+    Sixteen channels at a time are rounded with halves up, the rest with halves away from zero.
+
+    Source:
+        Mean and MeanImpl, tflite/kernels/internal/optimized/{reduce,integer_ops/mean}.h as compiled
+        for x86, on one thread.
+    """
+    x_scale, y_scale = np.float32(r.x.scale), np.float32(r.y.scale)
+    offset = np.float32(r.x.zero_point) * x_scale / y_scale
+    offset = offset + np.float32(0.5) if offset > 0 else offset - np.float32(0.5)
+    bias = r.y.zero_point - int(offset)
+    multiplier, shift = quantize_multiplier(float(x_scale / (np.float32(r.count) * y_scale)))
+    channels = r.x.shape[3]
+    vector_end = channels - channels % _LANES
+    y, limits = r.y, np.iinfo(r.y.dtype)
+
+    def run() -> None:
+        sums = _sums(r)
+        result = multiply_by_quantized_multiplier_gemm(sums, multiplier, shift)
+        if vector_end < channels:
+            rest = sums[..., vector_end:]
+            result[..., vector_end:] = multiply_by_quantized_multiplier(rest, multiplier, shift)
+        y.data[...] = (result.astype(np.int64) + bias).clip(limits.min, limits.max)
+
+    return run
+
+
+def _fixed_point_sum(r: Reduction, divisor: int) -> Eval:
+    """Return the eval of a quantized sum over *divisor*, which is divided into the multiplier.
+
+    Source:
+        QuantizedMeanOrSum, tflite/kernels/internal/reference/reduce.h.
+    """
+    multiplier, shift = quantize_multiplier(r.x.scale / r.y.scale)
+    if divisor:
+        bits = min(divisor.bit_length() - 1, 32, 31 + shift)
+        multiplier, shift = (multiplier << bits) // divisor, shift - bits
+    subtrahend = r.x.zero_point * r.count
+    y, y_zero, limits = r.y, r.y.zero_point, np.iinfo(r.y.dtype)
+
+    def run() -> None:
+        result = multiply_by_quantized_multiplier(_sums(r) - subtrahend, multiplier, shift)
+        y.data[...] = (result.astype(np.int64) + y_zero).clip(limits.min, limits.max)
+
+    def run_empty() -> None:
+        y.data[...] = 0
+
+    return run if r.count else run_empty
+
+
+def product(r: Reduction, numerics: Numerics) -> Eval:
+    """Return the eval of a quantized product, rescaled after each factor.
+
+    Without axes, or where all of them have length 1, the builtin kernels copy, even between
+    different scales.
+
+    Source:
+        QuantizedReduceProd, tflite/kernels/internal/{optimized,reference}/reduce.h.
+    """
+    require_scales(r.x, r.y)
+    x, y, x_zero, y_zero, limits = r.x, r.y, r.x.zero_point, r.y.zero_point, np.iinfo(r.y.dtype)
+    if numerics == "builtin" and r.count == 1:
+        return lambda: np.copyto(y.data, x.data.reshape(y.shape))
+    root = r.y.scale ** (1 / r.count) if r.count else 1.0
+    multiplier, shift = quantize_multiplier(r.x.scale / root)
+
+    def run() -> None:
+        factors = r.rows().T.astype(np.int64) - x_zero
+        result = factors[0]
+        for factor in factors[1:]:
+            result = multiply_by_quantized_multiplier_int64(result * factor, multiplier, shift)
+            result = result.astype(np.int64)
+        scaled = multiply_by_quantized_multiplier_int64(result, multiplier, shift)
+        quantized = (scaled + np.int32(y_zero)).clip(limits.min, limits.max)  # wraps, as in C
+        y.data[...] = quantized.reshape(y.shape)
+
+    return run if r.count else lambda: None
+
+
+def _sums(r: Reduction) -> Integers:
+    """Return the sums of stored integers, in the output's shape."""
+    sums = r.x.data.sum(r.axes, np.int32, keepdims=r.keep_dims)
+    return np.asarray(sums, np.int64)

@@ -1,0 +1,42 @@
+"""What a reducing node does once its axes are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph.operators.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduction of one tensor into another.
+
+    Attributes:
+        x: the input.
+        y: the output.
+        axes: reduced axes, ascending.
+        count: input elements behind each output element.
+        keep_dims: whether reduced axes stay, with length 1.
+    """
+
+    x: Tensor
+    y: Tensor
+    axes: tuple[int, ...]
+    count: int
+    keep_dims: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The output's shape."""
+        if self.keep_dims:
+            return tuple(1 if i in self.axes else n for i, n in enumerate(self.x.shape))
+        return tuple(n for i, n in enumerate(self.x.shape) if i not in self.axes)
+
+    def rows(self) -> NDArray[Any]:
+        """Return the input's elements as ``[kept, reduced]``, both in row-major order."""
+        kept = [i for i in range(len(self.x.shape)) if i not in self.axes]
+        moved: NDArray[Any] = self.x.data.transpose(*kept, *self.axes)
+        return moved.reshape(-1, self.count)

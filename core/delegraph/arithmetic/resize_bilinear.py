@@ -1,0 +1,181 @@
+"""The arithmetic of RESIZE_BILINEAR for float, uint8 and the other integers.
+
+Source:
+    tflite/kernels/internal/optimized/resize_bilinear.h and reference/resize_bilinear.h.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.operators.registration import Eval, Numerics
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Pixels = tuple[Floats, Floats]
+"""The pixels left and right of the output columns, in one row each: ``[N, W * C]``."""
+HALF = np.float32(0.5)
+
+
+class Taps(NamedTuple):
+    """For each output position the two input positions it mixes, and the share of the second."""
+
+    low: NDArray[Any]
+    high: NDArray[Any]
+    share: NDArray[Any]
+
+
+def resizer(
+    x: Tensor,
+    y: Tensor,
+    size: tuple[int, int],
+    align_corners: bool,
+    half_pixel_centers: bool,
+    numerics: Numerics,
+) -> Eval:
+    """Return the eval that resizes *x* into *y*, both ``[N, H, W, C]`` of one dtype."""
+    pairs = list(zip(x.shape[1:3], size, strict=True))
+    if y.type is TensorType.FLOAT32 or y.type is TensorType.UINT8:
+        rows, columns = (float_taps(*p, align_corners, half_pixel_centers) for p in pairs)
+        if y.type is TensorType.FLOAT32:
+            return _float_eval(x, y, rows, columns)
+        return _uint8_eval(x, y, rows, columns, numerics)
+    rows, columns = (fixed_taps(*p, align_corners, half_pixel_centers) for p in pairs)
+    return _fixed_eval(x, y, rows, columns)
+
+
+def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    """Return the taps of one axis with float32 shares.
+
+    >>> float_taps(2, 4, False, False).share.tolist()
+    [0.0, 0.5, 0.0, 0.5]
+    """
+    old_span, new_span = (old - 1, new - 1) if align_corners and new > 1 else (old, new)
+    scale = np.float32(old_span) / np.float32(new_span)
+    place = np.arange(new, dtype=np.float32)
+    if half_pixel_centers:
+        place = (place + np.float32(0.5)) * scale - np.float32(0.5)
+    else:
+        place = place * scale
+    low = np.maximum(np.floor(place).astype(np.int64), 0)
+    high = np.minimum(np.ceil(place).astype(np.int64), old - 1)
+    return Taps(np.minimum(low, old - 1), high, place - low.astype(np.float32))
+
+
+def fixed_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
+    """Return the taps of one axis with shares in units of 2**-10, int64."""
+    old_span, new_span = (old - 1, new - 1) if align_corners and new > 1 else (old, new)
+    scale = ((old_span << 10) + new_span // 2) // new_span
+    place = np.arange(new, dtype=np.int64) * scale
+    if half_pixel_centers:
+        place += scale // 2 - (1 << 9)
+    low = np.maximum(truncated(place, 1 << 10), 0)
+    high = np.minimum(truncated(place + (1 << 10) - 1, 1 << 10), old - 1)
+    return Taps(np.minimum(low, old - 1), np.maximum(high, 0), place - (low << 10))
+
+
+def truncated(values: Ints, divisor: int) -> Ints:
+    """Return ``values / divisor`` rounded towards zero, as C divides."""
+    result: Ints = np.sign(values) * (np.abs(values) // divisor)
+    return result
+
+
+def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
+    """Mix columns first and rows then: the official sum of four products, factored."""
+    n, h, _, c = x.shape
+    share_x = np.repeat(columns.share, c)  # [W * C]
+    keep_x = 1 - share_x
+    mixes = list(
+        zip(rows.low.tolist(), rows.high.tolist(), rows.share, 1 - rows.share, strict=True)
+    )
+
+    def resize() -> None:
+        mixed = x.data.take(columns.low, 2).reshape(n, h, len(share_x))
+        mixed *= keep_x
+        right = x.data.take(columns.high, 2).reshape(n, h, len(share_x))
+        right *= share_x
+        mixed += right
+        target = y.data.reshape(n, len(mixes), len(share_x))
+        below = np.empty((n, len(share_x)), np.float32)
+        for i, (low, high, share, keep) in enumerate(mixes):
+            row = target[:, i]
+            np.multiply(mixed[:, low], keep, out=row)
+            np.multiply(mixed[:, high], share, out=below)
+            row += below
+
+    return resize
+
+
+def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
+    """Sum four float32 products in the official order, so that every rounding is the same.
+
+    The builtin kernel multiplies each pixel by the product of its shares, row by row; the reference
+    kernel multiplies by one share after the other, column by column.
+    """
+    n, h, _, c = x.shape
+    share_x = np.repeat(columns.share, c)  # [W * C]
+    keep_x = 1 - share_x
+    mixes = list(zip(rows.low.tolist(), rows.high.tolist(), rows.share, strict=True))
+
+    @lru_cache(maxsize=16)  # for whole-number scales, the shares of the rows come round soon
+    def weights(share: np.float32) -> tuple[Floats, Floats, Floats, Floats]:
+        keep = 1 - share
+        return keep * keep_x, keep * share_x, share * keep_x, share * share_x
+
+    def by_rows(top: Pixels, bottom: Pixels, share: np.float32, total: Floats) -> None:
+        top_left, top_right, bottom_left, bottom_right = weights(share)
+        np.multiply(top[0], top_left, out=total)
+        total += top[1] * top_right
+        total += bottom[0] * bottom_left
+        total += bottom[1] * bottom_right
+
+    def by_columns(top: Pixels, bottom: Pixels, share: np.float32, total: Floats) -> None:
+        keep = 1 - share
+        np.multiply(top[0] * keep, keep_x, out=total)
+        total += bottom[0] * share * keep_x
+        total += top[1] * keep * share_x
+        total += bottom[1] * share * share_x
+
+    mix = by_rows if numerics == "builtin" else by_columns
+
+    def resize() -> None:
+        source = x.data.astype(np.float32)
+        left = source.take(columns.low, 2).reshape(n, h, len(share_x))
+        right = source.take(columns.high, 2).reshape(n, h, len(share_x))
+        target = y.data.reshape(n, len(mixes), len(share_x))
+        total = np.empty((n, len(share_x)), np.float32)
+        for i, (low, high, share) in enumerate(mixes):
+            mix((left[:, low], right[:, low]), (left[:, high], right[:, high]), share, total)
+            total += HALF
+            target[:, i] = total  # truncates
+
+    return resize
+
+
+def _fixed_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
+    """Mix with shares in units of 2**-10 and round halves away from zero, all in integers."""
+    n, h, _, c = x.shape
+    wide = np.int32 if x.dtype.itemsize == 1 else np.int64
+    share_x = np.repeat(columns.share, c).astype(wide)  # [W * C]
+    keep_x = (1 << 10) - share_x
+    mixes = list(zip(rows.low.tolist(), rows.high.tolist(), rows.share.tolist(), strict=True))
+
+    def resize() -> None:
+        source = x.data.astype(wide)
+        mixed = source.take(columns.low, 2).reshape(n, h, len(share_x)) * keep_x
+        mixed += source.take(columns.high, 2).reshape(n, h, len(share_x)) * share_x
+        target = y.data.reshape(n, len(mixes), len(share_x))
+        for i, (low, high, share) in enumerate(mixes):
+            total = mixed[:, low] * ((1 << 10) - share)
+            total += mixed[:, high] * share
+            total += (1 << 19) - (total < 0)  # makes the floor of the shift round half away from 0
+            total >>= 20
+            target[:, i] = total
+
+    return resize

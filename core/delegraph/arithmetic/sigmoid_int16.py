@@ -1,0 +1,83 @@
+"""int16 LOGISTIC and TANH as tables of all 65,536 results.
+
+They are interpolated in a table of sigmoid(i / 24); only the builtin kernels compute input scales
+that are the right power of two by gemmlowp's polynomials.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic import gemmlowp
+from delegraph.arithmetic.lookup_table import Integers, every_value
+from delegraph.arithmetic.quantized_arithmetic import power_of_two
+from delegraph.operators.registration import Numerics
+
+_INTEGER_BITS = 3
+_FIXED_POINT_EXPONENT = _INTEGER_BITS - 15  # log2 of the scale that gemmlowp's functions expect
+
+
+def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
+    """Return 1 / (1 + exp(-q * scale)) in Q0.15 for every int16 q: ``[65536]``.
+
+    Source:
+        Logistic(int16_t), tflite/kernels/internal/{optimized/optimized_ops,
+        reference/integer_ops/logistic}.h.
+    """
+    if numerics == "builtin" and power_of_two(scale) == _FIXED_POINT_EXPONENT:
+        return gemmlowp.logistic_table(_INTEGER_BITS)
+    x = _rescaled(scale)
+    result = _interpolated(np.abs(x), 9, 0x7FFF << 10)
+    result = np.where(x >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1)
+    return result >> 10
+
+
+def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
+    """Return tanh(q * scale) in Q0.15 for every int16 q: ``[65536]``.
+
+    Source:
+        Tanh(int16_t), tflite/kernels/internal/{optimized/optimized_ops,
+        reference/integer_ops/tanh}.h.
+    """
+    exponent = power_of_two(scale) if numerics == "builtin" else None
+    if exponent is not None and exponent - _FIXED_POINT_EXPONENT in (0, 1):
+        q = every_value(np.dtype(np.int16)) << (exponent - _FIXED_POINT_EXPONENT)
+        return gemmlowp.tanh(q.clip(-32768, 32767).astype(np.int16), _INTEGER_BITS)
+    x = _rescaled(scale)
+    result = _interpolated(np.abs(x), 8, 0xFFFF << 8)
+    result = np.where(x >= 0, result - (1 << 23), (1 << 23) - result - 1)
+    return (result + (1 << 7)) >> 8
+
+
+def _rescaled(scale: float) -> Integers:
+    """Return every int16 brought to the scale of the table: 3 * 2**12 steps a unit."""
+    multiplier, shift = scale * 4096 * 3, 0
+    while multiplier <= 32767 / 2 and shift <= 30:
+        multiplier, shift = multiplier * 2, shift + 1
+    half = 1 << (shift - 1) if shift > 0 else 0
+    return (every_value(np.dtype(np.int16)) * int(multiplier) + half) >> shift
+
+
+def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
+    """Return the table at *x*, whose low bits are the fraction; *saturated* past its end."""
+    table = _sigmoid_table()
+    i = x >> fraction_bits
+    low, high = table[np.minimum(i, 254)], table[np.minimum(i, 254) + 1]
+    fraction = x & ((1 << fraction_bits) - 1)
+    return np.where(i >= 255, saturated, (low << fraction_bits) + fraction * (high - low))
+
+
+def _sigmoid_table() -> Integers:
+    """Return sigmoid(i / 24) in Q0.16, raised by half of what interpolation loses: ``[256]``.
+
+    Source:
+        sigmoid_table_uint16, tflite/kernels/internal/common.h.
+    """
+    exact = 65536 / (1 + np.exp(-np.arange(0, 256.5, 0.5) / 24))
+    here, middle, following = exact[:-1:2], exact[1::2], exact[2::2]
+    table = np.rint(here + (middle - (here + following) / 2) / 2).astype(np.int64)
+    table[-1] = 65535  # where interpolation saturates
+    return table

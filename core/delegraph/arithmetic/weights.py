@@ -1,0 +1,60 @@
+"""Weights as plain arrays, whatever form the model stores them in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import unpack
+from delegraph.kernels.densify import dense_places
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+T = TypeVar("T")
+
+
+def dense_values(weight: Tensor) -> NDArray[Any]:
+    """Return the stored values in the weight's shape, sparse ones expanded, packed ones unpacked.
+
+    2- and 4-bit integers come as int8.
+    """
+    if weight.is_packed:
+        return unpack(weight.data, weight.type, weight.shape)
+    data: NDArray[Any] = weight.data
+    if weight.sparsity is None:
+        return data
+    dense = np.zeros(weight.shape, data.dtype)
+    dense.reshape(-1)[dense_places(weight.sparsity, weight.shape)] = data.reshape(-1)
+    return dense
+
+
+def centred_integers(weight: Tensor) -> NDArray[Any]:
+    """Return stored integers minus the zero point, in its shape: int16 or int32."""
+    integers = dense_values(weight)
+    wide = np.int32 if weight.type == TensorType.INT16 else np.int16
+    centred: NDArray[Any] = np.subtract(integers, weight.zero_point, dtype=wide)
+    return centred
+
+
+def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Callable[[], T]:
+    """Return a function that gives ``compute()``: at once and only once if all sources are known.
+
+    Args:
+        compute: reads the data of *sources*.
+        sources: tensors; None stands for an absent one.
+    """
+    if all(source is None or source.is_constant_or_persistent for source in sources):
+        value = compute()
+        return lambda: value
+    return compute
+
+
+def bias_or_zeros(bias: Tensor | None, channels: int, dtype: type[Any]) -> NDArray[Any]:
+    """Return the bias as ``[channels]`` of *dtype*; zeros when there is none."""
+    if bias is None:
+        return np.zeros(channels, dtype)
+    values: NDArray[Any] = bias.data
+    return values.reshape(-1).astype(dtype, copy=False)

@@ -1,0 +1,169 @@
+"""What all recurrent operators share: the loop over time, states, and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import option, require_shape
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
+
+Array = NDArray[Any]
+
+
+class Cell(Protocol):
+    """One layer's arithmetic, bound to its weights."""
+
+    def project(self, x: Array, aux: Array | None) -> Array:
+        """Return what the inputs contribute at every time step.
+
+        Args:
+            x: ``[T, B, I]``.
+            aux: a second input, ``[T, B, A]``, or None.
+
+        Returns:
+            ``[T, B, ...]``, a new array; each step gets its ``[B, ...]`` and may overwrite it.
+        """
+
+    def step(self, projected: Array, *states: Array) -> None:
+        """Move the states on by one time step, in place; the first state is the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """One pass over a sequence.
+
+    Attributes:
+        cell: returns the cell; called at each invoke.
+        input: ``[T, B, I]``, ``[B, T, I]`` or ``[B, I]``.
+        aux_input: a second input of the same layout, or None.
+        states: variable tensors of ``B * n`` elements; the first is the output state.
+        output: like the input, with the output state in its last axis.
+        offset: where the output state starts in the output's last axis.
+        reverse: whether time runs backwards.
+    """
+
+    cell: Callable[[], Cell]
+    input: Tensor
+    aux_input: Tensor | None
+    states: tuple[Tensor, ...]
+    output: Tensor
+    offset: int = 0
+    reverse: bool = False
+
+    def run(self, time_major: bool) -> None:
+        """Run the whole sequence; reads and writes the states."""
+        x = _time_first(self.input.data, time_major)
+        if not x.shape[1]:
+            return
+        aux = None if self.aux_input is None else _time_first(self.aux_input.data, time_major)
+        states = [state.data.reshape(x.shape[1], -1) for state in self.states]
+        y = _time_first(self.output.data, time_major)
+        y = y[..., self.offset : self.offset + states[0].shape[1]]
+        cell = self.cell()
+        projected = cell.project(x, aux)
+        for t in reversed(range(len(x))) if self.reverse else range(len(x)):
+            cell.step(projected[t], *states)
+            y[t] = states[0]
+
+
+def sequence_eval(directions: Sequence[Direction], time_major: bool) -> Eval:
+    """Return the function that runs all *directions*."""
+
+    def run() -> None:
+        for direction in directions:
+            direction.run(time_major)
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a bidirectional layer has once for each direction.
+
+    Attributes:
+        cell: returns the cell; called at each invoke.
+        states: variable tensors; the first is the output state.
+        n_output: length of the output state.
+    """
+
+    cell: Callable[[], Cell]
+    states: tuple[Tensor, ...]
+    n_output: int
+
+
+def bidirectional_eval(
+    context: OpContext,
+    node: Node,
+    x: Tensor,
+    aux_input: Tensor | None,
+    forward: Pass,
+    backward: Pass,
+    *,
+    has_aux_weights: bool,
+) -> Eval:
+    """Size a bidirectional layer's outputs and return its eval.
+
+    Layers are stacked in one of two ways. With cross links, both passes see both inputs. Without,
+    there are no weights for the second input, and it takes the first one's place backwards.
+
+    Args:
+        context: the subgraph's.
+        node: its options say whether outputs are merged and time is the first axis.
+        x: the first input.
+        aux_input: the second input, or None.
+        forward: the pass from the first time step to the last.
+        backward: the other one.
+        has_aux_weights: whether the cells have weights for the second input.
+
+    Raises:
+        OperatorError: the inputs differ in batch or time.
+    """
+    if aux_input is not None:
+        require_shape(aux_input, (*x.shape[:2], *aux_input.shape[2:]))
+    x_backward, aux = (x, aux_input) if has_aux_weights or aux_input is None else (aux_input, None)
+    time_major = bool(option(node, "time_major", False))
+    y = output_tensor(context, node, 0)
+    if option(node, "merge_outputs", False):
+        context.resize_tensor(y, (*x.shape[:2], forward.n_output + backward.n_output))
+        y_backward, offset = y, forward.n_output
+    else:
+        y_backward, offset = output_tensor(context, node, 1), 0
+        context.resize_tensor(y, (*x.shape[:2], forward.n_output))
+        context.resize_tensor(y_backward, (*x.shape[:2], backward.n_output))
+    return sequence_eval(
+        (
+            Direction(forward.cell, x, aux, forward.states, y),
+            Direction(backward.cell, x_backward, aux, backward.states, y_backward, offset, True),
+        ),
+        time_major,
+    )
+
+
+def variable_input(context: OpContext, node: Node, i: int) -> Tensor:
+    """Return input *i*, which the node also writes.
+
+    Raises:
+        OperatorError: it is absent or no variable.
+    """
+    tensor = input_tensor(context, node, i)
+    if not tensor.is_variable:
+        raise OperatorError(f"state {tensor.name!r} (input {i}) is not a variable tensor")
+    return tensor
+
+
+def as_rows(x: Array) -> Array:
+    """Return ``[T, B, I]`` as ``[T * B, I]``."""
+    return x.reshape(x.shape[0] * x.shape[1], x.shape[2])
+
+
+def _time_first(array: Array, time_major: bool) -> Array:
+    """Return a view of a sequence, ``[T, B, N]``; a single step ``[B, N]`` has T = 1."""
+    if array.ndim == 2:
+        return array[None]
+    return array if time_major else array.swapaxes(0, 1)

@@ -1,0 +1,235 @@
+"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.activation import apply_activation
+from delegraph.arithmetic.weights import once_if_constant
+from delegraph.errors import OperatorError
+from delegraph.kernels.recurrent.layers import (
+    Direction,
+    Pass,
+    as_rows,
+    bidirectional_eval,
+    sequence_eval,
+    variable_input,
+)
+from delegraph.kernels.recurrent.weights import recurrent_weights
+from delegraph.operators.checks import (
+    option,
+    require_counts,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_type,
+)
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import ActivationFunctionType, TensorType
+
+Floats = NDArray[np.float32]
+
+
+class RnnInput(IntEnum):
+    """Inputs of RNN and UNIDIRECTIONAL_SEQUENCE_RNN. Source: tflite/kernels/basic_rnn.cc."""
+
+    INPUT = 0
+    WEIGHTS = 1
+    RECURRENT_WEIGHTS = 2
+    BIAS = 3
+    HIDDEN_STATE = 4
+
+
+class BidirectionalRnnInput(IntEnum):
+    """Where groups of inputs start; weights follow in RnnInput's order.
+
+    Source:
+        tflite/kernels/bidirectional_sequence_rnn.cc.
+    """
+
+    INPUT = 0
+    FW_WEIGHTS = 1
+    BW_WEIGHTS = 5
+    AUX_INPUT = 9
+    FW_AUX_WEIGHTS = 10
+    BW_AUX_WEIGHTS = 11
+
+
+@dataclass(frozen=True, slots=True)
+class RnnTensors:
+    """A layer's tensors but for input and output.
+
+    Attributes:
+        weights: ``[units, n_input]``.
+        recurrent_weights: ``[units, units]``.
+        bias: ``[units]``.
+        hidden_state: ``[B, units]``, the output of the last time step.
+        aux_weights: ``[units, n_aux]``, or None without a second input.
+    """
+
+    weights: Tensor
+    recurrent_weights: Tensor
+    bias: Tensor
+    hidden_state: Tensor
+    aux_weights: Tensor | None = None
+
+    @property
+    def units(self) -> int:
+        """Length of the hidden state."""
+        return self.weights.shape[0]
+
+    def check(self, batch: int, n_input: int, n_aux: int = 0) -> None:
+        """Check all shapes and types.
+
+        Raises:
+            OperatorError: a tensor does not fit.
+        """
+        require_type(self.weights, {TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8})
+        require_rank(self.weights, 2)
+        require_shape(self.weights, (self.units, n_input))
+        require_same_type(self.weights, self.recurrent_weights)
+        require_shape(self.recurrent_weights, (self.units, self.units))
+        require_type(self.bias, {TensorType.FLOAT32})
+        require_shape(self.bias, (self.units,))
+        require_type(self.hidden_state, {TensorType.FLOAT32})
+        require_shape(self.hidden_state, (batch, self.units))
+        if self.aux_weights is not None:
+            require_same_type(self.weights, self.aux_weights)
+            require_shape(self.aux_weights, (self.units, n_aux))
+
+
+class RnnCell:
+    """``h = activation(W_x x + W_h h + b)``, with float or 8-bit weights.
+
+    Source:
+        RnnBatchStep, tflite/kernels/internal/kernel_utils.cc.
+    """
+
+    def __init__(self, tensors: RnnTensors, activation: int, asymmetric: bool) -> None:
+        self._input = recurrent_weights([tensors.weights], asymmetric=asymmetric)
+        self._recurrent = recurrent_weights([tensors.recurrent_weights], asymmetric=asymmetric)
+        aux = tensors.aux_weights
+        self._aux = None if aux is None else recurrent_weights([aux], asymmetric=asymmetric)
+        self._bias: Floats = tensors.bias.data
+        self._activation = activation
+
+    def project(self, x: Floats, aux: Floats | None) -> Floats:
+        """Return the inputs' part of every time step: ``[T, B, units]``."""
+        y = self._input.product(as_rows(x))
+        if self._aux is not None and aux is not None:
+            y += self._aux.product(as_rows(aux))
+        y += self._bias
+        return y.reshape(*x.shape[:2], len(self._bias))
+
+    def step(self, projected: Floats, *states: Floats) -> None:
+        """Move the hidden state ``[B, units]`` on, in place."""
+        (hidden,) = states
+        np.add(projected, self._recurrent.product(hidden), out=hidden)
+        apply_activation(self._activation, hidden)
+
+
+@kernel("RNN", versions=(1, 3), uses_blas=True)
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Run one time step of a fully connected recurrent layer.
+
+    Source:
+        tflite/kernels/basic_rnn.cc.
+    """
+    require_rank(input_tensor(context, node, RnnInput.INPUT), 2)
+    return _one_direction(context, node, time_major=True)
+
+
+@kernel("UNIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
+def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
+    """Run a fully connected recurrent layer over a sequence.
+
+    Source:
+        tflite/kernels/unidirectional_sequence_rnn.cc.
+    """
+    require_rank(input_tensor(context, node, RnnInput.INPUT), 3)
+    return _one_direction(context, node, time_major=bool(option(node, "time_major", False)))
+
+
+@kernel("BIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
+def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
+    """Run a fully connected recurrent layer forwards and another one backwards over a sequence.
+
+    Four mistakes of the official kernel are not repeated: it reads an auxiliary input of another
+    length at wrong places; with the batch first, it ignores one that has no weights; with 8-bit
+    weights, it runs time-major sequences once for each time step, and crashes on merged outputs.
+
+    Source:
+        tflite/kernels/bidirectional_sequence_rnn.cc.
+    """
+    require_counts(node, 12, 1 if option(node, "merge_outputs", False) else 2)
+    at = BidirectionalRnnInput
+    x = input_tensor(context, node, at.INPUT)
+    aux = optional_input(context, node, at.AUX_INPUT)
+    for tensor in (x, *(output_tensor(context, node, i) for i in range(len(node.outputs)))):
+        require_type(tensor, {TensorType.FLOAT32})
+    require_rank(x, 3)
+    forward = _tensors(context, node, at.FW_WEIGHTS, at.FW_AUX_WEIGHTS)
+    backward = _tensors(context, node, at.BW_WEIGHTS, at.BW_AUX_WEIGHTS)
+    has_aux_weights = forward.aux_weights is not None
+    if has_aux_weights != (backward.aux_weights is not None):
+        raise OperatorError("only one direction has weights for the auxiliary input")
+    if has_aux_weights and aux is None:
+        raise OperatorError("weights for an auxiliary input, and no such input")
+    if aux is not None:
+        require_rank(aux, 3)
+    batch = x.shape[1] if option(node, "time_major", False) else x.shape[0]
+    for tensors in (forward, backward):
+        tensors.check(batch, x.shape[2], 0 if aux is None else aux.shape[2])
+    if aux is not None and not has_aux_weights:
+        backward.check(batch, aux.shape[2])
+    passes = [_pass(node, tensors) for tensors in (forward, backward)]
+    return bidirectional_eval(context, node, x, aux, *passes, has_aux_weights=has_aux_weights)
+
+
+def _one_direction(context: OpContext, node: Node, *, time_major: bool) -> Eval:
+    require_counts(node, len(RnnInput))
+    x, y = input_tensor(context, node, RnnInput.INPUT), output_tensor(context, node)
+    for tensor in (x, y):
+        require_type(tensor, {TensorType.FLOAT32})
+    tensors = _tensors(context, node, RnnInput.WEIGHTS)
+    batch = x.shape[1] if time_major and len(x.shape) == 3 else x.shape[0]
+    tensors.check(batch, x.shape[-1])
+    context.resize_tensor(y, (*x.shape[:-1], tensors.units))
+    only = _pass(node, tensors)
+    return sequence_eval([Direction(only.cell, x, None, only.states, y)], time_major)
+
+
+def _tensors(
+    context: OpContext, node: Node, first: int, aux_weights: int | None = None
+) -> RnnTensors:
+    """Return the tensors of one direction, whose weights start at input *first*."""
+    return RnnTensors(
+        input_tensor(context, node, first),
+        input_tensor(context, node, first + 1),
+        input_tensor(context, node, first + 2),
+        variable_input(context, node, first + 3),
+        None if aux_weights is None else optional_input(context, node, aux_weights),
+    )
+
+
+def _pass(node: Node, tensors: RnnTensors) -> Pass:
+    activation = option(node, "fused_activation_function", ActivationFunctionType.NONE)
+    asymmetric = option(node, "asymmetric_quantize_inputs", False)
+    fixed = [tensors.weights, tensors.recurrent_weights, tensors.bias]
+    if tensors.aux_weights is not None:
+        fixed.append(tensors.aux_weights)
+    cell = once_if_constant(lambda: RnnCell(tensors, activation, asymmetric), *fixed)
+    return Pass(cell, (tensors.hidden_state,), tensors.units)

@@ -1,0 +1,22 @@
+"""UNIDIRECTIONAL_SEQUENCE_LSTM."""
+
+from __future__ import annotations
+
+from delegraph.kernels.recurrent.lstm import prepare_layer
+from delegraph.kernels.recurrent.lstm_tensors import LstmInput
+from delegraph.operators.checks import option, require_rank
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
+
+
+@kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4), uses_blas=True)
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Run an LSTM layer over a sequence.
+
+    Source:
+        tflite/kernels/unidirectional_sequence_lstm.cc.
+    """
+    x = input_tensor(context, node, LstmInput.INPUT)
+    require_rank(x, 3)
+    time_major = bool(option(node, "time_major", False))
+    return prepare_layer(context, node, time_major=time_major)

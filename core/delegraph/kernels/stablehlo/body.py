@@ -1,0 +1,129 @@
+"""Computations on scalars that StableHLO operators are given as subgraphs, over whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.graph.model import Operator
+from delegraph.kernels.stablehlo.elementwise import ELEMENTWISE
+from delegraph.operators.registration import CallableSubgraph, OpContext
+from delegraph.operators.subgraph_call import Callee, Value
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import ActivationFunctionType, TensorType
+
+Array = NDArray[Any]
+
+_ELEMENTWISE = ELEMENTWISE | {
+    "ABS",
+    "ADD",
+    "DIV",
+    "EQUAL",
+    "EXP",
+    "GREATER",
+    "GREATER_EQUAL",
+    "LESS",
+    "LESS_EQUAL",
+    "LOG",
+    "LOGICAL_AND",
+    "LOGICAL_NOT",
+    "LOGICAL_OR",
+    "MAXIMUM",
+    "MINIMUM",
+    "MUL",
+    "NEG",
+    "NOT_EQUAL",
+    "SELECT",
+    "SELECT_V2",
+    "STABLEHLO_CLAMP",
+    "STABLEHLO_COMPARE",
+    "STABLEHLO_CONVERT",
+    "STABLEHLO_SELECT",
+    "SUB",
+}
+
+
+class Body:
+    """A subgraph from scalars to scalars, applied to arrays element by element.
+
+    A subgraph of nothing but element-wise operators on its inputs runs once, on arrays. Any other
+    runs for every element.
+
+    Args:
+        context: of the node that calls it.
+        index: of the subgraph.
+        inputs: tensors whose types its inputs must have.
+        outputs: how many it must return.
+
+    Raises:
+        OperatorError: other counts or types.
+    """
+
+    def __init__(
+        self, context: OpContext, index: int, inputs: Sequence[Tensor], outputs: int
+    ) -> None:
+        self._subgraph: CallableSubgraph = context.subgraph(index)
+        self._callee = Callee(context, index)
+        self._callee.check_counts(len(inputs), outputs, "body")
+        for tensor, expected in zip(self._callee.inputs, inputs, strict=True):
+            if tensor is not None and tensor.type != expected.type:
+                raise OperatorError(f"body takes {tensor.type.name}, expected {expected.type.name}")
+        self._input_types = [tensor.type for tensor in inputs]
+        self._callee.take_shapes([()] * len(inputs))
+        self._runs_on_arrays = all(self._is_elementwise(op) for op in self._subgraph.operators)
+
+    @property
+    def input_types(self) -> list[TensorType]:
+        """The types of what it takes."""
+        return self._input_types
+
+    @property
+    def output_types(self) -> list[TensorType]:
+        """The types of what it returns."""
+        return [tensor.type for tensor in self._callee.outputs]
+
+    @property
+    def operation(self) -> tuple[Operator, bool] | None:
+        """Its operator, if that is its only one, on both its inputs; whether they are swapped."""
+        operators = self._subgraph.operators
+        if len(operators) != 1 or operators[0].outputs != tuple(self._subgraph.outputs):
+            return None
+        (operator,) = operators
+        activation = getattr(operator.options, "fused_activation_function", 0)
+        if activation != ActivationFunctionType.NONE:
+            return None
+        inputs = tuple(self._subgraph.inputs)
+        pairs = {inputs[i : i + 2]: False for i in range(0, len(inputs), 2)}
+        pairs |= {(b, a): True for a, b in list(pairs)}
+        found = pairs.get(operator.inputs)
+        return None if found is None else (operator, found)
+
+    def position(self, operator: Operator) -> int:
+        """Return which pair of inputs an operator takes, of those :attr:`operation` finds."""
+        return min(self._subgraph.inputs.index(i) for i in operator.inputs) // 2
+
+    def _is_elementwise(self, operator: Operator) -> bool:
+        tensors = self._subgraph.tensors
+        return operator.name in _ELEMENTWISE and not any(
+            tensors[i].is_constant for i in operator.inputs if i >= 0
+        )
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """Return the results for arrays of one shape, as new arrays of that shape."""
+        if self._runs_on_arrays:
+            return self._run(arrays)
+        shape = arrays[0].shape
+        results = [np.empty(shape, tensor.dtype) for tensor in self._callee.outputs]
+        for index in np.ndindex(*shape):
+            values = self._run([np.asarray(array[index]) for array in arrays])
+            for result, value in zip(results, values, strict=True):
+                result[index] = value
+        return results
+
+    def _run(self, arrays: Sequence[Array]) -> list[Array]:
+        self._callee.take([Value(array.shape, array) for array in arrays])
+        return [value.data.copy() for value in self._callee.invoke()]

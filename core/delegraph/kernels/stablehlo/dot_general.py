@@ -1,0 +1,96 @@
+"""STABLEHLO_DOT_GENERAL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.exact_matmul import exact_float, largest_input
+from delegraph.errors import OperatorError
+from delegraph.kernels.stablehlo.indices import without
+from delegraph.kernels.stablehlo.shape import axes
+from delegraph.kernels.stablehlo.types import ANY
+from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Tensor
+
+
+@kernel("STABLEHLO_DOT_GENERAL", uses_blas=True)
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval of STABLEHLO_DOT_GENERAL: products, summed over the contracting dimensions.
+
+    The result's axes are the batching ones, the left operand's others, the right operand's others.
+    The official interpreter only parses this operator; it follows the StableHLO specification.
+
+    Source:
+        https://openxla.org/stablehlo/spec#dot_general
+    """
+    require_counts(node, 2)
+    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    for tensor in (a, b, y):
+        require_type(tensor, ANY)
+    left, right = _Side.of(node, "lhs", a), _Side.of(node, "rhs", b)
+    for name in ("batching", "contracting"):
+        ours, theirs = getattr(left, name), getattr(right, name)
+        if ours != theirs:
+            raise OperatorError(f"{name} dimensions have lengths {list(ours)} and {list(theirs)}")
+    context.resize_tensor(y, (*left.batching, *left.free, *right.free))
+    batch, inner = math.prod(left.batching), math.prod(left.contracting)
+    dtype = sum_dtype(a, b, y, inner)
+    rows = (batch, math.prod(left.free), inner)
+    columns = (batch, inner, math.prod(right.free))
+
+    def run() -> None:
+        matrices = a.data.transpose(left.order).reshape(rows).astype(dtype, copy=False)
+        others = b.data.transpose(right.reverse_order).reshape(columns).astype(dtype, copy=False)
+        store((matrices @ others).reshape(y.data.shape), y.data)
+
+    return run
+
+
+def sum_dtype(a: Tensor, b: Tensor, y: Tensor, terms: int) -> np.dtype[Any]:
+    """Return the dtype to add up products of *a* and *b* in.
+
+    A float type for integers whose sums it holds exactly, as BLAS adds up floats only; float32 for
+    floats of 16 and 8 bits; the output's type for others.
+    """
+    if {a.dtype.kind, b.dtype.kind} <= {"i", "u"}:
+        bound = largest_input(a) * largest_input(b) * terms
+        return exact_float(bound) if bound <= 2**53 else y.dtype
+    is_small_float = y.dtype.itemsize < 4 and y.dtype.kind not in "iub"
+    return np.dtype(np.float32) if is_small_float else y.dtype
+
+
+def store(sums: NDArray[Any], y: NDArray[Any]) -> None:
+    """Convert *sums* to the type of *y*, in which integers wrap."""
+    is_exact_integer = sums.dtype.kind == "f" and y.dtype.kind in "iu"
+    np.copyto(y, sums.astype(np.int64) if is_exact_integer else sums, casting="unsafe")
+
+
+class _Side:
+    """One operand: lengths of its batching, contracting and free axes, and their orders."""
+
+    def __init__(
+        self, shape: Sequence[int], batching: Sequence[int], contracting: Sequence[int]
+    ) -> None:
+        free = without(len(shape), (*batching, *contracting))
+        self.batching = tuple(shape[axis] for axis in batching)
+        self.contracting = tuple(shape[axis] for axis in contracting)
+        self.free = tuple(shape[axis] for axis in free)
+        self.order = (*batching, *free, *contracting)
+        self.reverse_order = (*batching, *contracting, *free)
+
+    @classmethod
+    def of(cls, node: Node, side: str, tensor: Tensor) -> _Side:
+        rank = len(tensor.shape)
+        batching = axes(node, f"{side}_batching_dimensions", rank)
+        contracting = axes(node, f"{side}_contracting_dimensions", rank)
+        if set(batching) & set(contracting):
+            raise OperatorError(f"{side} axes {sorted({*batching} & {*contracting})} are both")
+        return cls(tensor.shape, batching, contracting)

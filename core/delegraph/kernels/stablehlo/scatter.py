@@ -1,0 +1,121 @@
+"""STABLEHLO_SCATTER."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.stablehlo.indices import StartIndices, offsets, without
+from delegraph.kernels.stablehlo.shape import axes
+from delegraph.kernels.stablehlo.types import LITERT
+from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import (
+    CallableSubgraph,
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    output_tensor,
+)
+from delegraph.schema.enums import TensorType
+
+Array = NDArray[Any]
+Update = Callable[[Array, Array, Array], object]
+"""Changes an array at some places, which may repeat, by some values, in order."""
+
+
+@kernel("STABLEHLO_SCATTER")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval of STABLEHLO_SCATTER: input 0, changed by input 2 where input 1 says.
+
+    Changes outside the operand are left out. A subgraph says how an element and its update become
+    one: it holds no operator, which means that the update replaces it, or one.
+
+    Source:
+        tflite/kernels/stablehlo_scatter.cc, tensor_slice_util.{h,cc}.
+    """
+    require_counts(node, 3)
+    x, indices, updates = (input_tensor(context, node, i) for i in range(3))
+    y = output_tensor(context, node)
+    require_type(x, LITERT)
+    require_type(indices, {TensorType.INT32, TensorType.INT64})
+    for tensor in (updates, y):
+        require_same_type(tensor, x)
+    context.resize_tensor(y, x.shape)
+    body = context.subgraph(int(option(node, "update_computation_subgraph_index", 0)))
+    update = _update(body)
+    rank = len(updates.shape)
+    window = without(len(x.shape), axes(node, "inserted_window_dims", len(x.shape)))
+    window_dims = axes(node, "update_window_dims", rank)
+    if len(window_dims) != len(window):
+        raise OperatorError(f"{len(window_dims)} update_window_dims, expected {len(window)}")
+    starts = StartIndices(
+        indices.shape,
+        int(option(node, "index_vector_dim", 0)),
+        axes(node, "scatter_dims_to_operand_dims", len(x.shape)),
+        without(rank, window_dims),
+        rank,
+    )
+    window_sizes = [updates.shape[axis] for axis in window_dims]
+    steps = dict(zip(window, offsets(window_sizes, window_dims, rank), strict=True))
+
+    def run() -> None:
+        np.copyto(y.data, x.data)
+        if not updates.data.size or not y.data.size:
+            return
+        begins, shape = starts.read(indices.data), updates.data.shape
+        where = [
+            np.broadcast_to(begins.get(axis, 0) + steps.get(axis, np.int64(0)), shape)
+            for axis in range(y.data.ndim)
+        ]
+        inside = np.ones(shape, np.bool_)
+        for places, size in zip(where, y.data.shape, strict=True):
+            inside &= (places >= 0) & (places < size)
+        flat = np.zeros(np.count_nonzero(inside), np.int64)
+        for places, size in zip(where, y.data.shape, strict=True):
+            flat = flat * size + places[inside]
+        update(y.data.reshape(-1), flat, updates.data[inside])
+
+    return run
+
+
+def _update(body: CallableSubgraph) -> Update:
+    """Return what the update computation does.
+
+    Raises:
+        OperatorError: other or several operators.
+    """
+    names = [operator.name for operator in body.operators]
+    if not names:
+        return _replace
+    if len(names) > 1 or names[0] not in _UPDATES:
+        allowed = ", ".join(sorted(_UPDATES))
+        raise OperatorError(f"update computation is {names}, expected none or one of {allowed}")
+    return _UPDATES[names[0]]
+
+
+def _replace(target: Array, places: Array, values: Array) -> None:
+    target[places] = values
+
+
+def _maximum(target: Array, places: Array, values: Array) -> None:
+    is_number = values == values  # the others change nothing
+    np.maximum.at(target, places[is_number], values[is_number])
+
+
+def _minimum(target: Array, places: Array, values: Array) -> None:
+    is_number = values == values
+    np.minimum.at(target, places[is_number], values[is_number])
+
+
+_UPDATES: dict[str, Update] = {
+    "STABLEHLO_ADD": np.add.at,
+    "STABLEHLO_MAXIMUM": _maximum,
+    "STABLEHLO_MINIMUM": _minimum,
+    "STABLEHLO_MULTIPLY": np.multiply.at,
+}

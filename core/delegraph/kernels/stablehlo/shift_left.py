@@ -1,0 +1,72 @@
+"""STABLEHLO_SHIFT_LEFT."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import adopt_type, require_counts, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+Integers = NDArray[np.int32]
+
+_LANES = 8
+_LEAST_SIZES = {TensorType.INT8: 8, TensorType.INT16: 16, TensorType.INT32: 12}
+"""Elements from which the official kernel runs its vector loop."""
+
+
+@kernel("STABLEHLO_SHIFT_LEFT")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Return the eval of STABLEHLO_SHIFT_LEFT on 8- to 32-bit signed integers.
+
+    Shapes need not be the same; amounts are taken in order, and there may be too many. C++ leaves
+    open what shifts by less than 0 or more than 31 give; these give what the official kernel does.
+
+    Source:
+        tflite/kernels/stablehlo_shift_left.cc, as compiled for x86.
+    """
+    require_counts(node, 2)
+    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(a, _LEAST_SIZES)
+    require_same_type(a, b)
+    size = math.prod(a.shape)
+    if math.prod(b.shape) < size:
+        raise OperatorError(f"{list(b.shape)} amounts for {list(a.shape)} elements")
+    adopt_type(y, a.type)
+    context.resize_tensor(y, a.shape)
+    vector_end = size - size % _LANES if size >= _LEAST_SIZES[a.type] else 0
+
+    def run() -> None:
+        values = a.data.reshape(-1).astype(np.int32)
+        amounts = b.data.reshape(-1)[:size].astype(np.int32)
+        result = y.data.reshape(-1)
+        factors = _powers_of_two(amounts[:vector_end])
+        _put(values[:vector_end] * factors, result[:vector_end])
+        _put(values[vector_end:] << (amounts[vector_end:] & 31), result[vector_end:])
+
+    return run
+
+
+def _put(values: Integers, result: NDArray[Any]) -> None:
+    np.copyto(result, values, casting="unsafe")
+
+
+def _powers_of_two(exponents: Integers) -> Integers:
+    """Return 2 to the power of each exponent as the official kernel's vector loop has it.
+
+    It writes exponents into the bits of floats and converts these. What an int32 cannot hold is
+    the least one.
+
+    >>> _powers_of_two(np.array([0, 4, 40, -1], np.int32)).tolist()
+    [1, 16, -2147483648, 0]
+    """
+    floats = ((exponents << 23) + np.int32(127 << 23)).view(np.float32)
+    is_inside = np.abs(floats) < np.float32(1 << 31)
+    return np.where(is_inside, floats, np.iinfo(np.int32).min).astype(np.int32)

@@ -1,1 +1,0 @@
-"""Memory of TensorFlow Lite for Microcontrollers: arenas of fixed size, planners, allocators."""

@@ -1,0 +1,146 @@
+"""Which tensors of a model need a place in the head of the arena, and from when to when.
+
+Source:
+    AllocationInfoBuilder, tflite-micro/micro/micro_allocation_info.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from delegraph.errors import MalformedModelError
+from delegraph.graph.calls import called_subgraphs
+from delegraph.graph.dtypes import byte_size
+from delegraph.graph.model import Model, Operator
+from delegraph.micro.planners import ONLINE
+
+_NEVER = -1  # as a step: nobody has used it
+
+
+class ScratchRequest(NamedTuple):
+    """Working memory that a node asked for.
+
+    Attributes:
+        size: bytes.
+        subgraph: the node's subgraph.
+        node: the node.
+    """
+
+    size: int
+    subgraph: int
+    node: int
+
+
+@dataclass(slots=True)
+class AllocationInfo:
+    """What the planner is told of a tensor or scratch buffer.
+
+    Attributes:
+        size: bytes.
+        first_use: step that writes it first; -1 if none does.
+        last_use: step that uses it last; -1 if none does.
+        offline_offset: where the model file wants it; -1 where it leaves that open.
+        needs_allocating: whether it goes into the head at all.
+    """
+
+    size: int
+    first_use: int = _NEVER
+    last_use: int = _NEVER
+    offline_offset: int = ONLINE
+    needs_allocating: bool = True
+
+    def written(self, step: int) -> None:
+        """Note that *step* writes it."""
+        if self.first_use == _NEVER:
+            self.first_use = step
+
+    def used(self, step: int) -> None:
+        """Note that *step* is the last so far that uses it."""
+        self.last_use = step
+
+
+def allocation_infos(
+    model: Model,
+    scratch: Sequence[ScratchRequest] = (),
+    offline_offsets: Sequence[int] | None = None,
+) -> list[AllocationInfo]:
+    """Return all tensors, subgraph by subgraph, then the scratch buffers.
+
+    Steps are counted over the whole run from subgraph 0 on: each operator is a step, and so is each
+    call of another subgraph, by IF, WHILE and CALL_ONCE as in TFLM, and by operators that it lacks.
+    Tensors that no step reaches keep steps -1.
+
+    Args:
+        model: the model.
+        scratch: what its nodes asked for.
+        offline_offsets: of all tensors; None without any.
+
+    Raises:
+        MalformedModelError: a subgraph calls itself, or one that does not exist.
+    """
+    builder = _Builder(model, scratch, offline_offsets)
+    builder.walk(0, 0)
+    return builder.infos
+
+
+class _Builder:
+    def __init__(
+        self,
+        model: Model,
+        scratch: Sequence[ScratchRequest],
+        offline_offsets: Sequence[int] | None,
+    ) -> None:
+        self._model = model
+        self._scratch: dict[tuple[int, int], list[AllocationInfo]] = {}
+        self._first: list[int] = []
+        self._active: set[int] = set()
+        self.infos: list[AllocationInfo] = []
+        for subgraph in model.subgraphs:
+            self._first.append(len(self.infos))
+            for tensor in subgraph.tensors:
+                info = AllocationInfo(byte_size(tensor.type, tensor.shape))
+                if offline_offsets is not None:
+                    info.offline_offset = offline_offsets[len(self.infos)]
+                is_kept = tensor.is_variable and info.offline_offset == ONLINE
+                is_constant = tensor.data is not None or bool(tensor.external_buffer)
+                info.needs_allocating = not is_constant and not is_kept and info.size > 0
+                self.infos.append(info)
+        for request in scratch:
+            info = AllocationInfo(request.size)
+            self._scratch.setdefault((request.subgraph, request.node), []).append(info)
+            self.infos.append(info)
+
+    def _tensors(self, subgraph: int, indices: Sequence[int]) -> list[AllocationInfo]:
+        first = self._first[subgraph]
+        return [self.infos[first + i] for i in indices if i >= 0]
+
+    def walk(self, index: int, step: int) -> int:
+        """Follow subgraph *index* from *step* on; return the last step."""
+        if index in self._active or not 0 <= index < len(self._model.subgraphs):
+            problem = "calls itself" if index in self._active else "does not exist"
+            raise MalformedModelError(f"subgraph {index} is called, and {problem}")
+        self._active.add(index)
+        subgraph = self._model.subgraphs[index]
+        for info in self._tensors(index, subgraph.inputs):
+            info.written(step)
+            info.used(step)
+        for operator in subgraph.operators:
+            step = self._operator(index, operator, step + 1)
+        for info in self._tensors(index, subgraph.outputs):
+            info.written(step)
+            info.used(step)
+        self._active.remove(index)
+        return step
+
+    def _operator(self, subgraph: int, operator: Operator, step: int) -> int:
+        outputs = self._tensors(subgraph, operator.outputs)
+        scratch = self._scratch.get((subgraph, operator.index), [])
+        for info in (*outputs, *scratch):
+            info.written(step)
+        for callee in called_subgraphs(operator.options):
+            step = self.walk(callee, step + 1)
+        for info in (*self._tensors(subgraph, operator.inputs), *outputs, *scratch):
+            info.used(step)
+        return step

@@ -1,0 +1,46 @@
+"""The bytes behind the addresses that allocators hand out."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.memory.best_fit import align
+from delegraph.micro.targets import ARENA_ALIGNMENT
+
+ArenaBuffer: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
+"""Memory that a caller lends."""
+
+
+class ArenaMemory:
+    """A caller's buffer, from its first aligned byte on.
+
+    A number of bytes instead of a buffer makes an arena on paper: it has addresses and no memory.
+
+    Attributes:
+        start: address of that byte.
+        size: bytes from there to the end.
+    """
+
+    def __init__(self, buffer: ArenaBuffer | int) -> None:
+        if isinstance(buffer, int):
+            self.start, self.size, self._memory = 0, buffer, np.empty(0, np.uint8)
+            return
+        memory = np.frombuffer(buffer, np.uint8)
+        if not memory.flags.writeable:
+            raise ArgumentError("the arena is read-only, needs to be writable: a bytearray, say")
+        address = memory.ctypes.data
+        self.start = align(address, ARENA_ALIGNMENT)
+        self.size = max(len(memory) - (self.start - address), 0)
+        self._memory = memory[self.start - address :]
+
+    def __contains__(self, address: int) -> bool:
+        return self.start <= address < self.start + self.size
+
+    def view(self, address: int, size: int) -> NDArray[np.uint8]:
+        """Return ``[size], uint8``: the bytes at *address*, not copied; none on paper."""
+        first = address - self.start
+        return self._memory[first : first + size]

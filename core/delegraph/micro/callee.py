@@ -1,0 +1,105 @@
+"""A subgraph of a micro interpreter as control flow sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.graph.model import Operator
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.subgraph_memory import view
+
+if TYPE_CHECKING:
+    from delegraph.micro.subgraph import MicroSubgraph
+
+
+class MicroCallee:
+    """A prepared subgraph with copies of its inputs and outputs, which outlast its run.
+
+    All subgraphs share the head of the arena: a subgraph's own inputs are overwritten while it
+    runs, its outputs when the next one does. TFLM carries values from call to call in the calling
+    node's outputs; Delegraph's kernels look at the called subgraph, so it has stand-ins for both,
+    outside the arena. They are made once, before anything runs.
+
+    Args:
+        subgraph: the subgraph, prepared.
+
+    Attributes:
+        tensors: the subgraph's, its inputs and outputs replaced by stand-ins.
+        has_dynamic_tensors: False; there are none.
+    """
+
+    has_dynamic_tensors = False
+
+    def __init__(self, subgraph: MicroSubgraph) -> None:
+        self._subgraph = subgraph
+        self.tensors = list(subgraph.tensors)
+        for index in {*subgraph.inputs, *subgraph.outputs} - {-1}:
+            self.tensors[index] = _stand_in(subgraph.tensors[index])
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices."""
+        return self._subgraph.inputs
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices."""
+        return self._subgraph.outputs
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """The operators, as declared."""
+        return self._subgraph.spec.operators
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the stand-ins."""
+        ends = {*self.inputs, *self.outputs} - {-1}
+        return sum(self.tensors[i].bytes for i in ends if not self.tensors[i].is_constant)
+
+    def allocate(self) -> None:
+        """Do nothing: subgraphs are prepared before the nodes that call them."""
+
+    def resize_input(self, tensor_index: int, shape: tuple[int, ...]) -> None:
+        """Confirm an input's declared shape.
+
+        Raises:
+            OperatorError: another shape.
+        """
+        self._subgraph.context.resize_tensor(self.tensors[tensor_index], shape)
+
+    def invoke(self) -> None:
+        """Run the subgraph on what its inputs' stand-ins hold."""
+        for index in self.inputs:
+            if index >= 0:
+                _copy(self.tensors[index], self._subgraph.tensors[index])
+        self._subgraph.invoke()
+        for index in self.outputs:
+            _copy(self._subgraph.tensors[index], self.tensors[index])
+
+    def readable(self, tensor_index: int) -> Tensor:
+        """Return a tensor; stand-ins are always up to date."""
+        return self.tensors[tensor_index]
+
+
+def _stand_in(tensor: Tensor) -> Tensor:
+    if tensor.is_constant:
+        return tensor
+    stand_in = copy(tensor)
+    if tensor.type not in OBJECT_TYPES:
+        stand_in.data = view(np.zeros(tensor.bytes, np.uint8), tensor)
+    return stand_in
+
+
+def _copy(source: Tensor, target: Tensor) -> None:
+    if target is source:
+        return
+    if target.type in OBJECT_TYPES:
+        target.data = source.data
+    else:
+        np.copyto(target.data, source.data)

@@ -1,0 +1,283 @@
+"""Runs a model in an arena of fixed size, as TensorFlow Lite for Microcontrollers does.
+
+Source:
+    MicroInterpreter, tflite-micro/micro/micro_interpreter.cc.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+from delegraph.errors import ArenaTooSmallError, ArgumentError, ModelError, StateError
+from delegraph.graph.loader import load_model, parse_model
+from delegraph.graph.model import Model
+from delegraph.micro.allocator import MicroAllocator, PlannerKind
+from delegraph.micro.arena_memory import ArenaBuffer
+from delegraph.micro.context import KernelScratch, MicroRun
+from delegraph.micro.estimate import estimate_arena
+from delegraph.micro.layout import Layout
+from delegraph.micro.stage import MicroState
+from delegraph.micro.subgraph import MicroSubgraph
+from delegraph.micro.targets import TARGET_32, MicroTarget
+from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.registration import Numerics
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.op_resolver import OpResolver
+from delegraph.runtime.threads import BlasThreads
+
+
+class MicroInterpreter:
+    """Runs a model in memory that the caller lends.
+
+    Every tensor is in that memory, where the planner of TFLM puts it; what TFLM keeps there of its
+    own is reserved. The kernels are Delegraph's. Their working memory, which TFLM's kernels do
+    without, is outside by default, so that the arena needs the bytes it would need on a device.
+
+    Args:
+        model: a file's path, its content, or a loaded model.
+        arena: a ``bytearray`` or other writable memory, in use as long as the interpreter; or an
+            allocator, which several interpreters may share one after the other.
+        custom_ops: implementations of custom operators, by name.
+        target: the sizes of TFLM's structures; nothing to do with an allocator given.
+        preserve_all_tensors: keep every tensor, by the linear planner; not with an allocator given.
+        numerics: which official kernels to round like.
+        kernel_scratch: ``"arena"`` makes the kernels' working memory scratch buffers of the arena.
+
+    Raises:
+        MalformedModelError: the model is not sound.
+        UnsupportedModelError: an operator has no kernel.
+        ArenaTooSmallError: not even the allocator fits.
+
+    Example::
+
+        interpreter = MicroInterpreter("hello_world.tflite", bytearray(2048))
+        interpreter.allocate_tensors()
+        interpreter.input(0).data[...] = 5
+        interpreter.invoke()
+        print(interpreter.output(0).data, interpreter.arena_used_bytes)
+    """
+
+    def __init__(
+        self,
+        model: Model | str | os.PathLike[str] | bytes,
+        arena: ArenaBuffer | MicroAllocator,
+        *,
+        custom_ops: Mapping[str, AnyCustomOp] | None = None,
+        target: MicroTarget = TARGET_32,
+        preserve_all_tensors: bool = False,
+        numerics: Numerics = "reference",
+        kernel_scratch: KernelScratch = "outside",
+    ) -> None:
+        self._model = _loaded(model)
+        self._arena_bytes: int | None = None
+        if isinstance(arena, MicroAllocator):
+            if preserve_all_tensors:
+                raise ArgumentError(
+                    "preserve_all_tensors goes with an arena; the allocator decides"
+                )
+            allocator = arena
+        else:
+            self._arena_bytes = np.frombuffer(arena, np.uint8).size
+            planner = _planner(preserve_all_tensors)
+            allocator = MicroAllocator.create(arena, planner=planner, target=target)
+        self._run = MicroRun(self._model, allocator, numerics, kernel_scratch)
+        resolver = OpResolver(custom_ops)
+        self._run.subgraphs += [
+            MicroSubgraph(spec, self._run, resolver) for spec in self._model.subgraphs
+        ]
+        self._uses_blas = any(subgraph.uses_blas for subgraph in self._run.subgraphs)
+        self._is_allocated = False
+        self._failure: Exception | None = None
+
+    # -- allocation ------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> MicroState:
+        """The stage reached."""
+        return self._run.stage.state
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether nothing has failed: TFLM's ``initialization_status``."""
+        return self._failure is None
+
+    @property
+    def arena_used_bytes(self) -> int:
+        """Bytes of the arena in use, at both ends."""
+        return self._run.allocator.used_bytes
+
+    @property
+    def outside_bytes(self) -> int:
+        """Bytes outside the arena: the kernels' working memory, and copies for control flow."""
+        copies = sum(subgraph.stand_in_bytes for subgraph in self._run.subgraphs)
+        return self._run.workspace.size + copies
+
+    @property
+    def preserves_all_tensors(self) -> bool:
+        """Whether :meth:`tensor` may be asked."""
+        return self._run.allocator.preserves_all_tensors
+
+    def allocate_tensors(self) -> None:
+        """Prepare all nodes and give every tensor its place.
+
+        Raises:
+            StateError: done already, or it failed before.
+            NodeError: a kernel refuses its node, or leaves a shape open.
+            ArenaTooSmallError: the arena is too small; the message says how large it must be.
+            MalformedModelError: the model's offline plan, or its calls, make no sense.
+        """
+        self._require_usable("allocate_tensors")
+        if self._is_allocated:
+            raise StateError("allocate_tensors() comes once; the tensors are allocated")
+        try:
+            self._allocate()
+        except ArenaTooSmallError as error:
+            self._failure = error
+            raise self._with_estimate(error) from error
+        except Exception as error:
+            self._failure = error
+            raise
+        self._is_allocated = True
+
+    def _allocate(self) -> None:
+        run = self._run
+        is_outside = run.kernel_scratch == "outside"
+        layout = Layout(self._model, run.allocator, reserve_scratch=is_outside)
+        layout.start()
+        run.stage.state = MicroState.INIT
+        for subgraph in run.subgraphs:
+            subgraph.init(layout)
+        run.stage.state = MicroState.PREPARE
+        for subgraph in run.subgraphs:
+            subgraph.prepare(layout)
+        run.stage.state = MicroState.MEMORY_PLANNING
+        memory = layout.finish()
+        for subgraph, tensors in zip(run.subgraphs, memory.tensors, strict=True):
+            subgraph.bind(tensors)
+        run.scratch = memory.scratch
+        run.workspace.commit()
+        self.reset_variables()
+        run.stage.state = MicroState.INVOKE
+
+    def _with_estimate(self, error: ArenaTooSmallError) -> ArenaTooSmallError:
+        """Return *error* with the size that the arena should have."""
+        if self._arena_bytes is None:
+            return error
+        target = self._run.allocator.target
+        planner = _planner(self.preserves_all_tensors)
+        try:
+            needed = estimate_arena(self._model, target=target, planner=planner)
+        except (ModelError, StateError):
+            return error
+        return ArenaTooSmallError(
+            f"the arena of {self._arena_bytes} bytes is too small; {needed.total_bytes} bytes are "
+            f"estimated, give or take {needed.uncertainty_bytes} ({error})",
+            missing=error.missing,
+        )
+
+    def reset_variables(self) -> None:
+        """Set variable tensors to zero, INT8 ones to their zero point, and forget resources."""
+        self._run.resources.clear()
+        for subgraph in self._run.subgraphs:
+            subgraph.reset_variables()
+
+    def set_external_context(self, payload: object) -> None:
+        """Hand an object over to all kernels, once; see ``MicroContext.external_context``.
+
+        Raises:
+            ArgumentError: it is None.
+            StateError: there is one already.
+        """
+        self._run.subgraphs[0].context.set_external_context(payload)
+
+    # -- tensors ---------------------------------------------------------------------------------
+
+    @property
+    def inputs_size(self) -> int:
+        """Number of graph inputs."""
+        return len(self._model.subgraphs[0].inputs)
+
+    @property
+    def outputs_size(self) -> int:
+        """Number of graph outputs."""
+        return len(self._model.subgraphs[0].outputs)
+
+    def input(self, index: int) -> Tensor:
+        """Return a graph input; write to its ``data``, which is in the arena.
+
+        Raises:
+            StateError: before :meth:`allocate_tensors`.
+            ArgumentError: no such input.
+        """
+        return self._end_tensor("Input", self._model.subgraphs[0].inputs, index)
+
+    def output(self, index: int) -> Tensor:
+        """Return a graph output; its ``data`` is in the arena, and valid until the next invoke.
+
+        Raises:
+            StateError: before :meth:`allocate_tensors`.
+            ArgumentError: no such output.
+        """
+        return self._end_tensor("Output", self._model.subgraphs[0].outputs, index)
+
+    def _end_tensor(self, what: str, tensors: tuple[int, ...], index: int) -> Tensor:
+        if not self._is_allocated:
+            raise StateError(f"{what.lower()} {index} has no memory; allocate_tensors() first")
+        if not 0 <= index < len(tensors):
+            raise ArgumentError(f"{what} index {index} out of range (length is {len(tensors)})")
+        return self._run.subgraphs[0].tensors[tensors[index]]
+
+    def tensor(self, index: int, subgraph: int = 0) -> Tensor:
+        """Return any tensor; only where all of them keep their values.
+
+        Raises:
+            StateError: without ``preserve_all_tensors``, or before :meth:`allocate_tensors`.
+            ArgumentError: no such tensor.
+        """
+        if not self.preserves_all_tensors or not self._is_allocated:
+            raise StateError("tensor() needs preserve_all_tensors=True and allocated tensors")
+        subgraphs = self._run.subgraphs
+        if not (0 <= subgraph < len(subgraphs) and 0 <= index < len(subgraphs[subgraph].tensors)):
+            raise ArgumentError(f"no tensor {index} in subgraph {subgraph}")
+        return subgraphs[subgraph].tensors[index]
+
+    # -- invoke ----------------------------------------------------------------------------------
+
+    def invoke(self) -> None:
+        """Run subgraph 0; allocates first if nobody has.
+
+        Raises:
+            StateError: the allocation failed.
+            NodeError: a node failed; the following ones have not run.
+        """
+        self._require_usable("invoke")
+        if not self._is_allocated:
+            self.allocate_tensors()
+        with np.errstate(all="ignore"):
+            if self._uses_blas:
+                with BlasThreads(1):
+                    self._run.subgraphs[0].invoke()
+            else:
+                self._run.subgraphs[0].invoke()
+
+    def _require_usable(self, call: str) -> None:
+        if self._failure is not None:
+            raise StateError(f"{call}() called after initialization failed: {self._failure}")
+
+    def close(self) -> None:
+        """Let the kernels give up what they hold."""
+        for subgraph in self._run.subgraphs:
+            subgraph.free()
+
+
+def _planner(preserve_all_tensors: bool) -> PlannerKind:
+    return "linear" if preserve_all_tensors else "greedy"
+
+
+def _loaded(model: Model | str | os.PathLike[str] | bytes) -> Model:
+    if isinstance(model, Model):
+        return model
+    return parse_model(model) if isinstance(model, bytes) else load_model(model)

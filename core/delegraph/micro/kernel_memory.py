@@ -1,0 +1,259 @@
+"""What TFLM's reference kernels keep in the arena, by operator.
+
+Parameters are what the operator's options become; operator data is what its kernel works out and
+keeps. Vendors' kernels (CMSIS-NN, Xtensa, Ethos-U) keep other data and ask for more scratch memory;
+nothing is known here of them. Sizes of convolutions, SVDF, FULLY_CONNECTED, pooling, SOFTMAX, ADD,
+MUL, LOGISTIC, CONCATENATION, reductions and (de)quantization were counted from the declarations;
+those of the other operators are close, and small.
+
+Source:
+    Structures TfLite*Params of tflite/core/c/builtin_op_data.h and OpData* of
+    tflite-micro/micro/kernels/, with the Init and Prepare functions that allocate them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from delegraph.graph.model import Operator, TensorSpec
+from delegraph.micro.targets import MicroTarget
+from delegraph.schema.enums import TensorType
+
+UNKNOWN_KERNEL_BYTES = 64
+"""What an operator that is not listed is taken to keep; 0 to 128 is common among those that are."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMemory:
+    """What one operator's kernel takes.
+
+    Attributes:
+        parameters: bytes of its options; 0 without any.
+        persistent: bytes of each of its persistent buffers.
+        scratch: bytes of each of its scratch buffers.
+        temp_tensors: temporary tensors that it looks at while preparing; indices in the subgraph.
+        is_known: whether its kernel is listed here.
+    """
+
+    parameters: int = 0
+    persistent: Sequence[int] = ()
+    scratch: Sequence[int] = ()
+    temp_tensors: Sequence[int] = ()
+    is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Sizes of an operator's structures.
+
+    Attributes:
+        parameters: bytes of its options.
+        data: bytes of its data where pointers have 32 bits; 0 without any.
+        data_64: the same for 64 bits, where that differs.
+        passes: how often the kernel's Prepare fetches its tensors.
+    """
+
+    parameters: int = 0
+    data: int = 0
+    data_64: int | None = None
+    passes: int = 1
+
+    def data_bytes(self, target: MicroTarget) -> int:
+        """Return the bytes of the operator's data."""
+        return self.data if self.data_64 is None or target.bits == 32 else self.data_64
+
+
+_ACTIVATION = _Layout(data=24)
+_POOL = _Layout(parameters=40, data=32)
+_NOTHING = _Layout()
+_REDUCE = _Layout(parameters=4, data=36)
+_COMPARE = _Layout(data=28)
+_LAYOUTS = {
+    "CONV_2D": _Layout(parameters=40, data=56, data_64=72, passes=2),
+    "DEPTHWISE_CONV_2D": _Layout(parameters=40, data=56, data_64=72, passes=2),
+    "FULLY_CONNECTED": _Layout(parameters=16, data=48, data_64=64),
+    "SVDF": _Layout(parameters=12, data=36),
+    "SOFTMAX": _Layout(parameters=4, data=56, data_64=80),
+    "LOGISTIC": _Layout(data=16),
+    "TANH": _Layout(data=16),
+    "QUANTIZE": _Layout(data=32),
+    "DEQUANTIZE": _Layout(data=32),
+    "RESHAPE": _NOTHING,
+    "AVERAGE_POOL_2D": _POOL,
+    "MAX_POOL_2D": _POOL,
+    "ADD": _Layout(parameters=8, data=60),
+    "SUB": _Layout(parameters=8, data=52),
+    "MUL": _Layout(parameters=4, data=36),
+    "RELU": _ACTIVATION,
+    "RELU6": _ACTIVATION,
+    "LEAKY_RELU": _Layout(parameters=4, data=24),
+    "HARD_SWISH": _Layout(data=24),
+    "PRELU": _Layout(data=36),
+    "CONCATENATION": _Layout(parameters=8, data=24, data_64=40, passes=2),
+    "TRANSPOSE_CONV": _Layout(parameters=20, data=72, data_64=80, passes=2),
+    "PAD": _Layout(data=44),
+    "PADV2": _Layout(data=44),
+    "MEAN": _REDUCE,
+    "SUM": _REDUCE,
+    "REDUCE_MAX": _REDUCE,
+    "MAXIMUM": _NOTHING,
+    "MINIMUM": _NOTHING,
+    "TRANSPOSE": _NOTHING,
+    "STRIDED_SLICE": _Layout(parameters=24, data=80),
+    "SLICE": _NOTHING,
+    "SPLIT": _Layout(parameters=4),
+    "PACK": _Layout(parameters=8),
+    "UNPACK": _Layout(parameters=8),
+    "SQUEEZE": _Layout(parameters=36),
+    "EXPAND_DIMS": _NOTHING,
+    "SHAPE": _Layout(parameters=4),
+    "CAST": _Layout(parameters=8),
+    "GATHER": _Layout(parameters=8),
+    "ARG_MAX": _Layout(parameters=4),
+    "ARG_MIN": _Layout(parameters=4),
+    "RESIZE_NEAREST_NEIGHBOR": _Layout(parameters=2),
+    "RESIZE_BILINEAR": _Layout(parameters=2),
+    "EQUAL": _COMPARE,
+    "NOT_EQUAL": _COMPARE,
+    "GREATER": _COMPARE,
+    "GREATER_EQUAL": _COMPARE,
+    "LESS": _COMPARE,
+    "LESS_EQUAL": _COMPARE,
+    "ABS": _Layout(data=28),
+    "RSQRT": _Layout(data=28),
+    "NEG": _NOTHING,
+    "EXP": _NOTHING,
+    "LOG": _NOTHING,
+    "SQRT": _NOTHING,
+    "SQUARE": _NOTHING,
+    "SIN": _NOTHING,
+    "COS": _NOTHING,
+    "FLOOR": _NOTHING,
+    "CEIL": _NOTHING,
+    "ROUND": _NOTHING,
+    "IF": _Layout(parameters=8, data=8),
+    "WHILE": _Layout(parameters=8, data=8),
+    "CALL_ONCE": _Layout(parameters=4, data=8),
+    "VAR_HANDLE": _Layout(data=4, parameters=16),
+    "READ_VARIABLE": _NOTHING,
+    "ASSIGN_VARIABLE": _NOTHING,
+}
+
+_LUT_BYTES = 513 * 2  # of 16-bit SOFTMAX, which has two
+_PACKED = (TensorType.INT4, TensorType.INT2)
+_QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+
+_Tensors = Sequence[TensorSpec | None]  # an operator's inputs, behind them its outputs
+_Sizes = Callable[[Operator, _Tensors], list[int]]
+
+
+def kernel_memory(
+    operator: Operator, tensors: Sequence[TensorSpec], target: MicroTarget
+) -> KernelMemory:
+    """Return what TFLM's reference kernel of *operator* takes.
+
+    Operators that are not listed get :data:`UNKNOWN_KERNEL_BYTES` and no scratch memory.
+    """
+    layout = _LAYOUTS.get(operator.name)
+    indices = (*operator.inputs, *operator.outputs)
+    fetched = [i for i in indices if i >= 0]
+    if layout is None:
+        return KernelMemory(0, (UNKNOWN_KERNEL_BYTES,), (), fetched, is_known=False)
+    own = [tensors[i] if i >= 0 else None for i in indices]
+    data = layout.data_bytes(target)
+    return KernelMemory(
+        parameters=layout.parameters,
+        persistent=[*([data] if data else []), *_TABLES.get(operator.name, _none)(operator, own)],
+        scratch=_SCRATCH.get(operator.name, _none)(operator, own),
+        temp_tensors=fetched * layout.passes,
+    )
+
+
+def _none(operator: Operator, tensors: _Tensors) -> list[int]:
+    return []
+
+
+# -- arrays that a kernel keeps besides its data -------------------------------------------------
+
+
+def _per_channel(axis: int) -> _Sizes:
+    """Return the sizes of multipliers and shifts, one for each output channel of the weights."""
+
+    def sizes(operator: Operator, tensors: _Tensors) -> list[int]:
+        weights = tensors[1]
+        return [] if weights is None else [4 * weights.shape[axis]] * 2
+
+    return sizes
+
+
+def _softmax_tables(operator: Operator, tensors: _Tensors) -> list[int]:
+    x = tensors[0]
+    return [_LUT_BYTES] * 2 if x is not None and x.type == TensorType.INT16 else []
+
+
+def _concatenation_tables(operator: Operator, tensors: _Tensors) -> list[int]:
+    x = tensors[0]
+    is_int8 = x is not None and x.type == TensorType.INT8
+    return [4 * len(operator.inputs)] * 2 if is_int8 else []  # scales and zero points
+
+
+_TABLES: dict[str, _Sizes] = {
+    "CONV_2D": _per_channel(0),
+    "DEPTHWISE_CONV_2D": _per_channel(-1),
+    "TRANSPOSE_CONV": _per_channel(0),
+    "SOFTMAX": _softmax_tables,
+    "CONCATENATION": _concatenation_tables,
+}
+
+
+# -- scratch buffers -----------------------------------------------------------------------------
+
+
+def _svdf_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
+    x, weights = tensors[0], tensors[1]
+    if x is None or weights is None:
+        return []
+    batches, filters = x.shape[0], weights.shape[0]
+    work = 4 * batches * filters
+    if x.type == TensorType.FLOAT32:
+        return [work]
+    rank = max(getattr(operator.options, "rank", 1), 1)
+    return [work, 4 * batches * (filters // rank)]
+
+
+def _unpacked_weights(operator: Operator, tensors: _Tensors) -> list[int]:
+    weights = tensors[1]
+    is_packed = weights is not None and weights.type in _PACKED
+    return [math.prod(weights.shape)] if weights is not None and is_packed else []
+
+
+def _transpose_conv_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
+    y = tensors[-1]
+    if y is None or y.type not in _QUANTIZED:
+        return []
+    return [math.prod(y.shape) * (8 if y.type == TensorType.INT16 else 4)]
+
+
+def _sum_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
+    x, y = tensors[0], tensors[-1]
+    is_quantized = x is not None and x.type in _QUANTIZED
+    return [4 * math.prod(y.shape)] if y is not None and is_quantized else []
+
+
+def _maximum_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
+    x, axes = tensors[0], tensors[1]
+    return [] if x is None or axes is None else [4 * len(x.shape), 4 * math.prod(axes.shape)]
+
+
+_SCRATCH: dict[str, _Sizes] = {
+    "SVDF": _svdf_scratch,
+    "CONV_2D": _unpacked_weights,
+    "DEPTHWISE_CONV_2D": _unpacked_weights,
+    "FULLY_CONNECTED": _unpacked_weights,
+    "TRANSPOSE_CONV": _transpose_conv_scratch,
+    "MEAN": _sum_scratch,
+    "SUM": _sum_scratch,
+    "REDUCE_MAX": _maximum_scratch,
+}

@@ -1,0 +1,71 @@
+"""A micro allocator that knows what its persistent memory is for.
+
+Source:
+    RecordingMicroAllocator, tflite-micro/micro/recording_micro_allocator.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph.micro.allocator import Kept, MicroAllocator
+from delegraph.micro.recording_arena import RecordingSingleArenaBufferAllocator
+from delegraph.micro.single_arena import SingleArenaBufferAllocator
+
+
+@dataclass(slots=True)
+class RecordedAllocation:
+    """What was asked for, and what it took.
+
+    Attributes:
+        requested_bytes: without alignment.
+        used_bytes: with alignment.
+        count: tensors, structures or allocations, as the report says.
+    """
+
+    requested_bytes: int = 0
+    used_bytes: int = 0
+    count: int = 0
+
+
+class RecordingMicroAllocator(MicroAllocator):
+    """A :class:`MicroAllocator` with a record of each kind of persistent memory.
+
+    Attributes:
+        recorded: by kind; kinds without any are there too.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        kinds: list[Kept] = [kind for kind in Kept if kind is not Kept.OTHER]
+        self.recorded = {kind: RecordedAllocation() for kind in kinds}
+
+    @staticmethod
+    def _arena_allocator() -> type[SingleArenaBufferAllocator]:
+        return RecordingSingleArenaBufferAllocator
+
+    def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
+        """Return the address of persistent memory, and record it."""
+        before = self.persistent_used_bytes
+        address = super().keep(what, size, alignment, count)
+        record = self.recorded.get(what)
+        if record is not None:
+            record.requested_bytes += size
+            record.used_bytes += self.persistent_used_bytes - before
+            record.count += count
+        return address
+
+    def report(self) -> str:
+        """Return the lines that TFLM prints: totals, then every kind of which there is any."""
+        head = self.used_bytes - self.persistent_used_bytes
+        totals = {"total": self.used_bytes, "head": head, "tail": self.persistent_used_bytes}
+        lines = [f"Arena allocation {name} {count} bytes" for name, count in totals.items()]
+        for kind, record in self.recorded.items():
+            name, units = kind.value
+            if record.requested_bytes or record.used_bytes:
+                lines.append(
+                    f"'{name}' used {record.used_bytes} bytes with alignment overhead "
+                    f"(requested {record.requested_bytes} bytes for {record.count} {units})"
+                )
+        return "\n".join(f"[RecordingMicroAllocator] {line}" for line in lines)

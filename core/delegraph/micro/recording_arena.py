@@ -1,0 +1,54 @@
+"""A single arena that counts what is asked of it.
+
+Source:
+    RecordingSingleArenaBufferAllocator,
+    tflite-micro/micro/arena_allocator/recording_single_arena_buffer_allocator.cc.
+"""
+
+from __future__ import annotations
+
+from delegraph.micro.single_arena import SingleArenaBufferAllocator
+
+
+class RecordingSingleArenaBufferAllocator(SingleArenaBufferAllocator):
+    """Counts requests that were met; temporary memory is not recorded.
+
+    Attributes:
+        requested_head_bytes: what the resizable buffer was last asked to hold.
+        requested_tail_bytes: what was asked for as persistent memory, alignment not included.
+        recorded_used_bytes: what head and tail grew by, alignment included.
+        allocation_count: persistent allocations.
+
+    >>> arena = RecordingSingleArenaBufferAllocator(256)
+    >>> _ = arena.allocate_persistent_buffer(20, alignment=16)
+    >>> arena.requested_tail_bytes, arena.recorded_used_bytes, arena.allocation_count
+    (20, 32, 1)
+    """
+
+    def __init__(self, size: int, start: int = 0) -> None:
+        super().__init__(size, start)
+        self.requested_head_bytes = 0
+        self.requested_tail_bytes = 0
+        self.recorded_used_bytes = 0
+        self.allocation_count = 0
+
+    @property
+    def requested_bytes(self) -> int:
+        """Bytes asked for in head and tail."""
+        return self.requested_head_bytes + self.requested_tail_bytes
+
+    def resize_buffer(self, address: int, size: int, alignment: int) -> None:
+        """Resize, and record it; a smaller buffer takes bytes off the record."""
+        before = self._head.head
+        super().resize_buffer(address, size, alignment)
+        self.requested_head_bytes = size
+        self.recorded_used_bytes += self._head.head - before
+
+    def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
+        """Allocate, and record it."""
+        before = self.persistent_used_bytes
+        address = super().allocate_persistent_buffer(size, alignment)
+        self.requested_tail_bytes += size
+        self.recorded_used_bytes += self.persistent_used_bytes - before
+        self.allocation_count += 1
+        return address

@@ -1,0 +1,279 @@
+"""One arena shared by what is kept, from its end, and what is passing, from its start.
+
+Source:
+    SingleArenaBufferAllocator, tflite-micro/micro/arena_allocator/single_arena_buffer_allocator.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from delegraph.errors import ArenaTooSmallError, StateError
+from delegraph.memory.best_fit import align
+
+
+def align_down(address: int, alignment: int) -> int:
+    """Return the last multiple of *alignment* at or before *address*."""
+    return address // alignment * alignment
+
+
+class PersistentBufferAllocator(Protocol):
+    """Gives memory that stays for as long as the model does."""
+
+    def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
+        """Return the address of *size* bytes that are never taken back.
+
+        Raises:
+            ArenaTooSmallError: the arena has not that much left.
+        """
+
+    @property
+    def persistent_used_bytes(self) -> int:
+        """Bytes given, alignment included."""
+
+
+class NonPersistentBufferAllocator(Protocol):
+    """Gives one buffer that can change its size, and behind it memory for a short while."""
+
+    def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
+        """Return the address of the one resizable buffer, at the start of the arena.
+
+        Raises:
+            ArenaTooSmallError: the arena has not that much left.
+            StateError: temporary memory lies behind it.
+        """
+
+    def resize_buffer(self, address: int, size: int, alignment: int) -> None:
+        """Give the resizable buffer another size.
+
+        Raises:
+            ArenaTooSmallError: the arena has not that much left.
+            StateError: temporary memory lies behind it, or *address* is not the buffer's.
+        """
+
+    def deallocate_resizable_buffer(self, address: int) -> None:
+        """Make the resizable buffer empty.
+
+        Raises:
+            StateError: as for :meth:`resize_buffer`; also if the buffer is not at the very start.
+        """
+
+    def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
+        """Make the resizable buffer hold *size* bytes, whatever was in it.
+
+        Raises:
+            ArenaTooSmallError: the arena has not that much left.
+            StateError: temporary memory lies behind it.
+        """
+
+    def allocate_temp(self, size: int, alignment: int) -> int:
+        """Return the address of *size* bytes that are taken back by :meth:`reset_temp_allocations`.
+
+        Raises:
+            ArenaTooSmallError: the arena has not that much left.
+        """
+
+    def deallocate_temp(self, address: int) -> None:
+        """Note that temporary memory is no longer used; nothing is free before the reset."""
+
+    def is_all_temp_deallocated(self) -> bool:
+        """Return whether every temporary allocation was deallocated."""
+
+    def reset_temp_allocations(self) -> None:
+        """Take all temporary memory back.
+
+        Raises:
+            StateError: some of it was not deallocated.
+        """
+
+    def available_memory(self, alignment: int) -> int:
+        """Return how many bytes, aligned at both ends, are neither kept nor passing."""
+
+    @property
+    def overlay_memory_address(self) -> int:
+        """Where the head of the arena starts."""
+
+    @property
+    def non_persistent_used_bytes(self) -> int:
+        """Bytes of the resizable buffer and the temporary memory, alignment included."""
+
+
+class TempCount:
+    """Which temporary allocations are in use: their number, and a checksum of their addresses."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._checksum = 0
+
+    def allocated(self, address: int) -> None:
+        """Count *address* in."""
+        self._count += 1
+        self._checksum ^= address
+
+    def deallocated(self, address: int) -> None:
+        """Count *address* out, unchecked."""
+        self._count -= 1
+        self._checksum ^= address
+
+    def is_balanced(self) -> bool:
+        """Return whether all that were counted in were counted out."""
+        return self._count == 0 and self._checksum == 0
+
+
+class Head:
+    """The resizable buffer at the start of an arena, and temporary memory behind it.
+
+    Attributes:
+        start: address of the arena.
+        head: end of the resizable buffer.
+        temp: end of the temporary memory.
+    """
+
+    def __init__(self, start: int) -> None:
+        self.start = self.head = self.temp = start
+        self._temps = TempCount()
+
+    def resize(self, address: int, size: int, alignment: int, end: int) -> None:
+        """Do ``resize_buffer`` where memory ends at *end*."""
+        expected = align(self.start, alignment)
+        if self.head != self.temp:
+            raise StateError("temporary memory is in use; reset_temp_allocations() comes first")
+        if address != expected:
+            raise StateError(f"no resizable buffer at {address}, only the one at {expected} can be")
+        if size > end - expected:
+            raise too_small("the resizable buffer", size, end - expected)
+        self.head = self.temp = expected + size
+
+    def allocate_temp(self, size: int, alignment: int, end: int) -> int:
+        """Do ``allocate_temp`` where memory ends at *end*."""
+        address = align(self.temp, alignment)
+        if size > end - address:
+            raise too_small("temporary memory", size, end - address)
+        self.temp = address + size
+        self._temps.allocated(address)
+        return address
+
+    def deallocate_temp(self, address: int) -> None:
+        """Do ``deallocate_temp``."""
+        self._temps.deallocated(address)
+
+    def is_all_temp_deallocated(self) -> bool:
+        """Do ``is_all_temp_deallocated``."""
+        return self._temps.is_balanced()
+
+    def reset_temp(self) -> None:
+        """Do ``reset_temp_allocations``."""
+        if not self._temps.is_balanced():
+            raise StateError("temporary memory is in use; deallocate_temp() comes first")
+        self.temp = self.head
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of buffer and temporary memory."""
+        return max(self.head, self.temp) - self.start
+
+
+def too_small(what: str, size: int, available: int) -> ArenaTooSmallError:
+    """Return the error that says what did not fit, and by how much."""
+    missing = size - available
+    return ArenaTooSmallError(
+        f"{what}: {size} bytes requested, {max(available, 0)} available, {missing} missing",
+        missing=missing,
+    )
+
+
+class SingleArenaBufferAllocator:
+    """Hands out addresses of one arena; the memory itself is not touched.
+
+    Persistent memory grows from the end (the tail) towards the head, which is one resizable buffer
+    followed by temporary memory. As in TFLM, the tail is checked against the resizable buffer
+    alone: it can grow over temporary memory that is still in use.
+
+    Args:
+        size: bytes of the arena.
+        start: its address; alignment is that of addresses.
+
+    >>> arena = SingleArenaBufferAllocator(256)
+    >>> arena.allocate_persistent_buffer(20, alignment=16), arena.persistent_used_bytes
+    (224, 32)
+    >>> buffer = arena.allocate_resizable_buffer(10, alignment=16)
+    >>> arena.allocate_temp(8, alignment=4), arena.non_persistent_used_bytes
+    (12, 20)
+    """
+
+    def __init__(self, size: int, start: int = 0) -> None:
+        self._head = Head(start)
+        self._end = self._tail = start + size
+
+    @property
+    def buffer_size(self) -> int:
+        """Bytes of the arena."""
+        return self._end - self._head.start
+
+    @property
+    def overlay_memory_address(self) -> int:
+        """See :class:`NonPersistentBufferAllocator`."""
+        return self._head.start
+
+    @property
+    def non_persistent_used_bytes(self) -> int:
+        """See :class:`NonPersistentBufferAllocator`."""
+        return self._head.used_bytes
+
+    @property
+    def persistent_used_bytes(self) -> int:
+        """See :class:`PersistentBufferAllocator`."""
+        return self._end - self._tail
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of head and tail."""
+        return self.non_persistent_used_bytes + self.persistent_used_bytes
+
+    def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
+        """See :class:`NonPersistentBufferAllocator`; may be called again."""
+        address = align(self._head.start, alignment)
+        self.resize_buffer(address, size, alignment)
+        return address
+
+    def resize_buffer(self, address: int, size: int, alignment: int) -> None:
+        """See :class:`NonPersistentBufferAllocator`."""
+        self._head.resize(address, size, alignment, self._tail)
+
+    def deallocate_resizable_buffer(self, address: int) -> None:
+        """See :class:`NonPersistentBufferAllocator`."""
+        self.resize_buffer(address, 0, 1)
+
+    def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
+        """See :class:`NonPersistentBufferAllocator`."""
+        self.resize_buffer(align(self._head.start, alignment), size, alignment)
+
+    def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
+        """See :class:`PersistentBufferAllocator`."""
+        address = align_down(self._tail - size, alignment)
+        if address < self._head.head:
+            available = size - (self._head.head - address)
+            raise too_small("persistent memory", size, available)
+        self._tail = address
+        return address
+
+    def allocate_temp(self, size: int, alignment: int) -> int:
+        """See :class:`NonPersistentBufferAllocator`."""
+        return self._head.allocate_temp(size, alignment, self._tail)
+
+    def deallocate_temp(self, address: int) -> None:
+        """See :class:`NonPersistentBufferAllocator`."""
+        self._head.deallocate_temp(address)
+
+    def is_all_temp_deallocated(self) -> bool:
+        """See :class:`NonPersistentBufferAllocator`."""
+        return self._head.is_all_temp_deallocated()
+
+    def reset_temp_allocations(self) -> None:
+        """See :class:`NonPersistentBufferAllocator`."""
+        self._head.reset_temp()
+
+    def available_memory(self, alignment: int) -> int:
+        """See :class:`NonPersistentBufferAllocator`; 0 where TFLM's unsigned result wraps."""
+        free = align_down(self._tail, alignment) - align(self._head.temp, alignment)
+        return max(free, 0)

@@ -1,0 +1,184 @@
+"""A subgraph of a micro interpreter: shapes as declared, memory given once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArenaTooSmallError, NodeError, OperatorError, StateError
+from delegraph.graph.calls import called_subgraphs
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.graph.model import Operator, SubgraphSpec
+from delegraph.micro.callee import MicroCallee
+from delegraph.micro.context import MicroContext, MicroRun
+from delegraph.micro.layout import Layout
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.op_resolver import OpResolver
+from delegraph.runtime.subgraph import constant_value
+from delegraph.runtime.subgraph_memory import view
+from delegraph.schema.enums import TensorType
+
+
+class MicroSubgraph:
+    """Tensors, nodes and steps of one subgraph.
+
+    Attributes:
+        spec: what the model declares.
+        tensors: its tensors, by index.
+        context: what its kernels see.
+    """
+
+    def __init__(self, spec: SubgraphSpec, run: MicroRun, resolver: OpResolver) -> None:
+        self.spec = spec
+        self.tensors = [Tensor.from_spec(tensor, constant_value(tensor)) for tensor in spec.tensors]
+        self.context = MicroContext(self, run)
+        self._run = run
+        self._registrations = [resolver.resolve(operator) for operator in spec.operators]
+        self._nodes = [_node(operator) for operator in spec.operators]
+        self._steps: list[Eval] = []
+        self._is_prepared = False
+
+    @property
+    def uses_blas(self) -> bool:
+        """Whether a node multiplies matrices."""
+        return any(registration.uses_blas for registration in self._registrations)
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices."""
+        return self.spec.inputs
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices."""
+        return self.spec.outputs
+
+    @cached_property
+    def callee(self) -> MicroCallee:
+        """This subgraph for those that call it, once it is prepared."""
+        return MicroCallee(self)
+
+    @property
+    def stand_in_bytes(self) -> int:
+        """Bytes outside the arena that calls of this subgraph need; 0 if nobody calls it."""
+        return self.callee.bytes if "callee" in self.__dict__ else 0
+
+    # -- allocation ------------------------------------------------------------------------------
+
+    def init(self, layout: Layout) -> None:
+        """Let the kernels set themselves up."""
+        for operator, node, registration in self._calls():
+            layout.init(self.spec.index, operator)
+            if registration.init is not None:
+                try:
+                    node.user_data = registration.init(self.context, node)
+                except Exception as error:
+                    raise _failed(node, registration, "initialize", error) from error
+
+    def prepare(self, layout: Layout) -> None:
+        """Prepare the nodes; subgraphs that one calls come before it.
+
+        Raises:
+            NodeError: a kernel refuses its node, or leaves a shape open.
+            ArenaTooSmallError: the arena is too small.
+        """
+        if self._is_prepared:
+            return
+        self._is_prepared = True
+        for operator, node, registration in self._calls():
+            for index in called_subgraphs(operator.options):
+                if 0 <= index < len(self._run.subgraphs):
+                    self._run.subgraphs[index].prepare(layout)
+            layout.prepare(self.spec.index, operator)
+            self._run.workspace.begin_node()
+            try:
+                self._steps.append(registration.prepare(self.context, node))
+                self._check_outputs(node)
+                layout.finish_prepare(operator)
+            except Exception as error:
+                raise _failed(node, registration, "prepare", error) from error
+
+    def _check_outputs(self, node: Node) -> None:
+        for index in node.outputs:
+            shape = self.tensors[index].shape if index >= 0 else ()
+            if any(dim <= 0 for dim in shape) and shape != (0,):
+                raise OperatorError(
+                    f"{self.tensors[index]!r}: dynamic tensors are not supported by micro "
+                    "interpreters"
+                )
+            if index >= 0 and self.tensors[index].type != self.spec.tensors[index].type:
+                declared = self.spec.tensors[index].type.name
+                raise OperatorError(
+                    f"{self.tensors[index]!r} is declared as {declared}; a micro interpreter keeps "
+                    "declared types"
+                )
+
+    def bind(self, memory: Sequence[NDArray[np.uint8] | None]) -> None:
+        """Give the tensors their memory."""
+        for tensor, raw in zip(self.tensors, memory, strict=True):
+            if tensor.is_constant:
+                continue
+            if raw is not None:
+                tensor.data = view(raw, tensor)
+            elif tensor.type not in OBJECT_TYPES and tensor.bytes == 0:
+                tensor.data = view(np.empty(0, np.uint8), tensor)
+
+    def reset_variables(self) -> None:
+        """Set every variable to zero, INT8 ones to their zero point."""
+        for tensor in self.tensors:
+            if tensor.is_variable and tensor.data is not None:
+                tensor.data[...] = tensor.zero_point if tensor.type == TensorType.INT8 else 0
+
+    def free(self) -> None:
+        """Let the kernels give up what ``init`` returned."""
+        for _, node, registration in self._calls():
+            if registration.free is not None and node.user_data is not None:
+                registration.free(node.user_data)
+                node.user_data = None
+
+    # -- invoke ----------------------------------------------------------------------------------
+
+    def invoke(self) -> None:
+        """Run the nodes; temporary memory is taken back after each.
+
+        Raises:
+            NodeError: a node failed; the following ones have not run.
+        """
+        position = 0
+        reset_temp_allocations = self._run.allocator.reset_temp_allocations
+        try:
+            for position, step in enumerate(self._steps):  # noqa: B007 - read by except
+                step()
+                reset_temp_allocations()
+        except Exception as error:
+            node, registration = self._nodes[position], self._registrations[position]
+            raise _failed(node, registration, "invoke", error) from error
+
+    def _calls(self) -> zip[tuple[Operator, Node, Registration]]:
+        return zip(self.spec.operators, self._nodes, self._registrations, strict=True)
+
+
+def _node(operator: Operator) -> Node:
+    custom = operator.custom_options
+    return Node(
+        operator.index,
+        operator.inputs,
+        operator.outputs,
+        operator.intermediates,
+        operator.options,
+        b"" if custom is None else custom.tobytes(),
+        operator.version,
+    )
+
+
+def _failed(node: Node, registration: Registration, verb: str, error: Exception) -> Exception:
+    if isinstance(error, NodeError | ArenaTooSmallError):
+        return error
+    is_worded = isinstance(error, OperatorError | StateError)
+    reason = str(error) if is_worded else f"{type(error).__name__}: {error}"
+    message = f"Node number {node.index} ({registration.name}) failed to {verb}: {reason}"
+    return NodeError(message, node_index=node.index, op=registration.name)

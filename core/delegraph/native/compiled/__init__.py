@@ -1,0 +1,1 @@
+"""Compiled external delegates in our interpreter."""

@@ -1,0 +1,221 @@
+"""A ``TfLiteContext`` over one of Delegraph's subgraphs, for the code of a compiled delegate.
+
+One struct stands for a subgraph as long as that lives; its functions work while Delegraph calls
+the delegate, and return an error at other times. What they raise never reaches C: it is kept, the
+function returns an error, and whoever called the delegate raises it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import addressof
+from typing import TYPE_CHECKING, Any
+
+from delegraph.delegation.delegate import DelegateContext
+from delegraph.errors import ArgumentError, DelegateError, OperatorError, in_words
+from delegraph.native.abi import TfLiteContext, TfLiteStatus, int_array
+from delegraph.native.compiled.context_functions import CONTEXTS, write_functions
+from delegraph.native.compiled.nodes import NativeNode
+from delegraph.native.compiled.tensors import NativeTensors
+
+if TYPE_CHECKING:
+    from delegraph.native.compiled.external_delegate import ExternalDelegate
+
+logger = logging.getLogger(__name__)
+
+
+class NativeContext:
+    """The struct of one subgraph for one delegate, and what its functions work on.
+
+    Attributes:
+        delegate: whose code sees it.
+        struct: the ``TfLiteContext``.
+        address: of the struct.
+        tensors: the structs of the tensors.
+        external_contexts: what the delegate has stored by ``SetExternalContext``.
+        messages: what was reported during the call in progress.
+        kept: memory given out for as long as the subgraph lives.
+    """
+
+    def __init__(self, delegate: ExternalDelegate, context: DelegateContext) -> None:
+        self.delegate = delegate
+        self.tensors = NativeTensors(context.tensors, delegate.address_of_owner)
+        self.external_contexts: dict[int, int] = {}
+        self.kept: list[Any] = []
+        self._nodes: dict[int, NativeNode] = {}
+        self._calls: list[DelegateContext] = []  # in progress, the latest last
+        self._lent: list[Any] = []  # memory given out until the outermost call ends
+        self._acquired: dict[int, NativeContext] = {}  # of other subgraphs, by index
+        self.messages: list[str] = []
+        self._failure: BaseException | None = None
+        self.struct: Any = TfLiteContext()
+        self.struct.tensors = self.tensors.address
+        self.struct.recommended_num_threads = context.recommended_num_threads
+        write_functions(self.struct)
+        self.address = addressof(self.struct)
+        CONTEXTS[self.address] = self
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def begin(self, context: DelegateContext) -> None:
+        """Let the functions work on *context*; :meth:`end` must follow."""
+        if not self._calls:
+            self.messages.clear()
+            self._failure = None
+        self._calls.append(context)
+
+    def end(self) -> None:
+        """Undo the last :meth:`begin`."""
+        self._calls.pop()
+        if not self._calls:
+            self._lent.clear()
+            while self._acquired:
+                self._acquired.popitem()[1].end()
+
+    @contextmanager
+    def called(self, context: DelegateContext) -> Iterator[None]:
+        """Let the functions work on *context*, with every struct up to date."""
+        self.begin(context)
+        try:
+            self.write()
+            if len(self._calls) == 1:  # else the delegate may have changed inputs meanwhile
+                for native in self._nodes.values():
+                    native.write_inputs()
+            yield
+        finally:
+            self.end()
+
+    def write(self) -> None:
+        """Bring the structs of the tensors up to date."""
+        tensors = self.current.tensors
+        self.tensors.write(tensors)
+        self.struct.tensors_size = len(tensors)
+
+    @property
+    def current(self) -> DelegateContext:
+        """The context of the call in progress.
+
+        Raises:
+            DelegateError: there is none.
+        """
+        if not self._calls:
+            raise DelegateError("a function of the context was called outside of the delegate")
+        return self._calls[-1]
+
+    def lend(self, memory: Any) -> int:
+        """Return the address of a ctypes object; it lives until the outermost call ends."""
+        self._lent.append(memory)
+        return addressof(memory)
+
+    def lend_ints(self, values: Sequence[int]) -> int:
+        """Return the address of a ``TfLiteIntArray`` that lives until the outermost call ends."""
+        return self.lend(int_array(values))
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def node(self, index: int) -> NativeNode:
+        """Return the structs of a node.
+
+        Raises:
+            ArgumentError: the subgraph has no such node.
+        """
+        node, registration = self.current.get_node_and_registration(index)
+        found = self._nodes.get(index)
+        if found is None or found.node is not node:
+            owner = self.delegate.address_of_owner(node.delegate)
+            found = self._nodes[index] = NativeNode(node, registration, owner)
+        return found
+
+    def add_node(self, native: NativeNode) -> None:
+        """Let a delegate node have structs that exist already."""
+        self._nodes[native.node.index] = native
+
+    def drop_node(self, native: NativeNode) -> None:
+        """Forget the structs of a delegate node."""
+        if self._nodes.get(native.node.index) is native:
+            del self._nodes[native.node.index]
+
+    def read_nodes(self) -> None:
+        """Let the nodes read the tensors that the delegate has written to their structs."""
+        for index, native in list(self._nodes.items()):
+            if self._is_current(native):
+                native.read_inputs()
+            else:
+                del self._nodes[index]
+
+    def _is_current(self, native: NativeNode) -> bool:
+        """Whether the node is still in the graph: undoing delegates removes theirs."""
+        try:
+            return self.current.get_node_and_registration(native.node.index)[0] is native.node
+        except ArgumentError:
+            return False
+
+    # -- other subgraphs -----------------------------------------------------------------------
+
+    def acquire(self, index: int) -> NativeContext:
+        """Return another subgraph's context; it works until released, or the outermost call ends.
+
+        Raises:
+            ArgumentError: the model has no such subgraph.
+        """
+        context = self.current.acquire_subgraph_context(index)
+        other = self.delegate.native_context(context)
+        if other is not self and index not in self._acquired:
+            other.begin(context)
+            self._acquired[index] = other
+            other.messages = self.messages
+            other.write()
+        return other
+
+    def release(self, index: int) -> None:
+        """Let another subgraph's context rest again."""
+        other = self._acquired.pop(index, None)
+        if other is not None:
+            other.end()
+
+    # -- errors --------------------------------------------------------------------------------
+
+    def report(self, message: str) -> None:
+        """Keep an error message for whoever called the delegate; log it when nobody did."""
+        if self._calls:
+            self.messages.append(message)
+        else:
+            self._log(message)
+
+    def _log(self, message: str) -> None:
+        logger.warning("delegate %r reports: %s", self.delegate.name(), message)
+
+    def fail(self, error: BaseException) -> None:
+        """Keep what a function of the context raised."""
+        self._failure = error
+        self.report(in_words(error))
+
+    def check(self, status: int, function: str, said_before: Sequence[str] = ()) -> None:
+        """Let pass the status OK of a call that is still in progress; log what was reported.
+
+        Args:
+            status: what the delegate's function returned.
+            function: which one it was.
+            said_before: what was reported earlier and may be the reason.
+
+        Raises:
+            OperatorError: another status; with what was reported.
+            BaseException: a KeyboardInterrupt or the like, raised while C was calling back.
+        """
+        failure = self._failure
+        if failure is not None and not isinstance(failure, Exception):
+            raise failure
+        if status == TfLiteStatus.OK:
+            for message in self.messages:
+                self._log(message)
+            return
+        said = "; ".join(dict.fromkeys([*said_before, *self.messages]))
+        raise OperatorError(
+            f"{function} returned {_status_name(status)}: {said or 'it reported no reason'}"
+        ) from failure
+
+
+def _status_name(status: int) -> str:
+    return next((member.name for member in TfLiteStatus if member == status), str(status))

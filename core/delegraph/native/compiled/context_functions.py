@@ -1,0 +1,257 @@
+"""The functions of ``TfLiteContext``: all are there, and do what TFLite's do or say why not.
+
+Those of the interpreter for microcontrollers, which are null pointers in the full runtime, return
+an error and report it; ``AllocatePersistentBuffer``, ``ResizeTensorExplicit`` and ``GetTensor``
+work all the same.
+
+Source:
+    tflite/core/c/common.h; tflite/core/subgraph.cc.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from delegraph.delegation.delegate import DelegateParams
+from delegraph.errors import ArgumentError, OperatorError
+from delegraph.native.abi import (
+    CONTEXT_FUNCTIONS,
+    TfLiteDelegateParams,
+    TfLiteRegistration,
+    TfLiteStatus,
+    callback,
+    ints_at,
+    libc,
+    malloc_int_array,
+)
+from delegraph.native.compiled.nodes import params_struct
+from delegraph.native.compiled.report_error import report_error_callback
+
+if TYPE_CHECKING:
+    from delegraph.native.compiled.context import NativeContext
+
+Function = Callable[..., Any]
+
+CONTEXTS: WeakValueDictionary[int, NativeContext] = WeakValueDictionary()
+"""Contexts by the address of their struct, as long as their subgraphs live."""
+
+_FUNCTIONS: dict[str, Function] = {}
+
+
+def write_functions(struct: Any) -> None:
+    """Fill every function pointer of a ``TfLiteContext``."""
+    for name, function in _callbacks().items():
+        setattr(struct, name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+@cache
+def _callbacks() -> dict[str, Any]:
+    """Return the C functions, made once for the process: delegates may keep their addresses."""
+    made = {
+        name: callback(signature)(_contained(_FUNCTIONS[name], _failed(signature)))
+        for name, signature in CONTEXT_FUNCTIONS.items()
+        if name != "ReportError"
+    }
+    return made | {"ReportError": report_error_callback(_report)}
+
+
+def _failed(signature: tuple[Any, ...]) -> Any:
+    """Return what a function returns that has failed."""
+    return int(TfLiteStatus.ERROR) if signature[0] is ctypes.c_int else None
+
+
+def _contained(function: Function, failed: Any) -> Function:
+    """Return *function* for C: it finds the context, and lets no exception out."""
+
+    def call(address: int, *arguments: Any) -> Any:
+        native = CONTEXTS.get(address)
+        if native is None:
+            return failed
+        try:
+            result = function(native, *arguments)
+        except BaseException as error:  # noqa: BLE001 - C could not tell an exception from success
+            native.fail(error)
+            return failed
+        return int(TfLiteStatus.OK) if result is None and failed is not None else result
+
+    return call
+
+
+def _report(address: int, message: str) -> None:
+    native = CONTEXTS.get(address)
+    if native is not None:
+        native.report(message)
+
+
+def _function(function: Function) -> Function:
+    """Register what stands in the slot of the same name."""
+    _FUNCTIONS["".join(part.title() for part in function.__name__.split("_"))] = function
+    return function
+
+
+# -- graph -------------------------------------------------------------------------------------
+
+
+@_function
+def get_execution_plan(native: NativeContext, plan: Any) -> None:
+    """Return node indices in execution order."""
+    plan[0] = native.lend_ints(native.current.get_execution_plan())
+
+
+@_function
+def get_node_and_registration(
+    native: NativeContext, index: int, node: Any, registration: Any
+) -> None:
+    """Return the structs of a node."""
+    node[0], registration[0] = native.node(index).addresses
+
+
+@_function
+def replace_node_subsets_with_delegate_kernels(
+    native: NativeContext, registration: TfLiteRegistration, nodes: int, delegate: int
+) -> None:
+    """Replace nodes by delegate nodes that call the functions of *registration*."""
+    if delegate != native.delegate.address:
+        raise ArgumentError(f"nodes are replaced for another delegate, at {delegate or 0:#x}")
+    native.read_nodes()
+    native.current.replace_node_subsets_with_delegate_kernels(
+        native.delegate.kernel_registration(native, registration),
+        ints_at(nodes),
+        native.delegate,
+    )
+    native.write()
+
+
+@_function
+def preview_delegate_partitioning(
+    native: NativeContext, nodes: int, params: Any, count: Any
+) -> None:
+    """Return the partitions that replacing nodes would give."""
+    native.read_nodes()
+    found = native.current.preview_delegate_partitioning(ints_at(nodes))
+    params[0] = native.lend(_params_array(native, found))
+    count[0] = len(found)
+
+
+def _params_array(native: NativeContext, found: list[DelegateParams]) -> Any:
+    kept: list[Any] = []
+    array = (TfLiteDelegateParams * len(found))()
+    for i, params in enumerate(found):
+        array[i] = params_struct(params, 0, kept)
+    for memory in kept:
+        native.lend(memory)
+    return array
+
+
+@_function
+def acquire_subgraph_context(native: NativeContext, index: int, context: Any) -> None:
+    """Return the context of another subgraph."""
+    context[0] = native.acquire(index).address
+
+
+@_function
+def release_subgraph_context(native: NativeContext, index: int) -> None:
+    """Let the context of another subgraph rest."""
+    native.release(index)
+
+
+@_function
+def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: Any) -> None:
+    """Return a metadata entry of the model."""
+    found = native.current.get_model_metadata(name.decode())
+    content[0], size[0] = found.ctypes.data, len(found)
+
+
+# -- tensors -----------------------------------------------------------------------------------
+
+
+@_function
+def add_tensors(native: NativeContext, count: int, first: Any) -> None:
+    """Append tensors; their type, allocation and shape are the delegate's to set."""
+    index = native.current.add_tensors(count)
+    native.write()
+    if first:
+        first[0] = index
+
+
+@_function
+def resize_tensor(native: NativeContext, tensor: int, dims: int) -> None:
+    """Set a tensor's shape; *dims* belongs to the runtime from here on."""
+    _resize(native, tensor, dims)
+
+
+@_function
+def resize_tensor_explicit(native: NativeContext, tensor: int, rank: int, dims: Any) -> None:
+    """Set a tensor's shape from plain numbers."""
+    _resize(native, tensor, malloc_int_array(dims[:rank]))
+
+
+def _resize(native: NativeContext, address: int, dims: int) -> None:
+    try:
+        found = native.tensors.at(address)
+        found.read_description(native.current)
+        found.read_allocation(native.current)
+        shape = ints_at(dims)
+        before = found.tensor.data
+        native.current.resize_tensor(found.tensor, shape)
+    except BaseException:
+        libc().free(dims)
+        raise
+    found.take_dims(dims)
+    if found.tensor.data is not before:
+        found.resized()
+
+
+@_function
+def get_tensor(native: NativeContext, index: int) -> int:
+    """Return a tensor's struct."""
+    if not 0 <= index < len(native.tensors):
+        raise ArgumentError(f"no tensor {index}; the subgraph has {len(native.tensors)}")
+    return native.tensors.address_of(index)
+
+
+# -- memory and other contexts -----------------------------------------------------------------
+
+
+@_function
+def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
+    """Return memory that lives as long as the subgraph."""
+    memory = ctypes.create_string_buffer(max(size, 1))
+    native.kept.append(memory)
+    return ctypes.addressof(memory)
+
+
+@_function
+def get_external_context(native: NativeContext, kind: int) -> int | None:
+    """Return what was stored; null at first."""
+    return native.external_contexts.get(kind)
+
+
+@_function
+def set_external_context(native: NativeContext, kind: int, context: int | None) -> None:
+    """Store a pointer."""
+    native.external_contexts[kind] = context or 0
+
+
+def _for_microcontrollers(name: str) -> Function:
+    def refuse(native: NativeContext, *arguments: Any) -> None:
+        raise OperatorError(
+            f"TfLiteContext.{name} exists on microcontrollers only; the delegate must not call it"
+        )
+
+    return refuse
+
+
+_FUNCTIONS |= {
+    name: _for_microcontrollers(name)
+    for name in (
+        "AllocateBufferForEval",
+        "GetEvalTensor",
+        "GetScratchBuffer",
+        "RequestScratchBufferInArena",
+    )
+}

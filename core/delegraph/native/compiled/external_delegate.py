@@ -1,0 +1,293 @@
+"""Compiled TFLite external delegates, unchanged, in Delegraph's own interpreter.
+
+A library exports ``tflite_plugin_create_delegate`` and ``tflite_plugin_destroy_delegate``; the
+delegate they make sees a ``TfLiteContext`` over Delegraph's subgraph. What needs more of TFLite
+than that struct cannot work: libraries that call functions of TFLite's own, such as the
+``TfLiteOpaque`` ones, and code that casts ``impl_``.
+
+Source:
+    tflite/delegates/external/external_delegate_interface.h; TfLiteDelegate, tflite/core/c/common.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import platform
+import re
+import sys
+from collections.abc import Mapping
+from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags
+from delegraph.errors import DelegateError, DelegateLoadError
+from delegraph.native.abi import (
+    DELEGATE_FUNCTIONS,
+    TfLiteDelegate,
+    TfLiteRegistration,
+    callback,
+)
+from delegraph.native.compiled.context import NativeContext
+from delegraph.native.compiled.external_kernel import KernelFunctions, kernel_registration
+from delegraph.operators.registration import Registration
+from delegraph.operators.tensor import Tensor
+
+logger = logging.getLogger(__name__)
+
+CREATE, DESTROY = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
+
+_FLAGS = sum(DelegateFlags) & ~DelegateFlags.PER_OPERATOR_PROFILING
+"""Flags that mean something here; without a profiler nobody records operators one by one."""
+
+_ReportError = CFUNCTYPE(None, c_char_p)
+
+
+class ExternalDelegate(Delegate):
+    """A delegate of a compiled library.
+
+    Args:
+        library: path of the library; one without a folder is looked for where the system's loader
+            looks.
+        options: the delegate's own; keys and values become text.
+
+    Attributes:
+        path: of the library, as given.
+        address: of the ``TfLiteDelegate``.
+
+    Raises:
+        DelegateLoadError: it is not there, cannot be loaded, is no delegate, or refuses.
+    """
+
+    def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
+        self._plugin: _Plugin | None = None
+        self.path = library
+        self._plugin = _Plugin(library, dict(options or {}))
+        self.address = self._plugin.address
+        self._struct: Any = TfLiteDelegate.from_address(self.address)
+        self._contexts: WeakKeyDictionary[DelegateContext, NativeContext] = WeakKeyDictionary()
+        self._require_prepare()
+
+    def __del__(self) -> None:
+        if self._plugin is not None:
+            self._plugin.release()
+
+    def _require_prepare(self) -> None:
+        if self._struct.Prepare:  # what lies behind it, older libraries do not have
+            return
+        reason = "has no Prepare function, so it can claim nothing"
+        if self._struct.opaque_delegate_builder:
+            reason = (
+                "is made by the opaque API (TfLiteOpaqueDelegateBuilder), which needs functions of "
+                "TFLite that Delegraph does not have"
+            )
+        raise DelegateLoadError(f"{self._what()} {reason}", delegate=self.name())
+
+    def _what(self) -> str:
+        return f"the delegate of {self.path!r}"
+
+    # -- the Delegate interface ----------------------------------------------------------------
+
+    @property
+    def flags(self) -> DelegateFlags:
+        """The flags of the struct, without those that mean nothing here."""
+        return DelegateFlags(self._struct.flags & _FLAGS)
+
+    def name(self) -> str:
+        """Return the library's file name without its endings."""
+        return library_name(self.path)
+
+    def prepare(self, context: DelegateContext) -> None:
+        """Call the delegate's ``Prepare``."""
+        native = self.native_context(context)
+        with native.called(context):
+            status = self._function("Prepare")(native.address, self.address)
+            native.check(status, "Prepare")
+
+    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Call the delegate's ``CopyFromBufferHandle``."""
+        self._copy("CopyFromBufferHandle", context, tensor)
+
+    def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Call the delegate's ``CopyToBufferHandle``."""
+        self._copy("CopyToBufferHandle", context, tensor)
+
+    def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
+        """Call the delegate's ``FreeBufferHandle``, if it has one."""
+        if not self._struct.FreeBufferHandle:
+            return
+        native = self.native_context(context)
+        native.begin(context)
+        try:
+            self._function("FreeBufferHandle")(native.address, self.address, byref(c_int(handle)))
+        finally:
+            native.end()
+
+    def _copy(self, function: str, context: DelegateContext, tensor: Tensor) -> None:
+        if not getattr(self._struct, function):
+            raise DelegateError(f"{self._what()} has no {function}", delegate=self.name())
+        native = self.native_context(context)
+        with native.called(context):
+            struct = native.tensors[tensor.index]
+            struct.write_data()
+            address = native.tensors.address_of(tensor.index)
+            call = self._function(function)
+            status = call(native.address, self.address, tensor.buffer_handle, address)
+            native.check(status, function)
+
+    def _function(self, name: str) -> Any:
+        """Return a function of the struct, which the delegate may change at any time."""
+        return callback(DELEGATE_FUNCTIONS[name])(getattr(self._struct, name))
+
+    # -- for its contexts and kernels ----------------------------------------------------------
+
+    def native_context(self, context: DelegateContext) -> NativeContext:
+        """Return the struct's owner for a subgraph; the same one as long as that lives."""
+        found = self._contexts.get(context)
+        if found is None:
+            found = self._contexts[context] = NativeContext(self, context)
+        return found
+
+    def kernel_registration(
+        self, native: NativeContext, registration: TfLiteRegistration
+    ) -> Registration:
+        """Return the registration of delegate nodes that call the functions of *registration*."""
+        return kernel_registration(native, KernelFunctions(registration), self.name())
+
+    def address_of_owner(self, delegate: object | None) -> int:
+        """Return the address that stands for a tensor's or node's delegate; 0 for none."""
+        if delegate is None:
+            return 0
+        if isinstance(delegate, ExternalDelegate):
+            return delegate.address
+        return _some_other_delegate()
+
+    def retain(self) -> None:
+        """Keep the native delegate for one more kernel."""
+        assert self._plugin is not None
+        self._plugin.retain()
+
+    def release(self) -> None:
+        """Undo one :meth:`retain`."""
+        assert self._plugin is not None
+        self._plugin.release()
+
+
+@cache
+def _some_other_delegate() -> int:
+    """Return an address that is no delegate's that was loaded: it stands for all in Python."""
+    _IMMORTAL.append(TfLiteDelegate())
+    return ctypes.addressof(_IMMORTAL[-1])
+
+
+_IMMORTAL: list[Any] = []
+
+
+def library_name(library: str) -> str:
+    """Return a library's file name without its endings.
+
+    >>> library_name("/usr/lib/libedgetpu.so.1")
+    'libedgetpu'
+    """
+    name = os.path.basename(library)
+    return re.sub(r"(\.so(\.\d+)*|\.dylib|\.dll)$", "", name) or name
+
+
+class _Plugin:
+    """The native delegate; destroyed when neither its Python object nor a kernel uses it."""
+
+    def __init__(self, library: str, options: Mapping[str, Any]) -> None:
+        self._library = _open(library)
+        self._destroy = _symbol(self._library, library, DESTROY)
+        self._destroy.argtypes, self._destroy.restype = [c_void_p], None
+        self._said: list[str] = []
+        self._report = _ReportError(self._hear)  # the delegate may keep it
+        self.address = self._create(library, options)
+        self._users = 1
+
+    def _hear(self, message: bytes | None) -> None:
+        self._said.append((message or b"").decode(errors="replace"))
+
+    def _create(self, library: str, options: Mapping[str, Any]) -> int:
+        create = _symbol(self._library, library, CREATE)
+        create.argtypes = [POINTER(c_char_p), POINTER(c_char_p), c_size_t, _ReportError]
+        create.restype = c_void_p
+        texts = [(str(key).encode(), str(value).encode()) for key, value in options.items()]
+        keys = (c_char_p * len(texts))(*(key for key, _ in texts))
+        values = (c_char_p * len(texts))(*(value for _, value in texts))
+        address: int | None = create(keys, values, len(texts), self._report)
+        if address is None:
+            given = ", ".join(f"{key}={value}" for key, value in options.items()) or "none"
+            raise DelegateLoadError(
+                f"{CREATE} of {library!r} made no delegate: "
+                f"{''.join(self._said).strip() or 'it reported no reason'} (options: {given})",
+                delegate=library_name(library),
+            )
+        for message in self._said:
+            logger.warning("delegate %r reports: %s", library_name(library), message)
+        return address
+
+    def retain(self) -> None:
+        """Count one more user."""
+        self._users += 1
+
+    def release(self) -> None:
+        """Count one user less; destroy the delegate with the last."""
+        self._users -= 1
+        if self._users == 0:
+            self._destroy(self.address)
+
+
+def _open(library: str) -> Any:
+    name = library_name(library)
+    if not _is_right_platform():
+        raise DelegateLoadError(
+            "compiled delegates need 64-bit little-endian CPython on Linux or macOS; this is "
+            f"{sys.implementation.name} on {sys.platform} {platform.machine()}",
+            delegate=name,
+        )
+    if os.path.dirname(library) and not os.path.exists(library):
+        raise DelegateLoadError(f"no compiled delegate {library!r}: no such file", delegate=name)
+    try:
+        return ctypes.CDLL(library)
+    except OSError as error:
+        raise DelegateLoadError(
+            f"{library!r} cannot be loaded: {error}{_advice(library, str(error))}", delegate=name
+        ) from error
+
+
+def _is_right_platform() -> bool:
+    """Whether the structs and the C library are what they are taken for."""
+    return (
+        sys.implementation.name == "cpython"
+        and ctypes.sizeof(c_void_p) == 8
+        and sys.byteorder == "little"
+        and sys.platform in ("linux", "darwin")
+    )
+
+
+def _advice(library: str, error: str) -> str:
+    """Return what to do about an error of the system's loader."""
+    if "undefined symbol" in error and re.search(r"TfLite|tflite|LiteRt", error):
+        return (
+            "; it needs functions of TFLite's own library, which Delegraph does not have: build it "
+            "with those linked in, or run it in stock LiteRT"
+        )
+    if not os.path.dirname(library):
+        here = f", although there is ./{library}" if os.path.exists(library) else ""
+        return f"; a name without a folder is looked for in the system's library folders{here}"
+    return ""
+
+
+def _symbol(loaded: Any, library: str, symbol: str) -> Any:
+    try:
+        return getattr(loaded, symbol)
+    except AttributeError:
+        raise DelegateLoadError(
+            f"{library!r} was loaded, and has no function {symbol}: it is not an external delegate "
+            f"(expected {CREATE} and {DESTROY})",
+            delegate=library_name(library),
+        ) from None

@@ -1,0 +1,177 @@
+"""Delegate nodes that call the kernel functions of a compiled delegate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import addressof
+from typing import TYPE_CHECKING, Any
+
+from delegraph.errors import DelegateError, OperatorError
+from delegraph.native.abi import REGISTRATION_FUNCTIONS, TfLiteRegistration, callback
+from delegraph.native.compiled.nodes import NativeNode
+from delegraph.native.compiled.tensors import NativeTensor
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from delegraph.native.compiled.context import NativeContext
+
+_READ = ("init", "free", "prepare", "invoke")
+"""Fields that every version of the struct has; a delegate may have been compiled for any."""
+
+
+class KernelFunctions:
+    """The functions of a ``TfLiteRegistration``; None for null pointers.
+
+    Attributes:
+        name: the custom name; empty without one.
+    """
+
+    def __init__(self, registration: TfLiteRegistration) -> None:
+        self.name = (registration.custom_name or b"").decode(errors="replace")
+        self.init, self.free, self.prepare, self.invoke = (
+            _function(name, getattr(registration, name)) for name in _READ
+        )
+
+
+def _function(name: str, address: int | None) -> Callable[..., Any] | None:
+    return None if not address else callback(REGISTRATION_FUNCTIONS[name])(address)
+
+
+def kernel_registration(
+    native: NativeContext, functions: KernelFunctions, delegate_name: str
+) -> Registration:
+    """Return the registration by which Delegraph runs *functions*."""
+
+    def prepare(context: Any, node: Node) -> Eval:
+        kernel: ExternalKernel = node.user_data
+        return kernel.prepare(context)
+
+    def free(kernel: ExternalKernel | None) -> None:
+        if kernel is not None:
+            kernel.free()
+
+    return Registration(
+        functions.name or delegate_name,
+        prepare,
+        BuiltinOperator.DELEGATE,
+        init=lambda context, node: ExternalKernel(native, functions, context, node),
+        free=free,
+    )
+
+
+class ExternalKernel:
+    """One delegate node of a compiled delegate.
+
+    Raises:
+        DelegateError: the registration has no ``invoke``.
+    """
+
+    def __init__(
+        self, native: NativeContext, functions: KernelFunctions, context: Any, node: Node
+    ) -> None:
+        if functions.invoke is None:
+            raise DelegateError(
+                "its registration has no invoke; kernels of the opaque API (TfLiteOperator) are "
+                "not supported"
+            )
+        self._native = native
+        self._functions = functions
+        self._invoke = functions.invoke
+        self._free = functions.free
+        registration = Registration(functions.name, _unused, BuiltinOperator.DELEGATE)
+        self._structs = NativeNode(node, registration, native.delegate.address)
+        native.add_node(self._structs)
+        self._struct = self._structs.struct
+        self._address = addressof(self._struct)
+        self._said: tuple[str, ...] = ()  # by init, which cannot fail; prepare tells why it does
+        if functions.init is not None:
+            with native.called(context):
+                said = len(native.messages)
+                data = functions.init(native.address, self._struct.builtin_data, 0)
+                self._struct.user_data = data
+                self._said = tuple(native.messages[said:])
+        native.delegate.retain()
+
+    def prepare(self, context: Any) -> Eval:
+        """Let the delegate prepare the node; return what invokes it.
+
+        Raises:
+            OperatorError: the delegate returned an error.
+        """
+        native = self._native
+        with native.called(context):
+            if self._functions.prepare is not None:
+                status = self._functions.prepare(native.address, self._address)
+                native.check(status, "Prepare of its kernel", self._said)
+            self._take_over(context)
+        return self._eval(context)
+
+    def _take_over(self, context: Any) -> None:
+        """Read back what the delegate has set in the structs of the node's tensors."""
+        tensors, node = self._native.tensors, self._structs.node
+        for index in _present(node.outputs):
+            tensors[index].read_allocation(context)
+        for index in _present((*node.inputs, *node.outputs)):
+            tensors[index].read_state(self._native.delegate)
+        for index in _present(self._structs.temporaries):
+            tensors[index].read_description(context)
+            tensors[index].provide_memory()
+
+    def _eval(self, context: Any) -> Eval:
+        native, invoke = self._native, self._invoke
+        address, node_address = native.address, self._address
+        owner, delegate = native.tensors.owner, native.delegate
+        inputs, outputs, temporaries = self._tensors()
+
+        def run() -> None:
+            native.begin(context)
+            try:
+                for struct in inputs:
+                    struct.write(owner(struct.tensor.delegate))
+                    struct.write_data()
+                for struct in outputs:
+                    struct.write(owner(struct.tensor.delegate))
+                    struct.write_data_to_fill()
+                for struct in temporaries:
+                    struct.provide_memory()
+                status = invoke(address, node_address)
+                native.check(status, "Invoke")
+                for struct in inputs:
+                    struct.read_state(delegate)
+                for struct in outputs:
+                    struct.read_filled()
+                    struct.read_state(delegate)
+            finally:
+                native.end()
+
+        return run
+
+    def _tensors(self) -> tuple[list[NativeTensor], list[NativeTensor], list[NativeTensor]]:
+        """Return inputs that may change, outputs, and working memory."""
+        tensors, node = self._native.tensors, self._structs.node
+        inputs = [tensors[i] for i in _present(node.inputs)]
+        return (
+            [found for found in inputs if not found.tensor.is_constant],
+            [tensors[i] for i in _present(node.outputs)],
+            [tensors[i] for i in _present(self._structs.temporaries)],
+        )
+
+    def free(self) -> None:
+        """Let the delegate free what its ``init`` returned."""
+        native = self._native
+        try:
+            if self._free is not None and self._struct.user_data:
+                self._free(native.address, self._struct.user_data)
+        finally:
+            self._struct.user_data = None
+            native.drop_node(self._structs)
+            native.delegate.release()
+
+
+def _present(indices: tuple[int, ...]) -> list[int]:
+    return [index for index in indices if index >= 0]
+
+
+def _unused(context: Any, node: Node) -> Eval:
+    raise OperatorError("only the runtime's own registration is prepared")

@@ -1,0 +1,1 @@
+"""Our delegates in the official interpreters."""

@@ -1,0 +1,377 @@
+"""What a delegate sees of a subgraph in an official interpreter: its ``TfLiteContext``, in Python.
+
+Nodes are copied while the delegate is applied, for the runtime moves them when it adds some, and
+most of its functions are closed to kernels later on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.errors import ArgumentError, DelegateError, OperatorError
+from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.graph.model import Operator, SubgraphSpec
+from delegraph.memory.arena import aligned_buffer
+from delegraph.native import tensor_types
+from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
+from delegraph.native.compiled.subgraph import NativeSubgraph
+from delegraph.native.litert.host import ForeignDelegate, Host
+from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
+from delegraph.native.litert.shapes import widened_constants
+from delegraph.native.litert.tensors import NativeTensors, require_resizable
+from delegraph.operators.registration import (
+    CallableSubgraph,
+    Eval,
+    Node,
+    Numerics,
+    OpContext,
+    Registration,
+    Scratch,
+)
+from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.schema.enums import BuiltinOperator, TensorType
+
+
+class LiteRtContext:
+    """The ``DelegateContext`` of one application of a delegate to one subgraph.
+
+    Attributes:
+        address: of the ``TfLiteContext``.
+        operators: the model's operator of each node, by node index.
+        native_tensors: the tensors, with what binds them to the runtime's memory.
+        has_buffer_handles: whether a delegate keeps values of tensors in buffers of its own.
+    """
+
+    def __init__(self, address: int, host: Host, position: tuple[int, int] | None = None) -> None:
+        """Read the subgraph.
+
+        Args:
+            address: of the ``TfLiteContext``.
+            host: the delegate.
+            position: index of the subgraph and address of the first one's context, if known.
+        """
+        self.address = address
+        self._native = NativeSubgraph(address)
+        self._host = host
+        self._is_delegating = True
+        self._acquired: dict[int, LiteRtContext] = {}
+        self.has_buffer_handles = False
+        model = host.model
+        index, primary = position or self._native.position(len(model.subgraphs))
+        self._primary = primary
+        self._spec: SubgraphSpec = model.subgraphs[index]
+        self._resources = host.resources(primary)
+        self.native_tensors = NativeTensors(address, self._spec.tensors)
+        self._check_tensors()
+        self._plan = self._native.plan()
+        self._nodes = {i: self._read_node(i) for i in range(max(self._plan, default=-1) + 1)}
+        self.operators = self._aligned()
+        self.native_tensors.refresh_all()
+
+    # -- reading the runtime -------------------------------------------------------------------
+
+    def _check_tensors(self) -> None:
+        specs, tensors = self._spec.tensors, self.native_tensors
+        found = [tensors.native(i).type for i in range(min(len(specs), len(tensors)))]
+        expected = [
+            tensor_types.C_TYPES.get(spec.type, found[i] if i < len(found) else 0)
+            for i, spec in enumerate(specs)
+        ]
+        require_same_types(found, expected, self._spec.index)
+
+    def _read_node(self, index: int) -> tuple[Node, Registration]:
+        native, kind = self._native.node(index)
+        inputs, outputs = ints_at(native.inputs), ints_at(native.outputs)
+        code = kind.builtin_code
+        known = code in BuiltinOperator._value2member_map_
+        builtin = (
+            BuiltinOperator(code) if known else BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES
+        )
+        is_named = builtin in (BuiltinOperator.CUSTOM, BuiltinOperator.DELEGATE)
+        name = (kind.custom_name or b"").decode("utf-8", "replace") if is_named else ""
+        registration = Registration(name or builtin.name, _refuse, builtin)
+        node = Node(index, inputs, outputs)
+        if code == DELEGATE_CODE:
+            node.delegate = self._host.delegate_at(native.delegate) or ForeignDelegate(name)
+            if native.builtin_data:
+                params = TfLiteDelegateParams.from_address(native.builtin_data)
+                node.options = self.params_of(params, node.delegate)
+        return node, registration
+
+    def params_of(self, params: Any, delegate: object | None) -> DelegateParams:
+        """Return a partition that the runtime describes."""
+        return DelegateParams(
+            delegate,
+            ints_at(params.nodes_to_replace),
+            ints_at(params.input_tensors),
+            ints_at(params.output_tensors),
+            self,
+        )
+
+    def _aligned(self) -> dict[int, Operator]:
+        """Give the model's nodes what the file knows of them; return the operator of each."""
+        own = {i: found for i, found in self._nodes.items() if found[0].delegate is None}
+        identities = [
+            NodeIdentity(i, kind.builtin_code, kind.custom_name, node.inputs, node.outputs)
+            for i, (node, kind) in own.items()
+        ]
+        operators = align(identities, self._spec)
+        for index, operator in operators.items():
+            node, custom = self._nodes[index][0], operator.custom_options
+            node.intermediates, node.options = operator.intermediates, operator.options
+            node.custom_options = b"" if custom is None else custom.tobytes()
+            node.version = operator.version
+            self._nodes[index] = node, self._host.registration(operator, self._nodes[index][1])
+        return operators
+
+    def widened_constants(self, inputs: Sequence[int]) -> dict[int, NDArray[Any]]:
+        """Return those of *inputs* that are made of constants alone, by index."""
+        return widened_constants(self, self._spec, inputs)
+
+    # -- description ---------------------------------------------------------------------------
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the subgraph, by index."""
+        return self.native_tensors.list
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's inputs."""
+        return self._spec.inputs
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's outputs."""
+        return self._spec.outputs
+
+    @property
+    def variables(self) -> Sequence[int]:
+        """Tensor indices of the subgraph's variables."""
+        return tuple(spec.index for spec in self._spec.tensors if spec.is_variable)
+
+    @property
+    def subgraph_index(self) -> int:
+        """Position of this subgraph in the model."""
+        return self._spec.index
+
+    @property
+    def subgraph_names(self) -> Sequence[str]:
+        """Names of the model's subgraphs, by index."""
+        return tuple(spec.name for spec in self._host.model.subgraphs)
+
+    @property
+    def num_threads(self) -> int:
+        """Threads a kernel may use."""
+        return max(self.recommended_num_threads, 1)
+
+    @property
+    def recommended_num_threads(self) -> int:
+        """Threads that the user grants; -1 when that is left open."""
+        return self._native.recommended_num_threads
+
+    @property
+    def numerics(self) -> Numerics:
+        """Which official kernels the nodes left behind are computed by."""
+        return self._host.numerics
+
+    @property
+    def resources(self) -> MutableMapping[Any, Any]:
+        """Resources of this delegate's kernels in one interpreter; not the runtime's own."""
+        return self._resources
+
+    def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
+        """Return a metadata entry of the model; see ``DelegateContext``."""
+        metadata = self._host.model.metadata
+        if name not in metadata:
+            known = ", ".join(sorted(metadata)) or "none"
+            raise ArgumentError(f"no metadata {name!r}; the model has: {known}")
+        return metadata[name]
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def get_execution_plan(self) -> tuple[int, ...]:
+        """Return the node indices in execution order, as they were when this was applied."""
+        return self._plan
+
+    def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
+        """Return a node and its implementation; see ``DelegateContext``."""
+        if node_index not in self._nodes:
+            raise ArgumentError(f"no node {node_index}; the subgraph has {len(self._nodes)}")
+        return self._nodes[node_index]
+
+    def preview_delegate_partitioning(self, nodes: Sequence[int]) -> list[DelegateParams]:
+        """Return the partitions that replacing *nodes* would give, in execution order."""
+        self._require_delegating("partitions can be previewed")
+        wanted = self._in_plan(nodes)
+        if not wanted:
+            return []
+        self._write_inputs()
+        return [self.params_of(params, None) for params in self._native.preview(wanted)]
+
+    def replace_node_subsets_with_delegate_kernels(
+        self, registration: Registration, nodes: Sequence[int], delegate: object
+    ) -> None:
+        """Replace *nodes* by delegate nodes; see ``DelegateContext``."""
+        self._require_delegating("nodes can be replaced")
+        wanted = self._in_plan(nodes)
+        if not wanted:
+            return
+        self._write_inputs()
+        native, address = self._host.begin_replacing(registration, len(self._nodes))
+        try:
+            self._native.replace(native, wanted, address)
+        finally:
+            kernels = self._host.end_replacing()
+        for kernel in kernels:
+            if kernel.error is not None:
+                raise kernel.error
+        self._plan = self._native.plan()
+        for index in range(len(self._nodes), max(self._plan, default=-1) + 1):
+            self._nodes[index] = self._read_node(index)
+
+    def _in_plan(self, nodes: Sequence[int]) -> list[int]:
+        """Return *nodes* without repetition.
+
+        Raises:
+            ArgumentError: one is not in the plan; old runtimes crash on such.
+        """
+        known = set(self._plan)
+        for index in nodes:
+            if index not in known:
+                raise ArgumentError(f"node {index} is not in the execution plan")
+        return list(dict.fromkeys(map(int, nodes)))
+
+    def _write_inputs(self) -> None:
+        """Let the runtime know which nodes a delegate has made read other tensors."""
+        for index in self._plan:
+            self._native.write_inputs(index, self._nodes[index][0].inputs)
+
+    def _require_delegating(self, what: str) -> None:
+        if not self._is_delegating:
+            raise DelegateError(f"{what} only while a delegate is being applied")
+
+    @contextmanager
+    def delegating(self) -> Iterator[None]:
+        """Let the delegate claim nodes; afterwards the runtime's functions are closed to it."""
+        try:
+            yield
+        finally:
+            self._is_delegating = False
+            for index, other in self._acquired.items():
+                other._is_delegating = False
+                self._native.release(index)
+
+    # -- other subgraphs -----------------------------------------------------------------------
+
+    def acquire_subgraph_context(self, index: int) -> LiteRtContext:
+        """Return the context of another subgraph; see ``DelegateContext``."""
+        self._require_delegating("other subgraphs can be looked at")
+        count = len(self._host.model.subgraphs)
+        if not 0 <= index < count:
+            raise ArgumentError(f"no subgraph {index}; the model has {count}")
+        if index == self.subgraph_index:
+            return self
+        if index not in self._acquired:
+            address = self._native.acquire(index)
+            self._acquired[index] = LiteRtContext(address, self._host, (index, self._primary))
+        return self._acquired[index]
+
+    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
+        """Raise an error: C++ delegates can do that, the C interface has no function for it.
+
+        Raises:
+            DelegateError: always.
+        """
+        raise DelegateError("LiteRT lets only C++ delegates compute the subgraphs of others")
+
+    def subgraph(self, index: int) -> CallableSubgraph:
+        """Raise an error: LiteRT runs the subgraphs that kernels call.
+
+        Raises:
+            OperatorError: always.
+        """
+        raise OperatorError("in LiteRT, a delegate's kernel cannot call another subgraph")
+
+    # -- tensors -------------------------------------------------------------------------------
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        """Set a tensor's shape; see ``OpContext.resize_tensor``."""
+        dims = tuple(map(int, shape))
+        if dims == tensor.shape and not tensor.is_dynamic:
+            return
+        require_resizable(tensor, dims)
+        tensors = self.native_tensors
+        try:
+            self._native.resize(tensors.address(tensor.index), dims)
+        except DelegateError as error:
+            raise OperatorError(f"{tensor!r} cannot become {list(dims)}: {error}") from error
+        tensor.shape = dims
+        if tensor.type is TensorType.STRING:
+            tensor.data = np.empty(dims, object)
+        elif tensor.is_dynamic and tensor.type not in OBJECT_TYPES:
+            tensors.bind(tensor)
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        """Declare that a tensor's shape is known only while invoking."""
+        if not tensor.is_dynamic:
+            native = self.native_tensors.native(tensor.index)
+            native.allocation_type, native.data = AllocationType.DYNAMIC, None
+            tensor.make_dynamic()
+
+    def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
+        """Return working memory for the node being prepared."""
+        return _Scratch(tuple(shape), np.dtype(dtype))
+
+    def add_tensors(self, count: int) -> int:
+        """Append tensors; return the index of the first. They are scalars of FLOAT32 at first."""
+        self._require_delegating("tensors can be added")
+        first = self._native.add_tensors(count) if count > 0 else len(self.native_tensors)
+        for index in range(first, first + max(count, 0)):
+            native = self.native_tensors.native(index)
+            native.type = tensor_types.C_TYPES[TensorType.FLOAT32]
+            native.allocation_type = AllocationType.ARENA_RW
+        self.native_tensors.refresh_all()
+        return first
+
+    def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
+        """Give a tensor that was added by a delegate its type."""
+        if tensor.index < len(self._spec.tensors):
+            raise ArgumentError(f"{tensor!r} belongs to the model and keeps its type")
+        if type not in tensor_types.C_TYPES:
+            raise ArgumentError(f"{type.name} is no type of the C interface")
+        self.native_tensors.native(tensor.index).type = tensor_types.C_TYPES[type]
+        tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None
+
+    def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
+        """Say that a delegate keeps a tensor's values itself; see ``DelegateContext``."""
+        native, address = self.native_tensors.native(tensor.index), self._host.address
+        if native.delegate not in (None, address):
+            raise DelegateError(f"{tensor!r} belongs to another delegate")
+        if native.buffer_handle not in (-1, handle):
+            delegate.free_buffer_handle(self, native.buffer_handle)
+        native.delegate, native.buffer_handle = address, handle
+        tensor.delegate, tensor.buffer_handle = delegate, handle
+        self.has_buffer_handles = True
+        self._host.keep_buffer(self, handle)
+
+    def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
+        """Do nothing: LiteRT's profile is not open to delegates in C."""
+
+
+class _Scratch:
+    """Working memory of one kernel."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        self.data: NDArray[Any] = aligned_buffer(size)[:size].view(dtype).reshape(shape)
+
+
+def _refuse(context: OpContext, node: Node) -> Eval:
+    raise OperatorError("LiteRT computes its nodes itself")

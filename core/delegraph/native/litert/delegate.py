@@ -1,0 +1,287 @@
+"""A Delegraph delegate for the official interpreters: an object for ``experimental_delegates``."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakValueDictionary
+
+from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams, Rejection
+from delegraph.errors import ArgumentError, UnsupportedModelError
+from delegraph.graph.model import Model, Operator
+from delegraph.native.abi import (
+    DELEGATE_CODE,
+    TfLiteDelegate,
+    TfLiteDelegateParams,
+    TfLiteRegistration,
+    TfLiteTensor,
+    malloc,
+)
+from delegraph.native.litert import guard
+from delegraph.native.litert.context import LiteRtContext
+from delegraph.native.litert.kernel import LiteRtKernel
+from delegraph.native.litert.thunks import ADDRESSES, interned, register
+from delegraph.operators.registration import Node, Numerics, Registration
+from delegraph.runtime.arguments import model_of
+from delegraph.runtime.delegates.delegate_choice import AnyDelegate, as_delegate, load_delegate
+from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.op_resolver import OpResolver
+
+AnyModel = str | os.PathLike[str] | bytes | Model
+"""A model: a ``.tflite`` file, its bytes, or one that is loaded."""
+
+
+def litert_delegate(
+    delegate: AnyDelegate,
+    options: Mapping[str, Any] | None = None,
+    *,
+    model: AnyModel,
+    numerics: Numerics = "builtin",
+) -> LiteRtDelegate:
+    """Return a delegate for an official interpreter, of ``ai_edge_litert`` or its predecessors.
+
+    ::
+
+        from ai_edge_litert.interpreter import Interpreter
+
+        delegate = litert_delegate("numba_cpu", model="mobilenet.tflite")
+        interpreter = Interpreter("mobilenet.tflite", experimental_delegates=[delegate])
+
+    It may be used for several interpreters of that model. An exception of the delegate arrives as
+    the interpreter's RuntimeError with the text in it, and is kept as ``last_exception``;
+    :class:`~delegraph.native.litert.interpreter.LiteRtInterpreter` raises it itself.
+
+    Args:
+        delegate: the name of an installed one, or an object.
+        options: of an installed one.
+        model: what the interpreter will run: operators' options are read from it.
+        numerics: which kernels the interpreter has: ``"reference"`` for ``BUILTIN_REF``.
+
+    Raises:
+        ArgumentError: no delegate, no model, or options with an object.
+        MalformedModelError: a damaged model.
+        PluginError: no installed delegate of that name can be used.
+    """
+    if options is not None:
+        if not isinstance(delegate, str):
+            raise ArgumentError("options are for a delegate by name; give the object its own")
+        chosen = load_delegate(delegate, options)
+    else:
+        chosen = as_delegate(delegate)
+    return LiteRtDelegate(chosen, _loaded(model), numerics)
+
+
+def _loaded(model: AnyModel) -> Model:
+    if isinstance(model, Model):
+        return model
+    is_bytes = isinstance(model, bytes | bytearray | memoryview)
+    return model_of(None, bytes(model)) if is_bytes else model_of(model, None)  # type: ignore[arg-type]  # is_bytes decides
+
+
+@dataclass(slots=True)
+class Claims:
+    """What a delegate has of one subgraph, since it was applied last.
+
+    Attributes:
+        operators: the model's operator of each node of the runtime, by node index.
+        partitions: node index of each delegate node, and what it replaced.
+        plan: node indices in execution order, with this delegate's nodes.
+        rejections: why nodes were left, by node index.
+    """
+
+    operators: Mapping[int, Any]
+    partitions: list[tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
+    plan: tuple[int, ...] = ()
+    rejections: Mapping[int, Rejection] = field(default_factory=dict)
+
+
+NO_CLAIMS = Claims({}, [])
+
+
+class _Resources(dict[Any, Any]):
+    """A dictionary that can be referred to weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
+class LiteRtDelegate:
+    """A delegate, and the C struct that stands for it.
+
+    The struct is never freed: an interpreter may use its address after this object is gone, and
+    finds out by the number in it. It takes 56 bytes.
+
+    Attributes:
+        delegate: the delegate.
+        model: what the interpreters run.
+        numerics: which kernels they have.
+        address: of the struct.
+        last_exception: what the delegate raised last, in any interpreter.
+        claims: what it has, by subgraph; of the interpreter it was applied to last.
+    """
+
+    def __init__(self, delegate: Delegate, model: Model, numerics: Numerics = "builtin") -> None:
+        self.delegate = delegate
+        self.model = model
+        self.numerics = numerics
+        self.last_exception: BaseException | None = None
+        self.claims: dict[int, Claims] = {}
+        self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
+        self._buffers: dict[tuple[int, int], LiteRtContext] = {}  # by context and handle
+        self._applying = _Applying()
+        self._resolver = OpResolver()
+        self.address = malloc(ctypes.sizeof(TfLiteDelegate))
+        ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))
+        native = TfLiteDelegate.from_address(self.address)
+        native.data_ = register(self)
+        native.flags = int(delegate.flags & ~DelegateFlags.REQUIRE_PROPAGATED_SHAPES)  # done here
+        for name in ("Prepare", "CopyFromBufferHandle", "CopyToBufferHandle", "FreeBufferHandle"):
+            setattr(native, name, ADDRESSES[name])
+        _by_address[self.address] = self
+
+    @property
+    def delegate_name(self) -> str:
+        """The delegate's name, or its type's when even that fails."""
+        return delegate_name(self.delegate)
+
+    def _get_native_delegate_pointer(self) -> int:
+        """Return the address of the struct; the interpreters' constructors ask for it.
+
+        Raises:
+            UnsupportedRuntimeError: the runtime that asks has other structs than those known.
+        """
+        guard.require_known(sys._getframe(1).f_globals)
+        return self.address
+
+    # -- what C calls, by way of the thunks ----------------------------------------------------
+
+    def apply(self, context: int) -> None:
+        """See ``NativeDelegate``."""
+        seen = LiteRtContext(context, self)
+        claims = Claims(seen.operators, [])
+        self.claims[seen.subgraph_index] = claims
+        self._applying.now.append(_Replacing(context, seen, claims))
+        try:
+            with seen.delegating():
+                self.delegate.prepare(seen)
+        finally:
+            self._applying.now.pop()
+        claims.plan = seen.get_execution_plan()
+        claims.rejections = self.delegate.rejections()
+
+    def new_kernel(self, context: int, params: int) -> LiteRtKernel:
+        """See ``NativeDelegate``."""
+        replacing = next(r for r in reversed(self._applying.now) if r.address == context)
+        return replacing.new_kernel(self, params)
+
+    def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
+        """See ``NativeDelegate``."""
+        seen = self._buffers.get((context, handle))
+        if seen is None:
+            raise ArgumentError(f"delegate {self.delegate_name!r} has no buffer {handle}")
+        tensors = seen.native_tensors
+        index = (tensor - tensors.base) // ctypes.sizeof(TfLiteTensor)
+        found = tensors.list[index]
+        tensors.bind(found)
+        found.buffer_handle = handle
+        if direction == "from":
+            self.delegate.copy_from_buffer_handle(seen, found)
+        else:
+            self.delegate.copy_to_buffer_handle(seen, found)
+
+    def free_buffer_handle(self, context: int, handle: int) -> None:
+        """See ``NativeDelegate``."""
+        seen = self._buffers.pop((context, handle), None)
+        if seen is not None:
+            self.delegate.free_buffer_handle(seen, handle)
+
+    # -- what contexts need --------------------------------------------------------------------
+
+    def resources(self, primary: int) -> dict[Any, Any]:
+        """See ``Host``."""
+        return self._resources.setdefault(primary, _Resources())
+
+    def delegate_at(self, address: int | None) -> object | None:
+        """See ``Host``."""
+        found = _by_address.get(address or 0)
+        return None if found is None else found.delegate
+
+    def keep_buffer(self, context: LiteRtContext, handle: int) -> None:
+        """See ``Host``."""
+        self._buffers[context.address, handle] = context
+
+    def registration(self, operator: Operator, other: Registration) -> Registration:
+        """See ``Host``."""
+        try:
+            return self._resolver.resolve(operator)
+        except UnsupportedModelError:
+            return other
+
+    def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
+        """See ``Host``."""
+        replacing = self._applying.now[-1]
+        replacing.registration, replacing.next_index, replacing.kernels = registration, first, []
+        return _native_registration(registration.name), self.address
+
+    def end_replacing(self) -> list[LiteRtKernel]:
+        """See ``Host``."""
+        return self._applying.now[-1].kernels
+
+
+_by_address: WeakValueDictionary[int, LiteRtDelegate] = WeakValueDictionary()
+
+
+@dataclass(slots=True)
+class _Replacing:
+    """The state of one application."""
+
+    address: int
+    context: LiteRtContext
+    claims: Claims
+    registration: Registration | None = None
+    next_index: int = 0
+    kernels: list[LiteRtKernel] = field(default_factory=list)
+
+    def new_kernel(self, delegate: LiteRtDelegate, params: int) -> LiteRtKernel:
+        """Return the kernel of the next partition."""
+        assert self.registration is not None
+        native = TfLiteDelegateParams.from_address(params)
+        found: DelegateParams = self.context.params_of(native, delegate.delegate)
+        node = Node(
+            self.next_index,
+            found.input_tensors,
+            found.output_tensors,
+            options=found,
+            delegate=delegate.delegate,
+        )
+        kernel = LiteRtKernel(delegate, self.context, self.registration, node)
+        self.next_index += 1
+        self.kernels.append(kernel)
+        self.claims.partitions.append(
+            (node.index, found.nodes_to_replace, node.inputs, node.outputs)
+        )
+        kernel.init()
+        return kernel
+
+
+class _Applying(threading.local):
+    """What a thread applies at the moment; two may share a delegate."""
+
+    def __init__(self) -> None:
+        self.now: list[_Replacing] = []
+
+
+def _native_registration(name: str) -> Any:
+    return TfLiteRegistration(
+        init=ADDRESSES["init"],
+        free=ADDRESSES["free"],
+        prepare=ADDRESSES["prepare"],
+        invoke=ADDRESSES["invoke"],
+        builtin_code=DELEGATE_CODE,
+        custom_name=interned(name),
+        version=1,
+    )

@@ -1,0 +1,146 @@
+"""Lets our delegates only into runtimes whose C structs are those of :mod:`delegraph.native.abi`.
+
+A version that was tried is let in at once. Any other one is checked in a process of its own, since
+a wrong layout may crash: :mod:`delegraph.native.litert.self_check` runs a small model with a
+delegate that compares all it reads with what it knows. The verdict is kept, by version and library.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import delegraph
+from delegraph.errors import UnsupportedRuntimeError
+from delegraph.native.litert.installed_runtimes import MODULES, OfficialRuntime, runtime_of
+
+KNOWN = {
+    "ai_edge_litert": {
+        "1.0.1", "1.1.2", "1.2.0", "1.4.0", "2.0.3", "2.1.0", "2.1.6", "2.2.0", "2.3.0",
+    },
+    "tflite_runtime": {"2.14.0"},
+    "tensorflow": {"2.19.1"},
+}  # fmt: skip
+"""Versions that ``make litert-matrix`` passes on, on :data:`TRIED_PLATFORM`."""
+
+TRIED_PLATFORM = ("linux", "x86_64")
+
+_TIMEOUT = 120  # seconds; importing TensorFlow takes ten
+
+
+def require_known(namespace: Mapping[str, Any]) -> None:
+    """Let pass the interpreter module with these globals.
+
+    Raises:
+        UnsupportedRuntimeError: its runtime cannot take our delegates; the message says why.
+    """
+    library = getattr(namespace.get("_interpreter_wrapper"), "__file__", "")
+    key = str(namespace.get("__name__")), str(library)
+    if key not in _refusals:
+        _refusals[key] = _refusal_of(namespace)
+    refusal = _refusals[key]
+    if refusal is not None:
+        raise UnsupportedRuntimeError(refusal)
+
+
+_refusals: dict[tuple[str, str], str | None] = {}
+"""Answers of this process, by module and library."""
+
+
+def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
+    """Return why a runtime is refused, None when it is not."""
+    platform_refusal = unsupported_platform()
+    if platform_refusal is not None:
+        return platform_refusal
+    try:
+        runtime = runtime_of(namespace)
+    except UnsupportedRuntimeError as error:
+        return str(error)
+    if is_known(runtime):
+        return None
+    return kept_verdict(runtime, verdicts_file())
+
+
+def unsupported_platform() -> str | None:
+    """Return why no official runtime of this platform can be used; None when they can."""
+    found = f"{platform.python_implementation()} on {sys.platform} {platform.machine()}"
+    wanted = "64-bit little-endian CPython on Linux or macOS"
+    is_right = (
+        sys.implementation.name == "cpython"
+        and struct.calcsize("P") == 8
+        and sys.byteorder == "little"
+        and sys.platform in ("linux", "darwin")
+    )
+    return None if is_right else f"delegates in an official runtime need {wanted}; this is {found}"
+
+
+def is_known(runtime: OfficialRuntime) -> bool:
+    """Whether this version has been tried on this platform."""
+    here = (sys.platform, platform.machine())
+    return here == TRIED_PLATFORM and runtime.version in KNOWN.get(runtime.package, ())
+
+
+def kept_verdict(runtime: OfficialRuntime, file: Path) -> str | None:
+    """Return why a runtime that nobody has tried is refused, None when it is not.
+
+    Args:
+        runtime: the runtime.
+        file: where verdicts are kept; none is kept when that is not possible.
+    """
+    key = f"{runtime} {runtime.fingerprint} delegraph {delegraph.__version__}"
+    try:
+        verdicts = dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        verdicts = {}
+    if key not in verdicts:
+        verdicts[key] = check(runtime)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            partial = file.with_suffix(f".{os.getpid()}")
+            partial.write_text(json.dumps(verdicts, indent=1), encoding="utf-8")
+            partial.replace(file)
+        except OSError:
+            pass  # then it is checked again next time
+    verdict: str | None = verdicts[key]
+    return verdict
+
+
+def check(runtime: OfficialRuntime) -> str | None:
+    """Run the self-check of a runtime in a process of its own; return why it is refused."""
+    if runtime.package not in MODULES:
+        return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
+    paths = os.pathsep.join(path for path in sys.path if path)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "delegraph.native.litert.self_check", runtime.package],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+            env={**os.environ, "PYTHONPATH": paths},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{runtime} could not be checked: {error}"
+    if done.returncode == 0:
+        return None
+    lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+    last = lines[-1].strip() if lines else ""
+    how = f"signal {-done.returncode}" if done.returncode < 0 else last
+    return (
+        f"{runtime} has other C structs than Delegraph knows, so delegates in Python cannot run in "
+        f"it ({how}). They run in delegraph.Interpreter; versions of the runtime that were tried: "
+        f"{', '.join(sorted(KNOWN.get(runtime.package, ())))}"
+    )
+
+
+def verdicts_file() -> Path:
+    """Return the file in which verdicts are kept."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "delegraph" / "litert.json"

@@ -1,0 +1,57 @@
+"""What the contexts of one delegate in an official interpreter need from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from delegraph.graph.model import Model, Operator
+from delegraph.operators.registration import Numerics, Registration
+
+if TYPE_CHECKING:
+    from delegraph.native.litert.context import LiteRtContext
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignDelegate:
+    """A delegate that is none of ours, such as XNNPACK."""
+
+    kernel_name: str
+
+    def name(self) -> str:
+        """Return what its nodes are called."""
+        return self.kernel_name
+
+
+class FallibleKernel(Protocol):
+    """A kernel that may have failed where C does not take no for an answer."""
+
+    error: BaseException | None
+
+
+class Host(Protocol):
+    """A delegate, as its contexts see it."""
+
+    model: Model
+    numerics: Numerics
+    address: int
+    """Of the delegate's C struct."""
+
+    def resources(self, primary: int) -> dict[Any, Any]:
+        """Return what the delegate's kernels share in the interpreter known by an address."""
+
+    def delegate_at(self, address: int | None) -> object | None:
+        """Return the delegate of ours whose C struct is there; None for others."""
+
+    def keep_buffer(self, context: LiteRtContext, handle: int) -> None:
+        """Remember that a buffer belongs to a tensor of this subgraph, until it is freed."""
+
+    def registration(self, operator: Operator, other: Registration) -> Registration:
+        """Return Delegraph's implementation of an operator; *other* where there is none."""
+
+    def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
+        """Return the C registration and delegate; new nodes are numbered from *first* on."""
+
+    def end_replacing(self) -> Sequence[FallibleKernel]:
+        """Return the kernels made since."""

@@ -1,0 +1,276 @@
+"""``LiteRtInterpreter``: an official interpreter with Delegraph's delegates and placement."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from delegraph.delegation.placement import Placement
+from delegraph.errors import ArgumentError, DelegateError, StateError
+from delegraph.native.litert import thunks
+from delegraph.native.litert.delegate import LiteRtDelegate
+from delegraph.native.litert.installed_runtimes import interpreter_module
+from delegraph.native.litert.placement import placement_of
+from delegraph.runtime.arguments import check_choice, model_of
+from delegraph.runtime.delegates.delegate_choice import ManyDelegates, as_delegates
+from delegraph.runtime.op_resolver import OpResolverType, numerics_of
+
+if TYPE_CHECKING:
+    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
+
+
+class LiteRtInterpreter:
+    """Runs a model in an official interpreter, with delegates written in Python.
+
+    Arguments and methods are those of the official class. What a delegate raises is raised here as
+    it was, traceback included; the runtime's own errors come without the texts of earlier ones.
+    Python's delegates come first, then the runtime's own XNNPACK takes what is left, unless
+    ``experimental_op_resolver_type`` says otherwise.
+
+    Args:
+        model_path: a ``.tflite`` file.
+        model_content: the bytes of a model. Either this or ``model_path``.
+        experimental_delegates: delegates to apply, in order: names, objects, and official ones.
+        experimental_op_resolver_type: Delegraph's enumeration or the official one.
+        delegates: as ``delegraph.Interpreter`` has it: names, objects, a mapping to options.
+        runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first
+            of these that is installed.
+        switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
+            go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
+        arguments: more of the official constructor's, by name.
+
+    Raises:
+        ArgumentError: (ValueError) wrong arguments, or no such file.
+        MalformedModelError: (ValueError) a damaged model.
+        PluginError: a delegate asked for by name is missing or broken.
+        UnsupportedRuntimeError: (RuntimeError) no official runtime, or one with unknown structs.
+    """
+
+    _official: Any = None  # while __init__ has not got far
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str] | None = None,
+        model_content: bytes | None = None,
+        experimental_delegates: Sequence[Any] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: Any = OpResolverType.AUTO,
+        *,
+        delegates: ManyDelegates | None = None,
+        runtime: str | None = None,
+        switch_interval: float | None = None,
+        **arguments: Any,
+    ) -> None:
+        if switch_interval is not None and not switch_interval > 0:
+            raise ArgumentError(f"switch_interval is {switch_interval!r}, expected seconds > 0")
+        self._model = model_of(model_path, model_content)
+        module = interpreter_module(runtime)
+        resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
+        check_choice("op resolver type", resolver, list(OpResolverType.__members__))
+        numerics = numerics_of(OpResolverType[resolver])
+        own = [*_split(experimental_delegates or ()), *as_delegates(delegates)]
+        self._delegates = [
+            delegate
+            if hasattr(delegate, "_get_native_delegate_pointer")
+            else LiteRtDelegate(delegate, self._model, numerics)
+            for delegate in own
+        ]
+        self._switch_interval = switch_interval
+        self._messages = _Messages()
+        with self._raising(self._refused):
+            self._official = module.Interpreter(
+                model_path=None if model_path is None else os.fspath(model_path),
+                model_content=model_content,
+                experimental_delegates=list(self._delegates),
+                num_threads=num_threads,
+                experimental_op_resolver_type=module.OpResolverType[resolver],
+                **arguments,
+            )
+
+    # -- running -------------------------------------------------------------------------------
+
+    def allocate_tensors(self) -> None:
+        """Let the runtime, and with it the delegates' kernels, prepare for the present shapes."""
+        with self._raising():
+            self._interpreter.allocate_tensors()
+
+    def invoke(self) -> None:
+        """Run the model on the data set.
+
+        Raises:
+            Exception: what a delegate's kernel raised.
+            RuntimeError: the runtime failed.
+        """
+        seconds = self._switch_interval
+        with self._raising(), nullcontext() if seconds is None else _switching(seconds):
+            self._interpreter.invoke()
+
+    def get_signature_runner(self, signature_key: str | None = None) -> Callable[..., Any]:
+        """Return a callable for a signature; see the official method."""
+        with self._raising():
+            return _Runner(self, self._interpreter.get_signature_runner(signature_key))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the official interpreter has, its exceptions replaced where it is called."""
+        found = getattr(self._interpreter, name)
+        return _raising_call(self, found) if callable(found) else found
+
+    # -- delegates -----------------------------------------------------------------------------
+
+    @property
+    def placement(self) -> Placement:
+        """Which delegate and partition has each node of the model, or why each refused it.
+
+        The runtime's own delegates are among them as far as they show: after
+        ``allocate_tensors``, in the first subgraph.
+        """
+        own = [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
+        return placement_of(self._model, own, self._interpreter)
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Release the interpreter and the delegates; every later call raises."""
+        self._official = None
+        self._delegates = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def _interpreter(self) -> Any:
+        if self._official is None:
+            raise StateError("Interpreter was not initialized, or it is closed.")
+        return self._official
+
+    def _refused(self) -> str:
+        """Return which delegate the runtime has refused, and why, as far as that can be known."""
+        own = [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
+        refused = next((delegate for delegate in own if not delegate.claims), None)
+        if refused is None:
+            return "LiteRT refuses a delegate without a word"
+        return (
+            f"LiteRT refuses delegate {refused.delegate_name!r} without a word; it does so when "
+            "shapes of the graph are known only while invoking and the delegate's flags() lack "
+            "ALLOW_DYNAMIC_TENSORS"
+        )
+
+    @contextmanager
+    def _raising(self, unsaid: Callable[[], str] | None = None) -> Iterator[None]:
+        """Raise what a delegate raised, instead of the runtime's report of it.
+
+        Args:
+            unsaid: says what is wrong when the runtime reports a failure without a text.
+        """
+        failure: RuntimeError | ValueError | None = None
+        raised = None
+        thunks.await_raised()
+        try:
+            yield
+        except (RuntimeError, ValueError) as reported:
+            failure = reported
+        finally:
+            raised = thunks.take_raised()
+        if failure is None:
+            if isinstance(raised, KeyboardInterrupt | SystemExit):
+                raise raised
+            return
+        text = str(failure)
+        news = self._messages.news(text)
+        if raised is not None:
+            note = f"The runtime reports: {news}"
+            if hasattr(raised, "add_note") and note not in getattr(raised, "__notes__", ()):  # 3.11
+                raised.add_note(note)
+            raise raised
+        if not news and unsaid is not None:
+            raise DelegateError(unsaid()) from failure
+        raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure
+
+
+def _split(delegates: Sequence[Any]) -> list[Any]:
+    """Return delegates with all but those that are an official interpreter's turned to ours."""
+    if isinstance(delegates, str):
+        raise ArgumentError(f"experimental_delegates is a list; write [{delegates!r}]")
+    found: list[Any] = []
+    for delegate in delegates:
+        is_official = hasattr(delegate, "_get_native_delegate_pointer")
+        found += [delegate] if is_official else as_delegates([delegate])
+    return found
+
+
+def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any, **named: Any) -> Any:
+        with interpreter._raising():
+            return method(*arguments, **named)
+
+    return call
+
+
+class _Runner:
+    """An official signature runner that raises what delegates raise."""
+
+    def __init__(self, interpreter: LiteRtInterpreter, official: Any) -> None:
+        self._interpreter = interpreter
+        self._official = official
+
+    def __call__(self, **inputs: Any) -> Any:
+        with self._interpreter._raising():
+            return self._official(**inputs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._official, name)
+
+
+class _Messages:
+    """The runtime never clears its error text: each error brings those before along."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def news(self, text: str) -> str:
+        """Return what of *text* was not said before, each line once."""
+        fresh = text.removeprefix(self._said) if self._said else text
+        self._said = text
+        return "\n".join(dict.fromkeys(line for line in fresh.splitlines() if line)) or text
+
+
+class _SwitchInterval:
+    """The interpreter's switch interval, lowered while some thread wants that."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted: list[float] = []
+        self._normal = 0.0
+
+    def lower(self, seconds: float) -> None:
+        """Let *seconds* count, unless another thread wants less."""
+        with self._lock:
+            if not self._wanted:
+                self._normal = sys.getswitchinterval()
+            self._wanted.append(seconds)
+            sys.setswitchinterval(min(self._wanted))
+
+    def restore(self, seconds: float) -> None:
+        """Undo one :meth:`lower`."""
+        with self._lock:
+            self._wanted.remove(seconds)
+            sys.setswitchinterval(min(self._wanted, default=self._normal))
+
+
+_SWITCH_INTERVAL = _SwitchInterval()
+
+
+@contextmanager
+def _switching(seconds: float) -> Iterator[None]:
+    _SWITCH_INTERVAL.lower(seconds)
+    try:
+        yield
+    finally:
+        _SWITCH_INTERVAL.restore(seconds)

@@ -1,0 +1,160 @@
+"""A delegate's node in an official interpreter."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.delegate import DelegateFlags
+from delegraph.errors import DelegateError
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.native.abi import NULL_BUFFER_HANDLE, TfLiteContext
+from delegraph.native.litert.shapes import propagate_shapes
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.native.litert.context import LiteRtContext
+    from delegraph.native.litert.delegate import LiteRtDelegate
+
+_TENSORS: int = TfLiteContext.tensors.offset
+
+
+class LiteRtKernel:
+    """Drives one delegate node, as ``Subgraph`` does in Delegraph's runtime.
+
+    At each invoke it looks whether the runtime has moved the tensors at the border of the
+    partition; only then are the arrays made anew.
+
+    Attributes:
+        delegate: whose node it is; alive as long as the node.
+        node: the node.
+        error: what went wrong when it was made.
+    """
+
+    def __init__(
+        self,
+        delegate: LiteRtDelegate,
+        context: LiteRtContext,
+        registration: Registration,
+        node: Node,
+    ) -> None:
+        self.delegate = delegate
+        self.node = node
+        self.error: BaseException | None = None
+        self._context = context
+        self._tensors = context.native_tensors
+        self._registration = registration
+        self._base = ctypes.c_size_t.from_address(context.address + _TENSORS)
+        self._bound_base = 0
+        self._generation = -1  # of the tensors, when they were bound
+        self._cells: list[ctypes.c_size_t] = []
+        self._bound: list[int] = []
+        self._open: list[Tensor] = []  # shape and place may change at each invoke
+        self._texts: list[Tensor] = []  # outputs that are strings
+        self._step: Eval = _never_prepared
+        self._constants: dict[int, NDArray[Any]] | None = None
+        border = (*node.inputs, *node.outputs)
+        self._border = [context.tensors[i] for i in dict.fromkeys(border) if i >= 0]
+        replaced = [context.get_node_and_registration(i)[0] for i in node.options.nodes_to_replace]
+        touched = (i for inner in replaced for i in (*inner.inputs, *inner.outputs))
+        self._touched = [i for i in dict.fromkeys((*border, *touched)) if i >= 0]
+        for index in node.outputs:
+            context.tensors[index].delegate = delegate.delegate
+
+    def init(self) -> None:
+        """Let the delegate make its kernel; what that raises is kept for :attr:`error`."""
+        try:
+            if self._registration.init is not None:
+                self.node.user_data = self._registration.init(self._context, self.node)
+        except BaseException as error:  # noqa: BLE001 - raised again once C has returned
+            self.error = error
+
+    def free(self) -> None:
+        """Let the delegate free what ``init`` has made."""
+        if self._registration.free is not None:
+            self._registration.free(self.node.user_data)
+
+    def prepare(self) -> None:
+        """See ``NativeKernel``."""
+        if self.error is not None:
+            raise self.error
+        self._tensors.refresh(self._touched)
+        self._place_constants()
+        if self.delegate.delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES:
+            propagate_shapes(self._context, self.node)
+        self._step = self._registration.prepare(self._context, self.node)
+        self._tensors.write_types(i for i in self.node.outputs if i >= 0)
+
+    def _place_constants(self) -> None:
+        """Let inputs that are made of constants alone have their values already."""
+        if self._constants is None:
+            self._constants = self._context.widened_constants(self.node.inputs)
+        for index, values in self._constants.items():
+            tensor = self._context.tensors[index]
+            tensor.shape, tensor.data = values.shape, values
+            tensor.allocation_type = AllocationType.PERSISTENT_RO
+
+    def eval(self) -> None:
+        """See ``NativeKernel``."""
+        if (
+            self._tensors.generation != self._generation
+            or self._base.value != self._bound_base
+            or [cell.value for cell in self._cells] != self._bound
+        ):
+            self._bind()
+        for tensor in self._open:
+            self._tensors.bind(tensor)
+        for tensor in self._texts:
+            tensor.shape = self._tensors.shape(tensor.index)
+            tensor.data = np.empty(tensor.shape, object)
+        if self._context.has_buffer_handles:
+            self._read_staleness()
+        with np.errstate(all="ignore"):
+            self._step()
+        for tensor in self._texts:
+            self._tensors.write_strings(tensor)
+        if self._context.has_buffer_handles:
+            self._write_staleness()
+
+    def _bind(self) -> None:
+        """Make arrays of the tensors at the border, and note where they are."""
+        fixed: list[Tensor] = []
+        self._open, self._texts = [], []
+        for tensor in self._border:
+            if self._constants and tensor.index in self._constants:
+                continue
+            native = self._tensors.native(tensor.index)
+            tensor.allocation_type = AllocationType(native.allocation_type)
+            if tensor.type is TensorType.STRING and tensor.index in self.node.outputs:
+                self._texts.append(tensor)
+            elif tensor.is_dynamic or tensor.type in OBJECT_TYPES:
+                self._open.append(tensor)
+            elif not (tensor.is_constant and tensor.data is not None):
+                self._tensors.bind(tensor)
+                fixed.append(tensor)
+        self._cells = [self._tensors.data_cell(tensor.index) for tensor in fixed]
+        self._bound = [cell.value for cell in self._cells]
+        self._bound_base = self._base.value
+        self._generation = self._tensors.generation
+
+    # -- buffers of the delegate ---------------------------------------------------------------
+
+    def _read_staleness(self) -> None:
+        for tensor in self._border:
+            if tensor.buffer_handle != NULL_BUFFER_HANDLE:
+                tensor.data_is_stale = bool(self._tensors.native(tensor.index).data_is_stale)
+
+    def _write_staleness(self) -> None:
+        for index in self.node.outputs:
+            tensor = self._context.tensors[index]
+            if tensor.buffer_handle != NULL_BUFFER_HANDLE:
+                self._tensors.native(index).data_is_stale = tensor.data_is_stale
+
+
+def _never_prepared() -> None:
+    raise DelegateError("the runtime invoked a node that it never prepared")

@@ -1,0 +1,243 @@
+"""The placement of a model in an official interpreter, as Delegraph's own gives it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from delegraph.delegation.placement import (
+    Crossing,
+    NodePlacement,
+    PartitionPlacement,
+    Placement,
+    total_bytes,
+)
+from delegraph.errors import in_words
+from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size
+from delegraph.graph.model import Model, SubgraphSpec
+from delegraph.native.abi import DELEGATE_CODE
+from delegraph.native.litert.delegate import NO_CLAIMS, LiteRtDelegate
+from delegraph.schema.enums import BuiltinOperator
+
+RUNTIME_DELEGATE = "XNNPACK"
+"""What takes the nodes that no delegate of ours has: the runtime applies no other by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition:
+    """A delegate node; its nodes are the model's operators, in execution order."""
+
+    delegate: str
+    node_index: int
+    nodes: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def placement_of(model: Model, delegates: Sequence[LiteRtDelegate], official: Any) -> Placement:
+    """Return where every node of *model* runs.
+
+    Args:
+        model: what the interpreter runs.
+        delegates: those of ours, in the order in which they were applied.
+        official: the interpreter, asked for the sizes of tensors and for its own delegates' nodes.
+    """
+    names = list(dict.fromkeys(delegate.delegate_name for delegate in delegates))
+    nodes: list[NodePlacement] = []
+    partitions: list[PartitionPlacement] = []
+    crossings: list[Crossing] = []
+    for spec in model.subgraphs:
+        found = list(_partitions(spec, delegates))
+        if spec.index == 0:
+            found += _runtime_partitions(spec, found, official)
+        sizes = _Sizes(spec, official)
+        numbered = dict(enumerate(_in_order(spec, found, delegates), len(partitions)))
+        nodes += _nodes(spec, numbered, delegates)
+        crossings += _crossings(spec, numbered, sizes)
+        partitions += [_placed(spec, i, p, sizes) for i, p in numbered.items()]
+    others = dict.fromkeys(p.delegate for p in partitions if p.delegate not in names)
+    return Placement(
+        tuple(nodes),
+        tuple(partitions),
+        (*names, *others),
+        tuple(crossings),
+        tuple(spec.name for spec in model.subgraphs),
+        notes=_notes(delegates),
+        host="LiteRT",
+    )
+
+
+def _in_order(
+    spec: SubgraphSpec, partitions: Sequence[_Partition], delegates: Sequence[LiteRtDelegate]
+) -> list[_Partition]:
+    """Return partitions in execution order, by the plan that the last delegate of ours left."""
+    claims = [d.claims[spec.index] for d in delegates if spec.index in d.claims]
+    last = claims[-1] if claims else NO_CLAIMS
+    position = {index: i for i, index in enumerate(last.plan)}
+    node_of = {operator.index: index for index, operator in last.operators.items()}
+
+    def rank(partition: _Partition) -> int:
+        """Return where its node is, or where the last of its nodes was before a later delegate."""
+        if partition.node_index in position:
+            return position[partition.node_index]
+        places = [position.get(node_of.get(node, -1), node) for node in partition.nodes]
+        return max(places, default=-1)
+
+    return sorted(partitions, key=rank)
+
+
+def _partitions(spec: SubgraphSpec, delegates: Sequence[LiteRtDelegate]) -> Iterator[_Partition]:
+    for delegate in delegates:
+        claims = delegate.claims.get(spec.index, NO_CLAIMS)
+        for node_index, replaced, inputs, outputs in claims.partitions:
+            nodes = tuple(claims.operators[i].index for i in replaced if i in claims.operators)
+            yield _Partition(delegate.delegate_name, node_index, nodes, inputs, outputs)
+
+
+def _runtime_partitions(
+    spec: SubgraphSpec, known: Sequence[_Partition], official: Any
+) -> Iterator[_Partition]:
+    """Yield the delegate nodes that are none of ours, with the operators that they must compute.
+
+    The runtime tells inputs and outputs of a delegate node, which are those of its partition.
+    """
+    ours = {partition.node_index for partition in known}
+    taken = {node for partition in known for node in partition.nodes}
+    maker = {i: o for o in spec.operators if o.index not in taken for i in o.outputs}
+    for details in official._get_ops_details():
+        name, index = details["op_name"], int(details["index"])
+        inputs = tuple(int(i) for i in details["inputs"])
+        outputs = tuple(int(i) for i in details["outputs"])
+        is_model_operator = any(
+            o.outputs == outputs and o.inputs == inputs and o.name == name for o in spec.operators
+        )
+        if index in ours or is_model_operator or not _is_delegate(name):
+            continue
+        nodes: set[int] = set()
+        waiting = [i for i in outputs if i >= 0]
+        while waiting:
+            operator = maker.get(waiting.pop())
+            if operator is not None and operator.index not in nodes:
+                nodes.add(operator.index)
+                waiting += [i for i in operator.inputs if i >= 0 and i not in inputs]
+        yield _Partition(RUNTIME_DELEGATE, index, tuple(sorted(nodes)), inputs, outputs)
+
+
+def _is_delegate(op_name: str) -> bool:
+    return op_name == BuiltinOperator(DELEGATE_CODE).name or "Delegate" in op_name
+
+
+class _Sizes:
+    """Bytes of a subgraph's tensors, in their present shapes where the runtime tells those."""
+
+    def __init__(self, spec: SubgraphSpec, official: Any) -> None:
+        self._spec = spec
+        details = official.get_tensor_details() if spec.index == 0 else []
+        self._sizes: dict[int, int] = {
+            int(d["index"]): math.prod(map(int, d["shape"])) * np.dtype(d["dtype"]).itemsize
+            for d in details
+        }
+
+    def is_constant(self, index: int) -> bool:
+        """Whether the file has the values of a tensor."""
+        specs = self._spec.tensors
+        return index < len(specs) and specs[index].data is not None
+
+    def stored(self, index: int) -> int:
+        """Return the bytes of a constant in the file."""
+        data = self._spec.tensors[index].data
+        return 0 if data is None else int(data.nbytes)
+
+    def of(self, index: int) -> int | None:
+        """Return the bytes of a tensor's values; None when they are known only while invoking."""
+        if index >= len(self._spec.tensors):
+            return None
+        spec = self._spec.tensors[index]
+        if spec.type in OBJECT_TYPES:
+            return None
+        if index in self._sizes and spec.type not in BITS:
+            return self._sizes[index]
+        return None if -1 in spec.shape_signature else byte_size(spec.type, spec.shape)
+
+
+def _placed(
+    spec: SubgraphSpec, number: int, partition: _Partition, sizes: _Sizes
+) -> PartitionPlacement:
+    inputs = [i for i in partition.inputs if i >= 0]
+    return PartitionPlacement(
+        spec.index,
+        partition.delegate,
+        number,
+        partition.node_index,
+        partition.nodes,
+        partition.inputs,
+        partition.outputs,
+        total_bytes(sizes.of(i) for i in inputs if not sizes.is_constant(i)),
+        total_bytes(sizes.of(i) for i in partition.outputs),
+        sum(sizes.stored(i) for i in inputs if sizes.is_constant(i)),
+    )
+
+
+def _nodes(
+    spec: SubgraphSpec, partitions: Mapping[int, _Partition], delegates: Sequence[LiteRtDelegate]
+) -> Iterator[NodePlacement]:
+    owner = {node: number for number, p in partitions.items() for node in p.nodes}
+    reasons: dict[int, dict[str, Any]] = {}
+    for delegate in delegates:
+        claims = delegate.claims.get(spec.index, NO_CLAIMS)
+        for node, rejection in claims.rejections.items():
+            if node in claims.operators:
+                found = reasons.setdefault(claims.operators[node].index, {})
+                found[delegate.delegate_name] = rejection
+    for operator in spec.operators:
+        number = owner.get(operator.index)
+        yield NodePlacement(
+            spec.index,
+            operator.index,
+            operator.name,
+            None if number is None else partitions[number].delegate,
+            number,
+            reasons.get(operator.index, {}),
+            spec.tensors[operator.outputs[0]].name if operator.outputs else "",
+        )
+
+
+def _crossings(
+    spec: SubgraphSpec, partitions: Mapping[int, _Partition], sizes: _Sizes
+) -> Iterator[Crossing]:
+    """Yield what goes from one party to another, in execution order of the readers."""
+    if not partitions:
+        return
+    owner = {node: number for number, p in partitions.items() for node in p.nodes}
+    writer: dict[int, int | None] = {}
+    seen: set[tuple[int, int | None, int | None]] = set()
+    readers = [(operator.inputs, owner.get(operator.index)) for operator in spec.operators]
+    for (inputs, target), outputs in zip(
+        [*readers, (spec.outputs, None)],
+        [*(operator.outputs for operator in spec.operators), ()],
+        strict=True,
+    ):
+        for index in inputs:
+            source = writer.get(index)
+            key = (index, source, target)
+            if index >= 0 and source != target and not sizes.is_constant(index) and key not in seen:
+                seen.add(key)
+                name = spec.tensors[index].name
+                yield Crossing(spec.index, index, name, sizes.of(index), source, target)
+        writer.update(dict.fromkeys(outputs, target))
+
+
+def _notes(delegates: Sequence[LiteRtDelegate]) -> dict[str, str]:
+    notes: dict[str, str] = {}
+    for delegate in delegates:
+        try:
+            note = " ".join(str(delegate.delegate.note()).split())
+        except Exception as error:  # noqa: BLE001 - a plugin's method; the placement matters more
+            note = f"note() failed: {in_words(error)}"
+        if note:
+            notes.setdefault(delegate.delegate_name, note)
+    return notes

@@ -1,0 +1,362 @@
+"""Whether an official runtime has the C structs of :mod:`delegraph.native.abi`; a program.
+
+``python -m delegraph.native.litert.self_check ai_edge_litert`` ends with 0 when it has. Two
+phases: a delegate that claims nothing compares each field that is read with what a small model must have
+there; then others claim nodes, run, resize, keep buffers and fail. What is neither read nor called
+is not checked. A wrong layout may also crash, which is an answer, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags
+from delegraph.errors import UnsupportedRuntimeError
+from delegraph.graph.loader import parse_model
+from delegraph.graph.model import Model
+from delegraph.native import abi
+from delegraph.native.litert.context import LiteRtContext
+from delegraph.native.litert.delegate import LiteRtDelegate
+from delegraph.native.litert.installed_runtimes import interpreter_module
+from delegraph.native.tensor_types import C_TYPES
+from delegraph.operators.registration import Eval, Node, OpContext, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.schema import tables
+from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
+from delegraph.schema.options import OPTIONS_OF_OPERATOR
+from delegraph.schema.writer import write_model
+
+SHAPE = (2, 3)
+CONSTANT = np.array([[0.5, 1.5, -2.5]], np.float32)
+THREADS = 2
+PLAN = (
+    (BuiltinOperator.ADD, (0, 1), (2,)),
+    (BuiltinOperator.MUL, (2, 1), (3,)),
+    (BuiltinOperator.LOGISTIC, (3,), (4,)),
+    (BuiltinOperator.ADD, (4, 1), (5,)),
+)
+"""The model: operators, inputs and outputs; tensor 0 is fed, tensor 1 a constant."""
+
+
+def main(arguments: list[str]) -> int:
+    """Check the runtime that *arguments* name; return 0, or raise an error."""
+    check_runtime(interpreter_module(arguments[0] if arguments else None))
+    return 0
+
+
+def check_runtime(module: Any) -> None:
+    """Let pass an interpreter module whose structs are as expected.
+
+    Raises:
+        UnsupportedRuntimeError: the first thing that is not.
+    """
+    content = check_model()
+    run = _Runs(module, content, parse_model(content))
+    _check_fields(run)
+    _check_running(run)
+    _check_flags(run)
+    _check_order(run)
+    _check_buffers(run)
+    _check_errors(run)
+
+
+def check_model() -> bytes:
+    """Return the model: ``logistic((x + c) * c) + c``, of any number of rows.
+
+    There is a second subgraph that nobody calls: a delegate learns its own by asking for others.
+    """
+    codes = tuple(dict.fromkeys(code for code, _, _ in PLAN))
+    tensors = [
+        tables.Tensor(
+            shape=CONSTANT.shape if i == 1 else SHAPE,
+            shape_signature=(-1, SHAPE[1]) if i != 1 else None,
+            type=TensorType.FLOAT32,
+            buffer=int(i == 1),
+            name=f"check_{i}",
+        )
+        for i in range(6)
+    ]
+    none = ActivationFunctionType.NONE
+    operators = [
+        tables.Operator(
+            opcode_index=codes.index(code),
+            inputs=inputs,
+            outputs=outputs,
+            builtin_options=None
+            if code is BuiltinOperator.LOGISTIC
+            else OPTIONS_OF_OPERATOR[code](fused_activation_function=none),
+        )
+        for code, inputs, outputs in PLAN
+    ]
+    subgraph = tables.SubGraph(
+        tensors=tuple(tensors), inputs=(0,), outputs=(5,), operators=tuple(operators), name="main"
+    )
+    unused = tables.SubGraph(
+        tensors=tuple(tensors[:3]),
+        inputs=(0,),
+        outputs=(2,),
+        operators=tuple(operators[:1]),
+        name="unused",
+    )
+    return write_model(
+        tables.Model(
+            version=3,
+            operator_codes=tuple(tables.operator_code(code) for code in codes),
+            subgraphs=(subgraph, unused),
+            buffers=(tables.Buffer(), tables.Buffer(data=CONSTANT.reshape(-1).view(np.uint8))),
+        )
+    )
+
+
+def _expect(what: str, found: object, expected: object) -> None:
+    if found != expected:
+        raise UnsupportedRuntimeError(f"{what} is {found!r}, expected {expected!r}")
+
+
+class _Unguarded(LiteRtDelegate):
+    """A delegate that gets into any runtime."""
+
+    def _get_native_delegate_pointer(self) -> int:
+        return self.address
+
+
+class _Checking(Delegate):
+    """A delegate whose whole work is one function."""
+
+    def __init__(self, name: str, prepare: Callable[[_Checking, Any], None], flags: int) -> None:
+        self._name = name
+        self._prepare = prepare
+        self._flags = DelegateFlags(flags)
+        self.applied = 0
+        self.subgraphs: list[int] = []
+        self.copied: list[tuple[int, int]] = []
+
+    @property
+    def flags(self) -> DelegateFlags:
+        return self._flags
+
+    def name(self) -> str:
+        return self._name
+
+    def prepare(self, context: DelegateContext) -> None:
+        self.subgraphs.append(context.subgraph_index)
+        if context.subgraph_index == 0:
+            self.applied += 1
+            self._prepare(self, context)
+
+    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        self.copied.append((tensor.index, tensor.buffer_handle))
+        tensor.data[...] = 7
+
+
+class _Runs:
+    """Makes interpreters of the model."""
+
+    def __init__(self, module: Any, content: bytes, model: Model) -> None:
+        self._module = module
+        self._content = content
+        self._model = model
+
+    def interpreter(self, *delegates: Delegate) -> Any:
+        """Return an interpreter with delegates of ours, and nobody else's."""
+        own = [_Unguarded(delegate, self._model) for delegate in delegates]
+        resolver = self._module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        try:
+            return self._module.Interpreter(
+                model_content=self._content,
+                experimental_delegates=own,
+                num_threads=THREADS,
+                experimental_op_resolver_type=resolver,
+            )
+        except RuntimeError:
+            for delegate in own:
+                if delegate.last_exception is not None:
+                    raise delegate.last_exception from None
+            raise
+
+    def outputs(self, interpreter: Any) -> list[NDArray[np.float32]]:
+        """Return what the model makes of its first shape, and of two others."""
+        found = []
+        for rows in (SHAPE[0], 5, 1):
+            interpreter.resize_tensor_input(0, (rows, SHAPE[1]))
+            interpreter.allocate_tensors()
+            interpreter.set_tensor(0, np.resize(CONSTANT / 8, (rows, SHAPE[1])))
+            interpreter.invoke()
+            found.append(interpreter.get_tensor(5))
+        return found
+
+
+# -- first phase -------------------------------------------------------------------------------
+
+
+def _check_fields(run: _Runs) -> None:
+    def look(_: _Checking, context: LiteRtContext) -> None:
+        _expect("number of tensors", len(context.native_tensors), 6)
+        for index in range(6):
+            _check_tensor(context, index)
+        _expect("execution plan", context.get_execution_plan(), (0, 1, 2, 3))
+        for index, (code, inputs, outputs) in enumerate(PLAN):
+            node, kind = context.get_node_and_registration(index)
+            found = (kind.builtin_code, node.inputs, node.outputs)
+            _expect(f"node {index}", found, (code, inputs, outputs))
+        _check_sizes(context)
+        _expect("recommended_num_threads", context.recommended_num_threads, THREADS)
+        previewed = [
+            (params.nodes_to_replace, params.input_tensors, params.output_tensors)
+            for params in context.preview_delegate_partitioning([0, 3])
+        ]
+        _expect("partitions", previewed, [((0,), (0, 1), (2,)), ((3,), (1, 4), (5,))])
+
+    delegate = _Checking("look", look, 0)
+    run.interpreter(delegate)
+    _expect("subgraphs", delegate.subgraphs, [0, 1])
+
+
+def _check_tensor(context: LiteRtContext, index: int) -> None:
+    native, what = context.native_tensors.native(index), f"tensor {index}"
+    _expect(f"{what}: type", native.type, C_TYPES[TensorType.FLOAT32])
+    _expect(f"{what}: dims", abi.ints_at(native.dims), CONSTANT.shape if index == 1 else SHAPE)
+    _expect(f"{what}: bytes", native.bytes, 12 if index == 1 else 24)
+    _expect(f"{what}: allocation_type", native.allocation_type, 1 if index == 1 else 2)
+    _expect(f"{what}: delegate", native.delegate, None)
+    _expect(f"{what}: buffer_handle", native.buffer_handle, abi.NULL_BUFFER_HANDLE)
+    _expect(f"{what}: data_is_stale", native.data_is_stale, False)
+    if index == 1:
+        _expect(f"{what}: data", context.tensors[1].data.tolist(), CONSTANT.tolist())
+
+
+def _check_sizes(context: LiteRtContext) -> None:
+    addresses = []
+    for index in range(len(PLAN)):
+        node, kind = context._native.node(index)
+        addresses.append((ctypes.addressof(node), ctypes.addressof(kind)))
+    node_size = {kind - node for node, kind in addresses}
+    _expect("size of TfLiteNode", node_size, {ctypes.sizeof(abi.TfLiteNode)})
+    steps = {b[0] - a[1] for a, b in pairwise(addresses)}
+    _expect("size of TfLiteRegistration", steps, {ctypes.sizeof(abi.TfLiteRegistration)})
+
+
+# -- second phase ------------------------------------------------------------------------------
+
+
+def _claim(nodes: list[int], registration: Registration) -> Callable[[_Checking, Any], None]:
+    def prepare(delegate: _Checking, context: LiteRtContext) -> None:
+        context.replace_node_subsets_with_delegate_kernels(registration, nodes, delegate)
+
+    return prepare
+
+
+def _add(name: str, *, open_shape: bool = False) -> Registration:
+    """Return a kernel that adds; its output's shape may be left open until it runs."""
+
+    def prepare(context: OpContext, node: Node) -> Eval:
+        replaced: Any = context
+        inner, _ = replaced.get_node_and_registration(node.options.nodes_to_replace[0])
+        x, y = context.tensors[inner.inputs[0]], context.tensors[inner.inputs[1]]
+        target = context.tensors[inner.outputs[0]]
+        if open_shape:
+            context.set_dynamic(target)
+        else:
+            context.resize_tensor(target, x.shape)
+
+        def add() -> None:
+            if open_shape:
+                context.resize_tensor(target, x.shape)
+            np.add(x.data, y.data, out=target.data)
+
+        return add
+
+    return Registration(name, prepare)
+
+
+def _check_running(run: _Runs) -> None:
+    expected = run.outputs(run.interpreter())
+    for flags, open_shape in ((0, False), (1, False), (1, True)):
+        registration = _add("add", open_shape=open_shape)
+        interpreter = run.interpreter(_Checking("add", _claim([0, 3], registration), flags))
+        for found, wanted in zip(run.outputs(interpreter), expected, strict=True):
+            is_close = found.shape == wanted.shape and bool(np.allclose(found, wanted, 1e-5, 1e-6))
+            _expect(f"result with flags {flags} is right", is_close, True)
+
+
+def _check_flags(run: _Runs) -> None:
+    for flags, is_once in ((0, False), (1, True)):
+        delegate = _Checking("add", _claim([0], _add("add")), flags)
+        interpreter = run.interpreter(delegate)
+        for rows in (4, 3):
+            interpreter.resize_tensor_input(0, (rows, SHAPE[1]))
+            interpreter.allocate_tensors()
+        _expect(f"applied once with flags {flags}", delegate.applied == 1, is_once)
+
+
+def _check_order(run: _Runs) -> None:
+    """A second delegate must see the first one's node."""
+    first = _Checking("first", _claim([0], _add("check_kernel")), 1)
+    seen: list[int] = []
+
+    def look(_: _Checking, context: LiteRtContext) -> None:
+        node, kind = context.get_node_and_registration(4)
+        _expect("plan with a delegate", context.get_execution_plan(), (4, 1, 2, 3))
+        _expect("kernel's name", kind.name, "check_kernel")
+        _expect("kernel's code", kind.builtin_code, BuiltinOperator.DELEGATE)
+        _expect("node's delegate", node.delegate, first)
+        _expect("node's partition", node.options.nodes_to_replace, (0,))
+        _expect("tensor's delegate", context.native_tensors.native(2).delegate is None, False)
+        _expect("first added tensor", context.add_tensors(2), 6)
+        _expect("number of tensors", len(context.native_tensors), 8)
+        seen.append(1)
+
+    run.interpreter(first, _Checking("second", look, 1))
+    _expect("second delegate applied", seen, [1])
+
+
+def _check_buffers(run: _Runs) -> None:
+    """A tensor that the delegate keeps must be copied when another kernel reads it."""
+
+    def prepare(context: OpContext, node: Node) -> Eval:
+        (index,) = node.outputs
+        target, seen = context.tensors[index], context
+        assert isinstance(seen, LiteRtContext)
+        seen.set_buffer_handle(target, 5, delegate)
+
+        def leave() -> None:
+            target.data_is_stale = True
+
+        return leave
+
+    delegate = _Checking("buffers", _claim([0], Registration("buffers", prepare)), 1)
+    interpreter = run.interpreter(delegate)
+    found = run.outputs(interpreter)[0]
+    wanted = 1 / (1 + np.exp(-7 * CONSTANT)) + CONSTANT
+    _expect("buffers copied", set(delegate.copied), {(2, 5)})
+    _expect("result of a copied buffer", bool(np.allclose(found, wanted, 1e-5)), True)
+
+
+def _check_errors(run: _Runs) -> None:
+    """A text from a kernel must arrive in the runtime's message."""
+
+    def prepare(context: OpContext, node: Node) -> Eval:
+        def fail() -> None:
+            raise ValueError("text of the check: 100%s")
+
+        return fail
+
+    delegate = _Checking("fails", _claim([0], Registration("fails", prepare)), 1)
+    interpreter = run.interpreter(delegate)
+    try:
+        run.outputs(interpreter)
+    except RuntimeError as error:
+        _expect("text in the message", "text of the check: 100%s" in str(error), True)
+    else:
+        _expect("the failure", "none", "an error")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

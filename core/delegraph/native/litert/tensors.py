@@ -1,0 +1,163 @@
+"""Delegraph's tensors over those of a ``TfLiteContext``: same indices, arrays without a copy."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.graph.model import TensorSpec
+from delegraph.graph.strings import decode_strings, encode_strings
+from delegraph.native import tensor_types
+from delegraph.native.abi import TfLiteContext, TfLiteTensor, ints_at, libc, malloc
+from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.schema.enums import TensorType
+
+_SIZE = ctypes.sizeof(TfLiteTensor)
+_DATA: int = TfLiteTensor.data.offset
+_KNOWN_WHEN_PREPARED = (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
+
+
+class NativeTensors:
+    """The tensors of one subgraph of an official interpreter.
+
+    A tensor keeps its name, quantization and sparsity from the model file; its shape, place and
+    values are the runtime's. Arrays are views into memory of the runtime, which may move or free
+    it, so they are good for the callback in which they were bound, and constants are read-only.
+
+    Attributes:
+        list: a tensor for each index; those that delegates and kernels added come last.
+        generation: goes up whenever tensors may have lost their data.
+    """
+
+    def __init__(self, context: int, specs: Sequence[TensorSpec]) -> None:
+        self._context = TfLiteContext.from_address(context)
+        self.generation = 0
+        self.list = [Tensor.from_spec(spec, None) for spec in specs]
+
+    def __len__(self) -> int:
+        """Return how many tensors the runtime has."""
+        return int(self._context.tensors_size)
+
+    @property
+    def base(self) -> int:
+        """Address of the first; it moves when tensors are added."""
+        return int(self._context.tensors)
+
+    def address(self, index: int) -> int:
+        """Return where the runtime has a tensor."""
+        return self.base + index * _SIZE
+
+    def native(self, index: int) -> Any:
+        """Return the runtime's struct of a tensor, valid until tensors are added."""
+        return TfLiteTensor.from_address(self.base + index * _SIZE)
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """Return a tensor's dimensions as they are now."""
+        return ints_at(self.native(index).dims)
+
+    def data_cell(self, index: int) -> ctypes.c_size_t:
+        """Return the place where the runtime notes the address of a tensor's values."""
+        return ctypes.c_size_t.from_address(self.base + index * _SIZE + _DATA)
+
+    # -- before nodes are asked about or prepared ----------------------------------------------
+
+    def refresh(self, indices: Iterable[int]) -> None:
+        """Take over shapes as they are now; data of all but constants is not there yet."""
+        self.generation += 1
+        for index in indices:
+            tensor, native = self.list[index], self.native(index)
+            if not (tensor.is_constant and tensor.data is not None):
+                self._refresh_type(tensor, native)
+                tensor.shape = ints_at(native.dims)
+                tensor.allocation_type = AllocationType(native.allocation_type)
+                known = tensor.allocation_type in _KNOWN_WHEN_PREPARED
+                tensor.data = _array(tensor, native) if known else None
+
+    def _refresh_type(self, tensor: Tensor, native: Any) -> None:
+        """Take over an element type that a kernel has decided, as that of ADD does."""
+        type = tensor_types.FROM_C.get(native.type, tensor.type)
+        if type is not tensor.type:
+            tensor.type, tensor.dtype = type, NUMPY_DTYPES[type]
+
+    def write_types(self, indices: Iterable[int]) -> None:
+        """Tell the runtime which element types kernels have decided."""
+        for index in indices:
+            type = tensor_types.C_TYPES.get(self.list[index].type)
+            native = self.native(index)
+            if type is not None and type != native.type:
+                native.type = type
+
+    def refresh_all(self) -> None:
+        """Do the same with every tensor, those included that were added since."""
+        for index in range(len(self.list), len(self)):
+            self.list.append(_added(index, self.native(index)))
+        self.refresh(range(len(self.list)))
+
+    # -- while invoking ------------------------------------------------------------------------
+
+    def bind(self, tensor: Tensor) -> None:
+        """Give a tensor the shape and the values that it has now."""
+        native = self.native(tensor.index)
+        tensor.shape = ints_at(native.dims)
+        tensor.data = _array(tensor, native)
+
+    def write_strings(self, tensor: Tensor) -> None:
+        """Hand the runtime the strings that a kernel has written; it frees them."""
+        encoded = encode_strings(tensor.data)
+        address = malloc(encoded.nbytes)
+        ctypes.memmove(address, encoded.ctypes.data, encoded.nbytes)
+        native = self.native(tensor.index)
+        if native.data:
+            libc().free(native.data)
+        native.data, native.bytes = address, encoded.nbytes
+
+
+def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
+    """Return a tensor's values as ``Tensor.data`` documents them; None while it has none."""
+    address, size = native.data, native.bytes
+    if tensor.type in OBJECT_TYPES:
+        is_text = tensor.type is TensorType.STRING and address
+        return _strings(tensor, address, size) if is_text else None
+    if not address:
+        return None if size or 0 not in tensor.shape else np.empty(tensor.shape, tensor.dtype)
+    memory = (ctypes.c_char * size).from_address(address)
+    array: NDArray[Any]
+    if tensor.is_packed:
+        array = np.ndarray((size,), np.uint8, memory)
+    elif tensor.sparsity is not None:
+        array = np.ndarray((size // tensor.dtype.itemsize,), tensor.dtype, memory)
+    else:
+        array = np.ndarray(tensor.shape, tensor.dtype, memory)
+    if tensor.is_constant:
+        array.flags.writeable = False
+    return array
+
+
+def _strings(tensor: Tensor, address: int, size: int) -> NDArray[Any]:
+    return decode_strings(np.frombuffer(ctypes.string_at(address, size), np.uint8), tensor.shape)
+
+
+def _added(index: int, native: Any) -> Tensor:
+    """Return a tensor that the model does not have: working memory of a kernel, mostly."""
+    type = tensor_types.FROM_C.get(native.type, TensorType.FLOAT32)
+    return Tensor(index, type, ints_at(native.dims))
+
+
+def require_resizable(tensor: Tensor, shape: tuple[int, ...]) -> None:
+    """Let pass a tensor that can get *shape* now.
+
+    Raises:
+        OperatorError: a negative dimension, a constant, or memory that is given out already.
+    """
+    if min(shape, default=0) < 0:
+        raise OperatorError(f"{tensor!r} cannot become {list(shape)}: a dimension is negative")
+    if tensor.is_constant:
+        raise OperatorError(f"{tensor!r} is constant and cannot become {list(shape)}")
+    if tensor.data is not None and not tensor.is_dynamic:
+        raise OperatorError(f"{tensor!r} cannot become {list(shape)} while invoking")

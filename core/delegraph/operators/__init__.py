@@ -1,0 +1,1 @@
+"""What an operator is: tensors, nodes, registrations, the op table, custom operators."""

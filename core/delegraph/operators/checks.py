@@ -1,0 +1,113 @@
+"""What kernels check of a node before they accept it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.operators.registration import Node
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+
+def require_counts(node: Node, inputs: int, outputs: int = 1) -> None:
+    """Check how many inputs and outputs a node has.
+
+    Raises:
+        OperatorError: other counts.
+    """
+    if len(node.inputs) != inputs or len(node.outputs) != outputs:
+        found = f"{len(node.inputs)} inputs and {len(node.outputs)} outputs"
+        raise OperatorError(f"node has {found}, expected {inputs} and {outputs}")
+
+
+def require_type(tensor: Tensor, allowed: Collection[TensorType]) -> None:
+    """Check a tensor's type.
+
+    Raises:
+        OperatorError: it is none of *allowed*.
+    """
+    if tensor.type not in allowed:
+        names = ", ".join(sorted(type_.name for type_ in allowed))
+        raise OperatorError(
+            f"tensor {tensor.name!r} has type {tensor.type.name}, expected one of {names}"
+        )
+
+
+def require_same_type(a: Tensor, b: Tensor) -> None:
+    """Check that two tensors have the same type.
+
+    Raises:
+        OperatorError: they differ.
+    """
+    if a.type != b.type:
+        raise OperatorError(
+            f"tensors {a.name!r} and {b.name!r} have types {a.type.name} and {b.type.name}, "
+            "expected the same"
+        )
+
+
+def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
+    """Check a tensor's shape.
+
+    Raises:
+        OperatorError: it has another shape.
+    """
+    if tensor.shape != tuple(shape):
+        raise OperatorError(
+            f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected {list(shape)}"
+        )
+
+
+def require_rank(tensor: Tensor, rank: int) -> None:
+    """Check a tensor's number of dimensions.
+
+    Raises:
+        OperatorError: it has another number.
+    """
+    if len(tensor.shape) != rank:
+        raise OperatorError(
+            f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected {rank} dimensions"
+        )
+
+
+def adopt_type(output: Tensor, type_: TensorType) -> None:
+    """Give an output the type that the operator decides, whatever the file declares.
+
+    Source:
+        ``output->type = ...`` in many a Prepare of tflite/kernels.
+    """
+    output.type, output.dtype = type_, NUMPY_DTYPES[type_]
+
+
+def require_zero_points(expected: int, *tensors: Tensor) -> None:
+    """Check the zero point of *tensors*.
+
+    Raises:
+        OperatorError: one is not *expected*.
+    """
+    for tensor in tensors:
+        if tensor.zero_point != expected:
+            raise OperatorError(
+                f"tensor {tensor.name!r} has zero point {tensor.zero_point}, expected {expected}"
+            )
+
+
+def require_scales(*tensors: Tensor) -> None:
+    """Check that *tensors* are quantized.
+
+    Raises:
+        OperatorError: one has no scale, or a scale that is not positive.
+    """
+    for tensor in tensors:
+        if not tensor.scale > 0:
+            raise OperatorError(
+                f"tensor {tensor.name!r} has scale {tensor.scale}, expected a positive one"
+            )
+
+
+def option(node: Node, name: str, default: Any) -> Any:
+    """Return an option of the node, or *default* when the file gives no options at all."""
+    return default if node.options is None else getattr(node.options, name)

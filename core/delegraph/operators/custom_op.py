@@ -1,0 +1,347 @@
+"""Custom operators written as Python functions, and those that a whole process knows.
+
+::
+
+    @custom_op("Scale")
+    def scale(x, *, options):
+        return x * options["factor"]
+
+    @scale.shape
+    def _(x, *, options):
+        return x.shape
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, OperatorError
+from delegraph.operators.custom_options import options_as
+from delegraph.operators.registration import (
+    Eval,
+    Node,
+    OpContext,
+    Registration,
+    optional_input,
+    output_tensor,
+)
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+Function = Callable[..., Any]
+Shape = tuple[int, ...]
+ShapeFunction = TypeVar("ShapeFunction", bound=Function)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDescription:
+    """What is known of a tensor before anything is computed.
+
+    Attributes:
+        shape: dimensions; of an output those that the model declares.
+        dtype: of its elements.
+        value: a constant's elements, read-only; None for what is computed.
+        scale: of a quantized tensor; 0.0 otherwise.
+        zero_point: of a quantized tensor.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    value: NDArray[Any] | None = None
+    scale: float = 0.0
+    zero_point: int = 0
+
+
+class CustomOp:
+    """A custom operator in Python; :func:`custom_op` makes it from a function.
+
+    It can be called as that function, for tests, and stands wherever a ``Registration`` does:
+    ``register_custom_op(name, op)``, ``Interpreter(custom_ops={name: op})``, and what
+    ``CustomOpSpec.load`` returns.
+
+    Attributes:
+        name: the custom code that models carry.
+        compute: the function.
+    """
+
+    def __init__(self, name: str, compute: Function) -> None:
+        self.name = name
+        self.compute = compute
+        self._shape: Function | None = None
+        functools.update_wrapper(self, compute)
+
+    def __call__(self, *arrays: Any, **keywords: Any) -> Any:
+        """Return what the function computes of its arguments."""
+        return self.compute(*arrays, **keywords)
+
+    def shape(self, function: ShapeFunction) -> ShapeFunction:
+        """Make the decorated function the one that says the outputs' shapes.
+
+        It is called when tensors are allocated, with a :class:`TensorDescription` where ``compute``
+        gets an array, and returns the output's shape, or one for each of several outputs. None in
+        place of a shape means that it is known only when computed, as all are without this.
+        """
+        self._shape = function
+        return function
+
+    @property
+    def registration(self) -> Registration:
+        """The implementation, as the runtime takes it."""
+        return Registration(self.name, self._prepare)
+
+    def _prepare(self, context: OpContext, node: Node) -> Eval:
+        inputs = [optional_input(context, node, i) for i in range(len(node.inputs))]
+        outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
+        _refuse_packed([*inputs, *outputs])
+        shapes = self._shapes(context, node, inputs, outputs)
+        compute = _bound(self.compute, node, inputs, outputs)
+
+        def run() -> None:
+            results = compute(*(None if x is None else _readable(x) for x in inputs))
+            results = _several(results, len(outputs), "array")
+            for y, shape, result in zip(outputs, shapes, results, strict=True):
+                _store(context, y, shape, result)
+
+        return run
+
+    def _shapes(
+        self,
+        context: OpContext,
+        node: Node,
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[Tensor],
+    ) -> Sequence[Shape | None]:
+        """Give the outputs their shapes and return these; None for those that stay open."""
+        shapes: list[Shape | None] = [None] * len(outputs)
+        if self._shape is not None:
+            described = [None if x is None else _described(x) for x in inputs]
+            answer = _bound(self._shape, node, inputs, outputs)(*described)
+            several = [answer] if len(outputs) == 1 else _several(answer, len(outputs), "shape")
+            shapes = [None if shape is None else _checked_shape(shape) for shape in several]
+        for y, shape in zip(outputs, shapes, strict=True):
+            if shape is None:
+                context.set_dynamic(y)
+            else:
+                context.resize_tensor(y, shape)
+        return shapes
+
+
+def custom_op(name: str) -> Callable[[Function], CustomOp]:
+    """Make a function the implementation of a custom operator, for the whole process.
+
+    The function gets the operator's inputs as arrays, in the model's order, None for one that is
+    absent, and returns the output, or a tuple of several. Arrays are the runtime's memory: they are
+    read-only (variables excepted) and must not be kept. It may have these keyword arguments, too:
+
+    - ``options``: the custom options. Annotated with a dataclass they are an instance of it,
+      annotated ``bytes`` the bytes in the file, otherwise
+      :class:`~delegraph.operators.custom_options.CustomOptions`.
+    - ``inputs`` and ``outputs``: a :class:`TensorDescription` of each, for scales and zero points.
+
+    What it returns must have the dtype of the model's output tensor, and the shape that the shape
+    function said (:meth:`CustomOp.shape`); without one, outputs have whatever shape they get.
+
+    >>> @custom_op("TimesTwo")
+    ... def times_two(x):
+    ...     return x + x
+    >>> times_two(np.float32([1, 2])).tolist()
+    [2.0, 4.0]
+    >>> unregister_custom_op("TimesTwo")
+
+    Args:
+        name: the custom code that models carry.
+
+    Raises:
+        ArgumentError: *name* is empty.
+    """
+
+    def decorate(compute: Function) -> CustomOp:
+        made = CustomOp(name, compute)
+        register_custom_op(name, made)
+        return made
+
+    return decorate
+
+
+# -- the operators of this process -------------------------------------------------------------
+
+AnyCustomOp = Registration | CustomOp
+"""An implementation of a custom operator: a registration, or what :func:`custom_op` makes."""
+
+_REGISTERED: dict[str, Registration] = {}
+
+
+def register_custom_op(name: str, op: AnyCustomOp) -> None:
+    """Make a custom operator known to every interpreter created from now on.
+
+    Args:
+        name: the custom code that models carry. A later registration replaces an earlier one.
+        op: its implementation; its own ``name`` need not be the same.
+
+    Raises:
+        ArgumentError: *name* is empty, or *op* is no implementation.
+    """
+    if not name:
+        raise ArgumentError("a custom operator needs a name")
+    _REGISTERED[name] = as_registration(op)
+
+
+def unregister_custom_op(name: str) -> None:
+    """Forget what :func:`register_custom_op` or :func:`custom_op` made known.
+
+    Interpreters that exist keep it.
+
+    Raises:
+        ArgumentError: no operator is registered under *name*.
+    """
+    if name not in _REGISTERED:
+        known = ", ".join(sorted(_REGISTERED)) or "none"
+        raise ArgumentError(f"no custom operator {name!r} is registered; registered: {known}")
+    del _REGISTERED[name]
+
+
+def registered_custom_ops() -> Mapping[str, Registration]:
+    """Return the custom operators of this process by name."""
+    return _REGISTERED
+
+
+def as_registration(op: AnyCustomOp) -> Registration:
+    """Return the registration that *op* is or has.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
+    if isinstance(op, CustomOp):
+        return op.registration
+    if isinstance(op, Registration):
+        return op
+    raise ArgumentError(
+        f"a custom operator is a Registration or a function made one by custom_op, not {op!r}"
+    )
+
+
+# -- calling the functions ---------------------------------------------------------------------
+
+
+def _bound(
+    function: Function, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+) -> Function:
+    """Return *function* with the keyword arguments that it asks for.
+
+    Raises:
+        OperatorError: it does not take the node's inputs, or the options do not fit.
+    """
+    signature = inspect.signature(function)
+    keywords: dict[str, Any] = {}
+    if "options" in signature.parameters:
+        keywords["options"] = options_as(_options_kind(function), node.custom_options)
+    for name, tensors in (("inputs", inputs), ("outputs", outputs)):
+        if name in signature.parameters:
+            keywords[name] = [None if t is None else _described(t) for t in tensors]
+    try:
+        signature.bind(*inputs, **keywords)
+    except TypeError as error:
+        name, count = getattr(function, "__name__", "the function"), len(inputs)
+        raise OperatorError(
+            f"{name}{signature} does not take the node's inputs, there are {count}: {error}"
+        ) from error
+    return functools.partial(function, **keywords)
+
+
+def _options_kind(function: Function) -> object:
+    """Return what the function's ``options`` are annotated with; None for nothing."""
+    annotation = inspect.signature(function).parameters["options"].annotation
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, inspect.unwrap(function).__globals__)  # its module's own text
+    except Exception as error:
+        raise OperatorError(
+            f"options of {function.__qualname__} are annotated {annotation!r}, which its module "
+            f"does not know: {error}"
+        ) from error
+
+
+def _described(tensor: Tensor) -> TensorDescription:
+    value = tensor.data if tensor.is_constant_or_persistent else None
+    return TensorDescription(tensor.shape, tensor.dtype, value, tensor.scale, tensor.zero_point)
+
+
+def _readable(tensor: Tensor) -> NDArray[Any]:
+    """Return a view for the function: other nodes read the same memory, so it may not write."""
+    view: NDArray[Any] = tensor.data.view()
+    if not tensor.is_variable:
+        view.flags.writeable = False
+    return view
+
+
+def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
+    """Return what a function gave for *count* outputs, one item each."""
+    if count == 0 and answer is None:
+        return ()
+    if count == 1 and not isinstance(answer, tuple):
+        answer = (answer,)
+    if not isinstance(answer, tuple | list) or len(answer) != count:
+        found = f"{len(answer)} {what}s" if isinstance(answer, tuple | list) else _kind(answer)
+        raise OperatorError(
+            f"the function returned {found}, expected {count}: one for each output of the node"
+        )
+    return answer
+
+
+def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) -> None:
+    """Write a result to its tensor, whose shape is *shape*, or None where any will do."""
+    result = np.asarray(returned)
+    if y.type == TensorType.STRING:
+        result = _strings(result)
+    if result.dtype != y.dtype or shape not in (None, result.shape):
+        expected = y.dtype.name if shape is None else f"{y.dtype.name} {list(shape)}"
+        cast = "" if result.dtype == y.dtype else f"; .astype({y.dtype.name!r}) converts it"
+        raise OperatorError(
+            f"the function returned {_kind(result)}, the model's output tensor {y.index} "
+            f"{y.name!r} expects {expected}{cast}"
+        )
+    if shape is None:
+        context.resize_tensor(y, result.shape)
+    np.copyto(y.data, result)
+
+
+def _refuse_packed(tensors: Sequence[Tensor | None]) -> None:
+    for tensor in tensors:
+        if tensor is not None and tensor.is_packed:
+            raise OperatorError(f"{tensor!r} has no NumPy dtype that a Python function could take")
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    try:
+        dims = tuple(operator.index(dim) for dim in shape)
+    except TypeError:
+        dims = (-1,)
+    if min(dims, default=0) < 0:
+        raise OperatorError(f"the shape function returned {shape!r}, expected a tuple of lengths")
+    return dims
+
+
+def _strings(result: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of ``bytes`` objects."""
+    strings = result.astype(object) if result.dtype.kind == "S" else result
+    if strings.dtype == object:
+        for value in strings.flat:
+            if not isinstance(value, bytes):
+                raise OperatorError(f"the function returned {value!r} as a string, expected bytes")
+    return strings
+
+
+def _kind(value: Any) -> str:
+    """Return dtype and shape of an array, the type of anything else."""
+    if isinstance(value, np.ndarray | np.generic):
+        return f"{value.dtype.name} {list(value.shape)}"
+    return type(value).__name__

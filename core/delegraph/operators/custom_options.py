@@ -1,0 +1,126 @@
+"""The options of a custom operator as its Python function sees them."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from delegraph.errors import OperatorError
+from delegraph.operators.flexbuffer_options import flexbuffer_options, flexbuffer_value
+
+
+class CustomOptions:
+    """Options by name, or by position where the model has a list of them; decoded when looked at.
+
+    Attributes:
+        raw: the bytes in the model file; all there is when they are no FlexBuffer.
+
+    >>> from flatbuffers import flexbuffers
+    >>> options = CustomOptions(bytes(flexbuffers.Dumps({"factor": 2.5})))
+    >>> options["factor"], options.get("offset", 0), len(options)
+    (2.5, 0, 1)
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+
+    @cached_property
+    def value(self) -> dict[str, Any] | list[Any]:
+        """The decoded options; an empty dict when there are none.
+
+        Raises:
+            OperatorError: the bytes are no FlexBuffer map or vector.
+        """
+        loaded = flexbuffer_value(self.raw) if self.raw else {}
+        if not isinstance(loaded, dict | list):
+            raise OperatorError(
+                f"custom options are a {type(loaded).__name__}, expected a map or a vector"
+            )
+        return loaded
+
+    def __getitem__(self, key: str | int) -> Any:
+        """Return an option.
+
+        Raises:
+            OperatorError: the model does not give it.
+        """
+        if key not in self:
+            what = ", ".join(map(repr, self.keys())) or "none"
+            raise OperatorError(f"the model gives no option {key!r}; it gives: {what}")
+        value: Any = self.value
+        return value[key]
+
+    def get(self, key: str | int, default: Any = None) -> Any:
+        """Return an option, or *default* when the model does not give it."""
+        if key not in self:
+            return default
+        return self[key]
+
+    def keys(self) -> list[Any]:
+        """Return the names, or the positions, of the options."""
+        return [*self.value] if isinstance(self.value, dict) else [*range(len(self.value))]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.keys()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.value)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __repr__(self) -> str:
+        return f"CustomOptions({self.raw!r})"
+
+
+def options_as(kind: object, raw: bytes) -> Any:
+    """Return the options as an operator's function wants them.
+
+    Args:
+        kind: a dataclass, whose fields are the options; ``bytes``; anything else stands for
+            :class:`CustomOptions`.
+        raw: the bytes in the model file.
+
+    Raises:
+        OperatorError: options that the dataclass does not have or take, or that it needs.
+    """
+    if kind is bytes:
+        return raw
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return _as_dataclass(kind, flexbuffer_options(raw))
+    return CustomOptions(raw)
+
+
+def _as_dataclass(kind: type, given: dict[str, Any]) -> object:
+    fields = [field for field in dataclasses.fields(kind) if field.init]
+    names = {field.name for field in fields}
+    unknown = sorted(given.keys() - names)
+    if unknown:
+        known = ", ".join(sorted(names)) or "none"
+        raise OperatorError(f"the model gives option {unknown[0]!r}, known are: {known}")
+    needed = {
+        field.name
+        for field in fields
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    }
+    missing = sorted(needed - given.keys())
+    if missing:
+        raise OperatorError(f"the model gives no option {missing[0]!r}, which is needed")
+    hints = typing.get_type_hints(kind)
+    try:
+        return kind(**{name: _as(hints[name], name, value) for name, value in given.items()})
+    except (ValueError, TypeError) as error:
+        raise OperatorError(f"custom options: {error}") from error
+
+
+def _as(kind: object, name: str, value: object) -> object:
+    """Return *value* as its field wants it: whole numbers are floats, too; other types differ."""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind in (bool, int, float, str, bytes) and type(value) is not kind:
+        expected = kind.__name__ if isinstance(kind, type) else kind
+        raise OperatorError(f"option {name!r} is {value!r}, expected {expected}")
+    return value

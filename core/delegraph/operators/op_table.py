@@ -1,0 +1,36 @@
+"""The op table: operator name to registration, filled by the ``kernel`` decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from delegraph.operators.registration import InPlace, Prepare, Registration
+from delegraph.schema.enums import BuiltinOperator
+
+OP_TABLE: dict[str, Registration] = {}
+"""Builtin operators by schema name, custom operators that TFLite itself ships by custom name."""
+
+
+def kernel(
+    name: str,
+    *,
+    versions: tuple[int, int] = (1, 1),
+    inplace: InPlace = InPlace.NONE,
+    uses_blas: bool = False,
+) -> Callable[[Prepare], Prepare]:
+    """Register the decorated ``prepare`` function as the kernel of operator *name*.
+
+    Args:
+        name: ``CONV_2D``; any name that is no builtin operator is a custom one.
+        versions: first and last version implemented, as ``register.cc`` of TFLite gives them.
+        inplace: inputs that may share memory with output 0.
+        uses_blas: whether it multiplies matrices with NumPy.
+    """
+
+    def register(prepare: Prepare) -> Prepare:
+        assert name not in OP_TABLE, f"{name} is registered twice"
+        code = BuiltinOperator.__members__.get(name, BuiltinOperator.CUSTOM)
+        OP_TABLE[name] = Registration(name, prepare, code, versions, inplace, uses_blas=uses_blas)
+        return prepare
+
+    return register

@@ -1,0 +1,222 @@
+"""What an operator implementation is: registration, node, and the context it works in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from delegraph.errors import OperatorError
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from delegraph.graph.model import Operator
+
+Eval = Callable[[], None]
+"""Computes a node's outputs from its inputs; called at every invoke, with no arguments."""
+
+Prepare = Callable[["OpContext", "Node"], Eval]
+"""Checks a node, sizes its outputs and returns its :data:`Eval`."""
+
+Numerics = Literal["builtin", "reference"]
+"""The official kernels whose rounding ours follow: the optimised ones, or the reference ones."""
+
+
+class InPlace(IntFlag):
+    """Which inputs may share memory with output 0.
+
+    Source:
+        TfLiteInPlaceOp, tflite/core/c/common.h.
+    """
+
+    NONE = 0
+    DATA_UNMODIFIED = 1
+    INPUT_0 = 4
+    INPUT_1 = 8
+    INPUT_2 = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """An operator's implementation. Source: TfLiteRegistration, tflite/core/c/common.h.
+
+    Attributes:
+        name: ``CONV_2D``, a custom operator's name, or a delegate's name.
+        prepare: called at each (re)allocation, with the node's input shapes known and constants
+            readable. It checks, calls ``context.resize_tensor`` for every output whose shape it
+            knows and ``context.set_dynamic`` for the others, decides everything that depends on
+            shapes, scales and options, and returns the function that computes. Arena tensors have
+            no data yet: the returned function reads ``tensor.data`` when it runs.
+        builtin_code: ``CUSTOM`` for custom operators, ``DELEGATE`` for delegate kernels.
+        versions: first and last operator version that is implemented.
+        inplace: inputs that may share memory with output 0.
+        init: called once before the first prepare; its result becomes ``node.user_data``.
+        free: called with ``node.user_data`` when the node goes away.
+        is_unresolved: stands for a custom operator that has no implementation (yet).
+        uses_blas: whether it multiplies matrices, so that BLAS must respect ``num_threads``.
+    """
+
+    name: str
+    prepare: Prepare
+    builtin_code: BuiltinOperator = BuiltinOperator.CUSTOM
+    versions: tuple[int, int] = (1, 1)
+    inplace: InPlace = InPlace.NONE
+    init: Callable[[OpContext, Node], Any] | None = None
+    free: Callable[[Any], None] | None = None
+    is_unresolved: bool = False
+    uses_blas: bool = False
+
+    @property
+    def custom_name(self) -> str:
+        """The name of a custom operator or delegate; empty for builtin operators."""
+        custom = (BuiltinOperator.CUSTOM, BuiltinOperator.DELEGATE)
+        return self.name if self.builtin_code in custom else ""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One operator call of a running subgraph. Source: TfLiteNode, tflite/core/c/common.h.
+
+    Attributes:
+        index: position in the subgraph's node list; delegate nodes are appended behind the model's.
+        inputs: tensor indices, -1 for an absent optional input.
+        outputs: tensor indices.
+        intermediates: tensor indices that carry quantization of inner values.
+        options: typed options (``Conv2DOptions``); ``DelegateParams`` for a delegate node.
+        custom_options: a custom operator's raw bytes.
+        version: operator version.
+        user_data: what ``Registration.init`` returned.
+        delegate: the delegate that owns this node, or None.
+    """
+
+    index: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    intermediates: tuple[int, ...] = ()
+    options: Any = None
+    custom_options: bytes = b""
+    version: int = 1
+    user_data: Any = field(default=None, repr=False)
+    delegate: object | None = None
+
+
+class Scratch(Protocol):
+    """Working memory of one node, shared with the other nodes: not kept between invokes."""
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """The array, of the shape and dtype asked for; contents undefined when a node starts."""
+
+
+class CallableSubgraph(Protocol):
+    """Another subgraph of the model, as control-flow kernels use it."""
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices."""
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices."""
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """Its tensors."""
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """The operators that the model file declares for it, whatever delegates have taken."""
+
+    @property
+    def has_dynamic_tensors(self) -> bool:
+        """Whether a shape is known only while invoking; valid after ``allocate``."""
+
+    def resize_input(self, tensor_index: int, shape: tuple[int, ...]) -> None:
+        """Give an input its shape; ``allocate`` must follow."""
+
+    def allocate(self) -> None:
+        """Prepare its nodes and plan its memory; cheap when nothing changed."""
+
+    def invoke(self) -> None:
+        """Run it: read its inputs' ``data``, write its outputs' ``data``."""
+
+    def readable(self, tensor_index: int) -> Tensor:
+        """Return a tensor with ``data`` up to date; a delegate may have kept it to itself."""
+
+
+class OpContext(Protocol):
+    """What a kernel may ask of its host. Every host of delegates and custom operators has one."""
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the subgraph, by index."""
+
+    @property
+    def num_threads(self) -> int:
+        """Threads a kernel may use; >= 1."""
+
+    @property
+    def numerics(self) -> Numerics:
+        """Which official kernels to round like, where the two sets differ."""
+
+    @property
+    def resources(self) -> MutableMapping[Any, Any]:
+        """Resources of the interpreter (variables, tables), shared by all its subgraphs."""
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        """Set a tensor's shape.
+
+        While preparing, memory follows later. While invoking, only dynamic tensors may be resized:
+        their ``data`` is a new array (uninitialised) when the call returns.
+
+        Raises:
+            OperatorError: a negative dimension, too many bytes, or a tensor that is not dynamic
+                while invoking.
+        """
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        """Declare that a tensor's shape is known only while invoking."""
+
+    def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
+        """Reserve working memory for the node being prepared; 64-byte aligned."""
+
+    def subgraph(self, index: int) -> CallableSubgraph:
+        """Return another subgraph of the model.
+
+        Raises:
+            OperatorError: no such subgraph, or the node's own.
+        """
+
+
+def input_tensor(context: OpContext, node: Node, i: int) -> Tensor:
+    """Return input *i* of *node*.
+
+    Raises:
+        OperatorError: the node has fewer inputs, or this one is absent.
+    """
+    tensor = optional_input(context, node, i)
+    if tensor is None:
+        raise OperatorError(f"input {i} is required and absent")
+    return tensor
+
+
+def optional_input(context: OpContext, node: Node, i: int) -> Tensor | None:
+    """Return input *i* of *node*, or None when it is absent (-1, or past the end)."""
+    if i >= len(node.inputs) or node.inputs[i] < 0:
+        return None
+    return context.tensors[node.inputs[i]]
+
+
+def output_tensor(context: OpContext, node: Node, i: int = 0) -> Tensor:
+    """Return output *i* of *node*.
+
+    Raises:
+        OperatorError: the node has fewer outputs, or this one is absent.
+    """
+    if i >= len(node.outputs) or node.outputs[i] < 0:
+        raise OperatorError(f"output {i} is required and absent")
+    return context.tensors[node.outputs[i]]

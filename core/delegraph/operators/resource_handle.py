@@ -1,0 +1,48 @@
+"""Tensors that name a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from delegraph.arithmetic.output_shape import element_count, nothing
+from delegraph.errors import OperatorError
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
+from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.schema.enums import TensorType
+
+
+def input_handle(context: OpContext, node: Node, i: int = 0) -> Tensor:
+    """Return input *i* of *node*, which names a resource.
+
+    Raises:
+        OperatorError: it is no single RESOURCE (or INT32, as old models have it).
+    """
+    handle = input_tensor(context, node, i)
+    if handle.type not in (TensorType.RESOURCE, TensorType.INT32):
+        raise OperatorError(f"handle is {handle.type.name}, expected RESOURCE or INT32")
+    if element_count(handle.shape) != 1:
+        raise OperatorError(f"handle has shape {list(handle.shape)}, expected one element")
+    return handle
+
+
+def key_of(handle: Tensor) -> Any:
+    """Return the key, or the number, that a handle holds now."""
+    return handle.data.reshape(-1)[0]
+
+
+def write_handle(context: OpContext, output: Tensor, key: Hashable) -> Eval:
+    """Make *output* a handle, a RESOURCE scalar that holds *key*, and return an eval without work.
+
+    Handles are known while preparing, so they do not make a graph dynamic.
+    """
+    if output.type is not TensorType.RESOURCE:
+        raise OperatorError(f"output is {output.type.name}, expected RESOURCE")
+    output.allocation_type = AllocationType.PERSISTENT_RO
+    context.resize_tensor(output, ())
+    data = np.empty((), object)
+    data[()] = key
+    output.data = data
+    return nothing

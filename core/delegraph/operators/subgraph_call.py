@@ -1,0 +1,126 @@
+"""Handing tensors to another subgraph and back, as control flow does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.output_shape import Shape
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.operators.registration import OpContext
+from delegraph.operators.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a tensor holds at one moment: its shape and the array, which is not copied."""
+
+    shape: tuple[int, ...]
+    data: NDArray[Any]
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Value:
+        """Return what *tensor* holds now."""
+        return cls(tensor.shape, tensor.data)
+
+
+class Callee:
+    """A subgraph with its input and output tensors at hand; one that calls itself is refused.
+
+    Attributes:
+        inputs: its input tensors; None where it has none at that position.
+        outputs: its output tensors.
+        is_dynamic: whether an output's shape is known only while invoking.
+    """
+
+    def __init__(self, context: OpContext, index: int) -> None:
+        subgraph = context.subgraph(index)
+        self._subgraph = subgraph
+        self._index = index
+        self._active: set[int] = context.resources.setdefault("active subgraphs", set())
+        tensors = subgraph.tensors
+        self.inputs = [tensors[i] if i >= 0 else None for i in subgraph.inputs]
+        self.outputs = [tensors[i] for i in subgraph.outputs]
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a shape inside is known only while invoking; valid after ``take_shapes``."""
+        return self._subgraph.has_dynamic_tensors
+
+    def check_counts(self, inputs: int, outputs: int, what: str) -> None:
+        """Check how many tensors the subgraph takes and gives.
+
+        Raises:
+            OperatorError: other numbers than *inputs* and *outputs*.
+        """
+        found = (len(self.inputs), len(self.outputs))
+        if found != (inputs, outputs):
+            raise OperatorError(
+                f"{what} subgraph has {found[0]} inputs and {found[1]} outputs, "
+                f"expected {inputs} and {outputs}"
+            )
+
+    def take_shapes(self, shapes: Sequence[Shape]) -> None:
+        """Give its inputs *shapes*, and prepare it."""
+        for tensor, shape in zip(self.inputs, shapes, strict=True):
+            if tensor is not None and tensor.shape != tuple(shape):
+                self._subgraph.resize_input(tensor.index, tuple(shape))
+        self._enter(self._subgraph.allocate)
+
+    def take(self, values: Sequence[Value]) -> None:
+        """Copy *values* into its inputs, after giving them their shapes if those are new."""
+        pairs = list(zip(self.inputs, values, strict=True))
+        if any(tensor is not None and tensor.shape != value.shape for tensor, value in pairs):
+            self.take_shapes([value.shape for value in values])
+        for tensor, value in pairs:
+            if tensor is not None:
+                put(tensor, value)
+
+    def invoke(self) -> list[Value]:
+        """Run it and return what its outputs hold."""
+        self._enter(self._subgraph.invoke)
+        return [Value.of(self._subgraph.readable(tensor.index)) for tensor in self.outputs]
+
+    def _enter(self, work: Callable[[], None]) -> None:
+        """Do *work* in the subgraph, unless some work is being done in it already."""
+        if self._index in self._active:
+            raise OperatorError(f"subgraph {self._index} calls itself by way of others")
+        self._active.add(self._index)
+        try:
+            work()
+        finally:
+            self._active.remove(self._index)
+
+
+def put(tensor: Tensor, value: Value) -> None:
+    """Copy *value* into *tensor*, which has its shape; the strings themselves are not copied."""
+    if tensor.type in OBJECT_TYPES or tensor.data is None:
+        tensor.data = value.data.copy()
+    else:
+        np.copyto(tensor.data, value.data)
+
+
+def give_back(
+    context: OpContext, outputs: Sequence[Tensor | None], values: Sequence[Value]
+) -> None:
+    """Copy *values* into a node's outputs, resizing the dynamic ones.
+
+    Raises:
+        OperatorError: an output that is not dynamic got a value of another shape.
+    """
+    for tensor, value in zip(outputs, values, strict=True):
+        if tensor is None:
+            continue
+        if tensor.is_dynamic:
+            context.resize_tensor(tensor, value.shape)
+        elif tensor.shape != value.shape:
+            raise OperatorError(
+                f"a subgraph returned shape {list(value.shape)} for {tensor.name!r}, "
+                f"expected {list(tensor.shape)}"
+            )
+        put(tensor, value)

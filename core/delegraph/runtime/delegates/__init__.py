@@ -1,0 +1,1 @@
+"""Delegates in a running graph: applied, guarded, measured, stood in for."""

@@ -1,0 +1,134 @@
+"""Tensors whose values a delegate keeps in a buffer of its own.
+
+Such a tensor has the delegate and the delegate's handle for the buffer. While ``data_is_stale``
+only the buffer is up to date; whoever else reads the tensor has it copied first.
+
+Source:
+    SetBufferHandle and EnsureTensorDataIsReadable, tflite/core/subgraph.cc. Unlike there, a copy
+    that failed leaves the tensor stale, and handles are released when a delegate is taken off.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from delegraph.delegation.delegate import Delegate
+from delegraph.errors import DelegateError, DelegateNodeError, in_words
+from delegraph.operators.registration import Eval, Node
+from delegraph.operators.tensor import Tensor
+
+if TYPE_CHECKING:
+    from delegraph.runtime.subgraph import Subgraph
+
+logger = logging.getLogger(__name__)
+
+NO_HANDLE = -1
+
+
+class BufferHandles:
+    """The delegates' buffers behind the tensors of one subgraph."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+
+    def set_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
+        """See ``DelegateContext.set_buffer_handle``."""
+        if tensor.delegate not in (None, delegate):
+            raise DelegateError(
+                f"{tensor!r} belongs to another delegate", delegate=delegate.name(), phase="copy"
+            )
+        before = tensor.buffer_handle
+        tensor.delegate, tensor.buffer_handle = delegate, handle
+        if before not in (NO_HANDLE, handle):
+            self._free(delegate, before)
+
+    def make_readable(self, tensor: Tensor) -> None:
+        """Copy a tensor's values from its delegate's buffer when only that has them.
+
+        Raises:
+            DelegateNodeError: the delegate cannot; the tensor stays stale.
+        """
+        if tensor.data_is_stale:
+            delegate: Any = tensor.delegate
+            self._copy(tensor, delegate.copy_from_buffer_handle, "from")
+            tensor.data_is_stale = False
+
+    def write_through(self, tensor: Tensor) -> None:
+        """Copy a tensor's values, just set by the user, to its delegate's buffer, if it has one.
+
+        Raises:
+            DelegateNodeError: the delegate cannot.
+        """
+        tensor.data_is_stale = False
+        if tensor.buffer_handle != NO_HANDLE:
+            delegate: Any = tensor.delegate
+            self._copy(tensor, delegate.copy_to_buffer_handle, "to")
+
+    def reading(self, step: Eval, node: Node) -> Eval:
+        """Return *step* preceded by copies of inputs that only another delegate has up to date."""
+        tensors = self._subgraph.tensors
+        foreign = [
+            tensors[i]
+            for i in node.inputs
+            if i >= 0 and tensors[i].delegate not in (None, node.delegate)
+        ]
+        if not foreign:
+            return step
+
+        def step_on_readable_inputs() -> None:
+            for tensor in foreign:
+                self.make_readable(tensor)
+            step()
+
+        return step_on_readable_inputs
+
+    def owners(self) -> list[object | None]:
+        """Return the delegate of every tensor."""
+        return [tensor.delegate for tensor in self._subgraph.tensors]
+
+    def restore(self, owners: Iterable[object | None]) -> None:
+        """Give tensors their owners back, releasing handles of others.
+
+        An owner that stayed has its latest handle: it may have released the ones before.
+        """
+        for tensor, owner in zip(self._subgraph.tensors, owners, strict=True):
+            if tensor.delegate is not owner:
+                self.release([tensor])
+                tensor.delegate = owner
+
+    def release(self, tensors: Iterable[Tensor]) -> None:
+        """Release the handles of *tensors*, and whose they are."""
+        for tensor in tensors:
+            found = tensor.delegate, tensor.buffer_handle
+            tensor.delegate, tensor.buffer_handle, tensor.data_is_stale = None, NO_HANDLE, False
+            self._free(*found)
+
+    def _free(self, delegate: Any, handle: int) -> None:
+        if handle == NO_HANDLE or delegate is None:
+            return
+        try:
+            delegate.free_buffer_handle(self._subgraph.context, handle)
+        except Exception as error:  # noqa: BLE001 - a plugin's method, and the rest must be released
+            logger.warning(
+                "delegate %r failed to free its buffer %d: %s",
+                delegate.name(),
+                handle,
+                in_words(error),
+            )
+
+    def _copy(self, tensor: Tensor, copy: Any, direction: str) -> None:
+        try:
+            copy(self._subgraph.context, tensor)
+        except Exception as error:
+            delegate: Any = tensor.delegate
+            name = delegate.name()
+            raise DelegateNodeError(
+                f"delegate {name!r} failed to copy {tensor!r} {direction} its buffer "
+                f"{tensor.buffer_handle}: {in_words(error)}",
+                node_index=self._subgraph.plan.producer(tensor.index),
+                op=name,
+                delegate=name,
+                phase="copy",
+            ) from error

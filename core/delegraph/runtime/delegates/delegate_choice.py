@@ -1,0 +1,121 @@
+"""From what users write to delegates that can be applied."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
+from delegraph.errors import ArgumentError, PluginOptionError
+from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.options import split_text
+from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegates.compiled_delegates import delegate_of_library, is_library
+
+AnyDelegate = str | Delegate | SimpleDelegateInterface
+"""A delegate, or the name of an installed one: ``name``, ``name:key=value`` or ``dist:name``.
+
+A compiled one is named by its library: ``path/to/lib.so``, ``path/to/lib.so:key=value``.
+"""
+
+ManyDelegates = Iterable[AnyDelegate] | Mapping[str, Any]
+"""Several delegates: in order, or in no order (a set, or a mapping of names to options)."""
+
+
+def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
+    """Return an installed or a compiled delegate, ready for ``experimental_delegates``.
+
+    Args:
+        library: name of an installed delegate, as ``delegraph plugins list`` shows it, or path of
+            a library with a TFLite external delegate: what has a folder in front, or ends like
+            ``.so``.
+        options: its options by name; a library gets them as text.
+
+    Raises:
+        ArgumentError: *library* is no text.
+        DelegateLoadError: the library is not there, cannot be loaded, is no external delegate, or
+            refuses its options.
+        UnknownDelegateError: no installed plugin provides it.
+        PluginLoadError: it is installed but broken.
+        PluginOptionError: an unknown option or a bad value.
+    """
+    if not isinstance(library, str):
+        raise ArgumentError(f"the name of a delegate is text, not {library!r}")
+    compiled = _library(library)
+    if compiled is not None:
+        return _load_library(compiled, options)
+    return installed().create_delegate(library, options)
+
+
+def as_delegates(delegates: ManyDelegates | None) -> list[Delegate]:
+    """Return delegates in the order in which they are applied.
+
+    A list keeps its order. A set, and a mapping of names to options (None for the defaults), have
+    none: there the ``rank`` that each installed delegate declares decides, ascending, ties by name.
+    What is no name has rank 0.
+
+    Raises:
+        ArgumentError: a single delegate instead of a list, or an item that is none.
+        PluginError: no installed delegate of a name can be used, or its options do not fit.
+    """
+    if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
+        raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
+    if isinstance(delegates, Mapping):
+        names = sorted(delegates, key=_rank)
+        return [load_delegate(name, delegates[name]) for name in names]
+    if isinstance(delegates, Set):
+        delegates = sorted(delegates, key=_rank)
+    return [as_delegate(delegate) for delegate in delegates or ()]
+
+
+def as_delegate(delegate: AnyDelegate) -> Delegate:
+    """Return the delegate that *delegate* is or names.
+
+    Raises:
+        ArgumentError: it is neither.
+        PluginError: no installed delegate of that name can be used.
+        DelegateLoadError: it is a library, and no delegate can be had from it.
+    """
+    if isinstance(delegate, str):
+        return load_delegate(delegate)
+    if isinstance(delegate, SimpleDelegateInterface):
+        return SimpleDelegate(delegate)
+    if isinstance(delegate, Delegate):
+        return delegate
+    raise ArgumentError(
+        f"a delegate is a name, a SimpleDelegateInterface or a Delegate, not "
+        f"{type(delegate).__name__}"
+    )
+
+
+def _library(text: str) -> DelegateAddress | None:
+    """Return the library, with options, that *text* names; None for an installed delegate."""
+    whole = DelegateAddress(text)
+    if is_library(text) and os.path.isfile(text):
+        return whole
+    try:
+        address = DelegateAddress.parse(text)
+    except PluginOptionError:  # a path may have any characters
+        address = whole
+    return address if is_library(address.name) else None
+
+
+def _load_library(address: DelegateAddress, options: Mapping[str, Any] | None) -> Delegate:
+    if options is None:
+        options = split_text(address.name, address.options)
+    elif address.options:
+        raise PluginOptionError(
+            f"options of delegate {address.name!r} are given twice: {address.options!r} with the "
+            f"path, and {options!r}"
+        )
+    return delegate_of_library(address.name, options)
+
+
+def _rank(delegate: AnyDelegate) -> tuple[int, str]:
+    """Return the sort key of a delegate among several without order."""
+    if isinstance(delegate, str) and _library(delegate) is None:
+        spec = installed().find(delegate).spec
+        return spec.rank, spec.name
+    return 0, delegate if isinstance(delegate, str) else as_delegate(delegate).name()

@@ -1,0 +1,358 @@
+"""Delegate nodes under a failure policy: fall back, shadow, validate.
+
+A guarded node is run like any other. At each invoke it does more than the delegate's eval::
+
+    keep variables -> eval -> copy its buffers -> check results -> compare with the kernels
+                       |             |                  |                    |
+                       +-------------+------------------+--------------------+
+                              incident; variables back; original nodes run
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident
+from delegraph.runtime.delegates.original_nodes import OriginalNodes
+from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
+from delegraph.runtime.delegates.result_checks import (
+    Range,
+    allowed_range,
+    difference,
+    has_special_values,
+    outside,
+    wrong_array,
+    wrong_bools,
+    wrong_shape,
+    wrong_special_values,
+)
+
+if TYPE_CHECKING:
+    from delegraph.runtime.subgraph import Subgraph
+
+logger = logging.getLogger(__name__)
+
+_Expected = tuple[tuple[int, ...] | None, Range | None]
+"""Shape and range that an output must have; None for any."""
+
+_ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
+
+_RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
+"""Operators that need not give the same values twice, so that nothing can be compared."""
+
+
+def guarded(subgraph: Subgraph, node: Node, registration: Registration) -> Eval:
+    """Prepare a delegate node, and return its eval under the session's failure policy.
+
+    Raises:
+        Exception: what the delegate raises, where the policy or the moment lets it out: while a
+            delegate is being applied, it fails the application.
+    """
+    return _Guard(subgraph, node).prepared(registration)
+
+
+class Watch:
+    """What one interpreter has learnt about its delegates; outlasts every preparation."""
+
+    def __init__(self) -> None:
+        self._quarantined: list[object] = []
+        self._credit: dict[tuple[int, int], float] = {}
+
+    def quarantine(self, delegate: object) -> None:
+        """Let nothing of *delegate* run any more."""
+        self._quarantined.append(delegate)
+
+    def is_quarantined(self, delegate: object) -> bool:
+        """Return whether a delegate has been quarantined."""
+        return any(delegate is known for known in self._quarantined)
+
+    def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
+        """Return whether this run of a node is among the *share* to recompute; the first is.
+
+        >>> watch = Watch()
+        >>> [watch.is_due(0, 7, 0.5) for _ in range(5)]
+        [True, False, True, False, True]
+        """
+        key = subgraph, node_index
+        credit = self._credit.get(key, 1.0 - share) + share
+        is_due = credit >= _ALMOST
+        self._credit[key] = credit - 1.0 if is_due else credit
+        return is_due
+
+
+class _Guard:
+    """One delegate node, from one preparation to the next."""
+
+    def __init__(self, subgraph: Subgraph, node: Node) -> None:
+        self._subgraph = subgraph
+        self._node = node
+        self._delegate: Any = node.delegate
+        self._policy: FailurePolicy = subgraph.session.options.policy
+        self._watch: Watch = subgraph.session.watch
+        self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
+        self._originals = OriginalNodes(subgraph, node, only_kernels=True)
+        self._state = PartitionState(subgraph, node)
+        self._is_random = any(registration.name in _RANDOM for _, registration in self._replaced())
+        self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
+        self._expected: list[_Expected] | None = None
+        self._tolerance_of = Capabilities().tolerance_of
+        self._eval: Eval = _never_prepared
+
+    def _replaced(self) -> list[tuple[Node, Registration]]:
+        return list(self._subgraph.plan.model_nodes(self._node))
+
+    # -- preparing -----------------------------------------------------------------------------
+
+    def prepared(self, registration: Registration) -> Eval:
+        """Prepare the delegate's node, or the original ones in its place; return the eval."""
+        if self._is_quarantined():
+            self._size_outputs()
+            return self._run_originals
+        try:
+            if self._policy.on_failure == "shadow":
+                self._tolerance_of = self._delegate.capabilities().tolerance_of
+            step = registration.prepare(self._subgraph.context, self._node)
+        except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
+            return self._prepared_instead(error)
+        finding = self._wrong_shape()
+        if finding is not None:
+            return self._prepared_instead(OperatorError(finding), is_wrong=True)
+        self._eval = self._subgraph.buffers.reading(step, self._node)
+        return self._run
+
+    def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
+        if self._subgraph.plan.being_applied is self._delegate:
+            raise error
+        self._judge(error, "prepare", is_wrong)
+        self._size_outputs()
+        return self._run_originals
+
+    def _wrong_shape(self) -> str | None:
+        """Return what is wrong about the shapes that the delegate gave its outputs."""
+        if not (self._policy.validate or self._policy.on_failure == "shadow"):
+            return None
+        if not self._has_kernels():
+            return None
+        for tensor in self._outputs:
+            if not (tensor.is_dynamic or self._originals.is_open(tensor.index)):
+                finding = wrong_shape(tensor, self._originals.result(tensor.index).shape)
+                if finding is not None:
+                    return finding
+        return None
+
+    def _size_outputs(self) -> None:
+        """Give the outputs the shapes that Delegraph's kernels work out."""
+        context = self._subgraph.context
+        self._originals.work_out_shapes()
+        for tensor in self._outputs:
+            if self._originals.is_open(tensor.index):
+                context.set_dynamic(tensor)
+            else:
+                context.resize_tensor(tensor, self._originals.result(tensor.index).shape)
+
+    # -- running -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        """Run the delegate's node; whatever goes wrong, the policy decides."""
+        if self._is_quarantined():
+            self._run_originals()
+            return
+        saved = self._state.save() if self._state else None
+        arrays = [(tensor, tensor.shape, tensor.data) for tensor in self._outputs]
+        expected = self._expectations() if self._policy.validate else []
+
+        def give_up(error: Exception, is_wrong: bool = False) -> None:
+            for tensor, shape, data in arrays:
+                tensor.shape, tensor.data = shape, data
+            self._judge(error, _phase_of(error), is_wrong)
+            if saved is not None:
+                saved.put_back()
+            self._run_originals()
+
+        try:
+            self._eval()
+            for tensor in self._outputs:
+                self._subgraph.buffers.make_readable(tensor)
+        except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
+            give_up(error)
+            return
+        finding = self._finding(expected, saved)
+        if finding is not None:
+            give_up(OperatorError(finding), is_wrong=True)
+
+    def _run_originals(self) -> None:
+        self._originals.run()
+        self._originals.deliver()
+        if self._is_quarantined():  # whose buffers nobody reads any more
+            return
+        for tensor in self._outputs:
+            try:
+                self._subgraph.buffers.write_through(tensor)
+            except DelegateError as error:
+                self._subgraph.buffers.release([tensor])
+                self._record(error, "copy")
+
+    def _judge(self, error: Exception, phase: DelegatePhase, is_wrong: bool) -> None:
+        """Record an incident, or raise the error where the original nodes cannot or may not run."""
+        if self._policy.on_failure == "raise":
+            raise error
+        if not self._has_kernels():
+            raise OperatorError(
+                f"{in_words(error)}; Delegraph's kernels cannot take over: {self._obstacle}"
+            ) from error
+        is_out = is_wrong and self._policy.on_failure == "shadow"
+        self._record(error, phase, is_quarantined=is_out)
+        if is_out:
+            self._watch.quarantine(self._delegate)
+
+    def _record(
+        self, error: Exception, phase: DelegatePhase, *, is_quarantined: bool = False
+    ) -> None:
+        self._subgraph.session.incidents.record(
+            Incident(
+                delegate=delegate_name(self._delegate),
+                subgraph=self._subgraph.spec.index,
+                node_index=self._node.index,
+                nodes=tuple(node.index for node, _ in self._replaced()),
+                phase=phase,
+                error=in_words(error),
+                is_quarantined=is_quarantined,
+            )
+        )
+
+    def _is_quarantined(self) -> bool:
+        """Whether the original nodes run; those without kernels stay with any delegate."""
+        return self._watch.is_quarantined(self._delegate) and self._has_kernels()
+
+    def _has_kernels(self) -> bool:
+        """Whether Delegraph has kernels that take the original nodes."""
+        if self._obstacle is None:
+            try:
+                self._originals.work_out_shapes()
+                self._obstacle = ""
+            except ModelError as error:
+                self._obstacle = str(error)
+        return not self._obstacle
+
+    # -- looking at results --------------------------------------------------------------------
+
+    def _finding(self, expected: list[_Expected], saved: SavedState | None) -> str | None:
+        """Return what is wrong about the results; None when nothing is, or nothing is checked."""
+        if self._policy.validate:
+            finding = self._broken(expected) or self._special(saved)
+            if finding is not None:
+                return finding
+        return self._recomputed(saved, self._different) if self._is_due() else None
+
+    def _broken(self, expected: list[_Expected]) -> str | None:
+        """Return what no right result can be."""
+        for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
+            finding = (
+                (None if shape is None else wrong_shape(tensor, shape))
+                or wrong_array(tensor)
+                or wrong_bools(tensor)
+                or (None if allowed is None else outside(tensor, allowed))
+            )
+            if finding is not None:
+                return finding
+        return None
+
+    def _expectations(self) -> list[_Expected]:
+        """Return what is known about each output before it is computed."""
+        if self._expected is None:
+            if self._has_kernels():
+                with self._originals.as_computed():
+                    self._expected = [self._expectation(t) for t in self._outputs]
+            else:
+                shapes = [None if t.is_dynamic else t.shape for t in self._outputs]
+                self._expected = [(shape, None) for shape in shapes]
+        return self._expected
+
+    def _expectation(self, output: Tensor) -> _Expected:
+        tensors, is_open = self._subgraph.tensors, self._originals.is_open
+        shape = None if is_open(output.index) else output.shape
+        for node, registration in self._originals.nodes:
+            if output.index in node.outputs and not any(map(is_open, node.inputs)):
+                find = tensors.__getitem__
+                return shape, allowed_range(node, registration, output.index, find)
+        return shape, None
+
+    def _special(self, saved: SavedState | None) -> str | None:
+        """Return a finding for NaN and infinity that neither inputs nor kernels have."""
+        if not any(has_special_values(tensor.data) for tensor in self._outputs):
+            return None
+        inputs = [self._subgraph.tensors[i] for i in self._node.inputs if i >= 0]
+        if any(has_special_values(t.data) for t in inputs if not t.is_constant):
+            return None
+        return self._recomputed(saved, self._wrongly_special)
+
+    def _wrongly_special(self, after: SavedState | None) -> str | None:
+        for tensor in self._outputs:
+            if has_special_values(tensor.data):
+                expected = self._originals.result(tensor.index).data
+                finding = wrong_special_values(tensor, expected)
+                if finding is not None:
+                    return finding
+        return None
+
+    def _is_due(self) -> bool:
+        policy, key = self._policy, (self._subgraph.spec.index, self._node.index)
+        if policy.on_failure != "shadow" or self._is_random:
+            return False
+        return self._watch.is_due(*key, policy.shadow_share)
+
+    def _recomputed(
+        self, saved: SavedState | None, find: Callable[[SavedState | None], str | None]
+    ) -> str | None:
+        """Return what *find* says when the original nodes have computed the same.
+
+        Variables are the delegate's again afterwards.
+        """
+        if not self._has_kernels():
+            return None
+        after = None if saved is None else self._state.save()
+        if saved is not None:
+            saved.put_back()
+        try:
+            self._originals.run()
+            return find(after)
+        except ModelError as error:  # of a kernel, which gives nothing to compare with
+            logger.debug("nothing to compare %r with: %s", delegate_name(self._delegate), error)
+            return None
+        finally:
+            if after is not None:
+                after.put_back()
+
+    def _different(self, after: SavedState | None) -> str | None:
+        """Return a finding when outputs or variables are out of tolerance.
+
+        Variables have the kernels' values now; the delegate's are in *after*.
+        """
+        pairs = []
+        for tensor in self._outputs:
+            expected = self._originals.result(tensor.index).data
+            finding = wrong_array(tensor) or wrong_shape(tensor, expected.shape)
+            if finding is not None and not tensor.is_packed:
+                return finding
+            pairs.append((tensor, tensor.data, expected))
+        pairs += [(t, values, t.data) for t, values in after.values()] if after else []
+        for tensor, found, expected in pairs:
+            other = difference(tensor, found, expected, self._tolerance_of(tensor.type))
+            if other is not None:
+                return f"{tensor!r} is {other}"
+        return None
+
+
+def _phase_of(error: Exception) -> DelegatePhase:
+    return (error.phase if isinstance(error, DelegateError) else None) or "eval"
+
+
+def _never_prepared() -> None:
+    """Stand in for an eval until there is one."""

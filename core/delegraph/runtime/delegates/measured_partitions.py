@@ -1,0 +1,317 @@
+"""Which partitions of a delegate do not pay: each is timed against the kernels it replaces.
+
+The model runs once on made-up data. Whenever a node of the delegate is reached, it and the original
+nodes take turns on what has come in, and the fastest of several runs counts. The delegate's time
+includes the copies of its outputs that others read out of its buffers.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.delegate import Delegate, DelegateFlags, Rejection
+from delegraph.errors import DelegraphError, OperatorError, in_words
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.operators.registration import Eval, Node, OpContext, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.failure_policy import Incidents
+from delegraph.runtime.delegates.fallback import Watch
+from delegraph.runtime.delegates.original_nodes import OriginalNodes
+from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.runtime.session import Session
+    from delegraph.runtime.subgraph import Subgraph
+
+logger = logging.getLogger(__name__)
+
+Clock = Callable[[], float]
+"""Returns seconds, from any beginning."""
+
+BUDGET = 1.0
+"""Seconds that measuring takes, if running every partition twice takes less."""
+
+_QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_MOST_ROUNDS = 50
+_SHOWN = 10  # nodes listed in a log message
+_LONGEST = 10.0  # seconds; on made-up data a loop may never end
+
+
+def losing_nodes(
+    session: Session, delegate: Delegate, *, clock: Clock = time.perf_counter
+) -> dict[int, dict[int, Rejection]]:
+    """Return the model's nodes that *delegate* computes no faster than Delegraph's kernels.
+
+    Called when the delegate has just been applied. Partitions that cannot be measured are kept, and
+    a warning says why: a model may refuse made-up data. So are those with nodes that rules pin to
+    the delegate. Afterwards every subgraph has to be allocated again; resources are as before.
+
+    Args:
+        session: whose subgraphs the delegate has been applied to.
+        delegate: the delegate.
+        clock: what tells the time.
+
+    Returns:
+        By subgraph and node index, the times as a reason. Empty when every partition pays.
+    """
+    if delegate.flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
+        return _nothing_measured(delegate, "it takes every node or none")
+    try:
+        resources = {key: deepcopy(value) for key, value in session.resources.items()}
+    except Exception as error:  # noqa: BLE001 - custom operators may keep anything there
+        return _nothing_measured(delegate, f"resources cannot be copied: {in_words(error)}")
+    trials = [
+        _Trials(subgraph, delegate, clock)
+        for subgraph in session.subgraphs
+        if any(node.delegate is delegate for node, _ in subgraph.plan.steps())
+    ]
+    with _state_kept(session, resources):
+        try:
+            if trials:
+                _run_all(session, trials)
+        finally:
+            _forget_allocation(session)
+    for trial in trials:
+        trial.report()
+    return {trial.subgraph.spec.index: trial.lost for trial in trials if trial.lost}
+
+
+def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejection]]:
+    logger.warning("%s: kept without measuring: %s", delegate.name(), why)
+    return {}
+
+
+@contextmanager
+def _state_kept(session: Session, resources: Mapping[Any, Any]) -> Iterator[None]:
+    """Bring back *resources*, and the incidents and quarantines that the session has now."""
+    incidents, watch = session.incidents, session.watch
+    session.incidents, session.watch = Incidents(), Watch()  # made-up data is no evidence
+    try:
+        yield
+    finally:
+        session.incidents, session.watch = incidents, watch
+        session.resources.clear()
+        session.resources.update(resources)
+
+
+def _run_all(session: Session, trials: Sequence[_Trials]) -> None:
+    """Run the model, then alone the subgraphs in which it has not reached every partition."""
+    main = session.subgraphs[0]
+    with suppress(DelegraphError):  # _run meets it again, and returns it
+        main.allocate()  # gives called subgraphs their shapes, which may make their nodes anew
+    share = BUDGET / sum(trial.count for trial in trials)
+    for trial in trials:
+        trial.begin(share)
+    _forget_allocation(session)  # all of it: callers prepare the subgraphs that they call
+    try:
+        failure = _run(main)
+        for trial in trials:
+            trial.failure = failure
+            if trial.pending and trial.subgraph is not main:
+                trial.failure = _run(trial.subgraph)
+    finally:
+        for trial in trials:
+            trial.end()
+
+
+def _forget_allocation(session: Session) -> None:
+    for subgraph in session.subgraphs:
+        subgraph.is_allocated = False
+
+
+def _run(subgraph: Subgraph) -> str:
+    """Run a subgraph on made-up data; return in words why it cannot, empty when it can."""
+    try:
+        subgraph.allocate()
+        with _made_up_inputs(subgraph):
+            subgraph.invoke()
+    except Exception as error:  # noqa: BLE001 - kernels and delegates meet data nobody meant
+        return in_words(error)
+    return ""
+
+
+@contextmanager
+def _made_up_inputs(subgraph: Subgraph) -> Iterator[None]:
+    """Fill the inputs; inputs and variables have their present values again afterwards."""
+    inputs = [subgraph.tensors[i] for i in subgraph.inputs if i >= 0]
+    kept = subgraph.keep_data()
+    lacking = [tensor for tensor in inputs if tensor.data is None]
+    rng = np.random.default_rng(0)
+    try:
+        for tensor in inputs:
+            _fill(tensor, rng)
+        yield
+    finally:
+        for tensor in lacking:
+            tensor.data = None
+        kept.put_back()
+
+
+def _fill(tensor: Tensor, rng: np.random.Generator) -> None:
+    """Give an input values that most models take: floats in [0, 1), integers that may be indices.
+
+    Raises:
+        OperatorError: nothing can be made up for its type.
+    """
+    if tensor.is_constant:
+        return
+    if tensor.type in OBJECT_TYPES:
+        if tensor.type is not TensorType.STRING:
+            raise OperatorError(f"no values for {tensor!r} can be made up")
+        tensor.data = np.full(tensor.shape, b"", object)
+    elif tensor.data is not None:
+        tensor.data[...] = _values(tensor, rng)
+
+
+def _values(tensor: Tensor, rng: np.random.Generator) -> NDArray[Any] | int:
+    data: NDArray[Any] = tensor.data
+    if data.dtype.kind in "fcV":  # V: bfloat16
+        return rng.random(data.shape, np.float32).astype(data.dtype)
+    if tensor.quantization is not None and tensor.type in _QUANTIZED:
+        limits = np.iinfo(data.dtype)
+        return rng.integers(limits.min, limits.max, data.shape, data.dtype, endpoint=True)
+    return 0
+
+
+class _Trials:
+    """The delegate nodes of one subgraph that are being measured.
+
+    Attributes:
+        subgraph: the subgraph.
+        count: how many there are.
+        pending: indices of those not measured yet.
+        lost: the model's nodes in partitions that do not pay, and why.
+        failure: why the subgraph could not be run, in words; empty when it could.
+    """
+
+    def __init__(self, subgraph: Subgraph, delegate: Delegate, clock: Clock) -> None:
+        self.subgraph = subgraph
+        self.pending = {n.index for n, _ in subgraph.plan.steps() if n.delegate is delegate}
+        self.count = len(self.pending)
+        self.lost: dict[int, Rejection] = {}
+        self.failure = ""
+        self._delegate = delegate
+        self._clock = clock
+        rules = subgraph.session.rules
+        self._pinned = rules.pinned(subgraph.spec.index, delegate.name()) if rules else frozenset()
+        self._share = 0.0
+        self._end = inf
+        self._replaced: list[tuple[Node, Registration]] = []
+        self._read_by_others = {*subgraph.outputs}
+        self._kept: list[str] = []  # why partitions were not measured
+        self._num_lost = 0
+
+    def begin(self, share: float) -> None:
+        """Let the delegate's nodes measure themselves when they run, *share* seconds each."""
+        self._share, self._end = share, self._clock() + _LONGEST
+        plan = self.subgraph.plan
+        for node, registration in list(plan.steps()):
+            if node.delegate is self._delegate:
+                self._replaced.append((node, registration))
+                plan.nodes[node.index] = node, self._measuring(registration)
+            else:
+                self._read_by_others.update(node.inputs)
+
+    def end(self) -> None:
+        """Let the nodes run as ever from their next preparation on."""
+        nodes = self.subgraph.plan.nodes
+        for node, registration in self._replaced:
+            if node.index < len(nodes) and nodes[node.index][0] is node:
+                nodes[node.index] = node, registration
+
+    def report(self) -> None:
+        """Log what was kept without being measured, and how many partitions pay."""
+        name = self._delegate.name()
+        where = f"subgraph {self.subgraph.spec.index}"
+        if self.pending:
+            first = ", ".join(map(str, sorted(self.pending)[:_SHOWN]))
+            more = f" and {len(self.pending) - _SHOWN} more" * (len(self.pending) > _SHOWN)
+            why = self.failure or "they were not reached"
+            self._kept.append(f"nodes {first}{more}: {why}")
+        for reason in self._kept:
+            logger.warning("%s, %s: kept without measuring: %s", name, where, reason)
+        pay = self.count - self._num_lost
+        logger.info("%s, %s: %d of %d partitions pay", name, where, pay, self.count)
+
+    def _measuring(self, registration: Registration) -> Registration:
+        def prepare(context: OpContext, node: Node) -> Eval:
+            step = registration.prepare(context, node)
+            return lambda: self._run(node, step)
+
+        return replace(registration, prepare=prepare)
+
+    def _run(self, node: Node, step: Eval) -> None:
+        if self._clock() > self._end:
+            raise OperatorError(f"measuring took more than {_LONGEST:.0f} s")
+        if node.index not in self.pending:
+            step()
+            return
+        stop = self._clock() + self._share
+        kernels = OriginalNodes(self.subgraph, node)
+        variables = _Variables(self.subgraph)
+        try:
+            kernels.run()
+        except Exception as error:  # noqa: BLE001 - custom kernels are others' code, too
+            self._kept.append(f"node {node.index}: {in_words(error)}")
+        else:
+            self._compare(node, step, kernels, stop, variables)
+        variables.put_back()
+        self.pending.discard(node.index)
+        step()
+
+    def _compare(
+        self, node: Node, step: Eval, kernels: OriginalNodes, stop: float, variables: _Variables
+    ) -> None:
+        """Let the two take turns until the time is up."""
+        tensors = self.subgraph.tensors
+        copied = [tensors[i] for i in node.outputs if i in self._read_by_others]
+
+        def delegated(clock: Clock) -> float:
+            start = clock()
+            step()
+            for tensor in copied:
+                self.subgraph.buffers.make_readable(tensor)
+            return clock() - start
+
+        delegated(self._clock)  # the first time is not like the others
+        mine = theirs = inf
+        for _ in range(_MOST_ROUNDS):
+            variables.put_back()
+            mine = min(mine, delegated(self._clock))
+            variables.put_back()
+            theirs = min(theirs, kernels.timed_run(self._clock))
+            if self._clock() >= stop:
+                break
+        nodes = {inner.index for inner, _ in self.subgraph.plan.model_nodes(node)}
+        if mine >= theirs and nodes.isdisjoint(self._pinned):
+            expected = f"less than the kernels' {_microseconds(theirs)}"
+            reason = Rejection("measured", actual=_microseconds(mine), expected=expected)
+            self._num_lost += 1
+            self.lost.update(dict.fromkeys(sorted(nodes), reason))
+
+
+class _Variables:
+    """The variables of a subgraph, as they are now."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        tensors = [subgraph.tensors[i] for i in subgraph.variables]
+        self._values = [(t, t.data.copy()) for t in tensors if t.data is not None]
+
+    def put_back(self) -> None:
+        """Give them the values they had."""
+        for tensor, value in self._values:
+            tensor.data[...] = value
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} us"

@@ -1,0 +1,203 @@
+"""The placement of a running model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import cast
+
+from delegraph.delegation.delegate import Delegate, Rejection
+from delegraph.delegation.placement import (
+    Crossing,
+    NodePlacement,
+    PartitionPlacement,
+    Placement,
+    is_never_delegated,
+    total_bytes,
+)
+from delegraph.errors import in_words
+from delegraph.graph.calls import called_subgraphs
+from delegraph.operators.registration import Node
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema.collector import collector_paused
+from delegraph.schema.enums import TensorType
+
+_VALIDATES = Rejection("validation", "no delegate gets a VALIDATION: subgraph")
+
+
+@collector_paused()
+def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Placement:
+    """Return where every node of *subgraphs* runs, *delegates* being those applied.
+
+    Linear in the number of nodes and of their tensors.
+    """
+    partitions: list[PartitionPlacement] = []
+    crossings: list[Crossing] = []
+    for subgraph in subgraphs:
+        subgraph.plan.redo()
+        found = _partitions(subgraph, len(partitions))
+        crossings += _crossings(subgraph, {p.node_index: p.index for p in found})
+        partitions += found
+    absorbers = _absorbers(subgraphs, partitions)
+    by_node = {(p.subgraph, p.node_index): p for p in partitions}
+    names = tuple(map(delegate_name, delegates))
+    nodes: list[NodePlacement] = []
+    for subgraph in subgraphs:
+        absorber = absorbers.get(subgraph.spec.index)
+        nodes += _nodes(subgraph, by_node, absorber, _reasons(subgraph, names))
+    return Placement(
+        tuple(nodes),
+        tuple(partitions),
+        names,
+        tuple(crossings),
+        tuple(subgraph.spec.name for subgraph in subgraphs),
+        tuple(_quarantined(subgraphs, delegates)),
+        _notes(delegates),
+    )
+
+
+def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Iterator[str]:
+    watch = subgraphs[0].session.watch
+    return (delegate_name(delegate) for delegate in delegates if watch.is_quarantined(delegate))
+
+
+def _notes(delegates: Iterable[Delegate]) -> dict[str, str]:
+    """Return what each delegate wants users to know, on one line; those of one name together."""
+    notes: dict[str, list[str]] = {}
+    for delegate in delegates:
+        try:
+            note = " ".join(str(delegate.note()).split())
+        except Exception as error:  # noqa: BLE001 - a plugin's method; the placement matters more
+            note = f"note() failed: {in_words(error)}"
+        known = notes.setdefault(delegate_name(delegate), [])
+        if note and note not in known:
+            known.append(note)
+    return {name: "; ".join(found) for name, found in notes.items() if found}
+
+
+def _partitions(subgraph: Subgraph, first: int) -> list[PartitionPlacement]:
+    found = [node for node, _ in subgraph.plan.steps() if node.delegate is not None]
+    return [_partition(subgraph, node, first + i) for i, node in enumerate(found)]
+
+
+def _partition(subgraph: Subgraph, node: Node, index: int) -> PartitionPlacement:
+    tensors = subgraph.tensors
+    inputs = [tensors[i] for i in node.inputs if i >= 0]
+    return PartitionPlacement(
+        subgraph.spec.index,
+        delegate_name(cast("Delegate", node.delegate)),
+        index,
+        node.index,
+        tuple(inner.index for inner, _ in subgraph.plan.model_nodes(node)),
+        node.inputs,
+        node.outputs,
+        total_bytes(_size(subgraph, tensor) for tensor in inputs if not tensor.is_constant),
+        total_bytes(_size(subgraph, tensors[i]) for i in node.outputs),
+        sum(_stored_size(subgraph, tensor) for tensor in inputs if tensor.is_constant),
+    )
+
+
+def _absorbers(
+    subgraphs: Sequence[Subgraph], partitions: Iterable[PartitionPlacement]
+) -> dict[int, PartitionPlacement]:
+    """Return for each subgraph that a delegate computes as a whole the partition that calls it."""
+    absorbed = frozenset[int]().union(*(subgraph.plan.absorbed for subgraph in subgraphs))
+    found: dict[int, PartitionPlacement] = {}
+    waiting = [(p, p.subgraph, p.nodes) for p in partitions] if absorbed else []
+    while waiting:
+        partition, caller, nodes = waiting.pop()
+        for node in nodes:
+            for callee in called_subgraphs(subgraphs[caller].spec.operators[node].options):
+                if callee in absorbed and callee not in found:
+                    found[callee] = partition
+                    inner = range(len(subgraphs[callee].spec.operators))
+                    waiting.append((partition, callee, tuple(inner)))
+    return found
+
+
+def _nodes(
+    subgraph: Subgraph,
+    partitions: dict[tuple[int, int], PartitionPlacement],
+    absorber: PartitionPlacement | None,
+    reasons: Callable[[int], dict[str, Rejection]],
+) -> Iterator[NodePlacement]:
+    number, current = subgraph.spec.index, subgraph.plan.current
+    for operator in subgraph.spec.operators:
+        index = operator.index
+        partition = absorber or partitions.get((number, current(index)))
+        yield NodePlacement(
+            number,
+            index,
+            operator.name,
+            None if partition is None else partition.delegate,
+            None if partition is None else partition.index,
+            reasons(index),
+            subgraph.tensors[operator.outputs[0]].name if operator.outputs else "",
+        )
+
+
+def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], dict[str, Rejection]]:
+    """Return a function that says why delegates left a node."""
+    if is_never_delegated(subgraph.spec.name):
+        return lambda index: dict.fromkeys(delegates, _VALIDATES)
+    answers = [(delegate_name(a.delegate), a.rejections) for a in subgraph.plan.applied]
+    return lambda index: {name: found[index] for name, found in answers if index in found}
+
+
+def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Crossing]:
+    """Yield what goes from one party to another; *partitions* by the index of their node."""
+    if not partitions:
+        return
+    plan = subgraph.plan
+    writers: dict[int, Node] = {}  # the last one so far, for tensors that are written again
+    seen: set[tuple[int, int | None, int | None]] = set()
+
+    def crossing(index: int, reader: Node | None) -> Iterator[Crossing]:
+        tensor, writer = subgraph.tensors[index], writers.get(index)
+        source = None if writer is None else partitions.get(writer.index)
+        target = None if reader is None else partitions.get(reader.index)
+        key = (index, source, target)
+        if source != target and not tensor.is_constant and key not in seen:
+            seen.add(key)
+            size, is_copied = _size(subgraph, tensor), _is_copied(tensor, writer, reader)
+            yield Crossing(subgraph.spec.index, index, tensor.name, size, source, target, is_copied)
+
+    for node, _ in plan.steps():
+        for index in node.inputs:
+            if index >= 0:
+                yield from crossing(index, node)
+        writers.update(dict.fromkeys(node.outputs, node))
+    for index in subgraph.outputs:
+        yield from crossing(index, None)
+
+
+def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
+    """Return whether one side works on a delegate's buffer of the tensor and the other does not."""
+    if tensor.buffer_handle == -1:
+        return False
+    sides = (None if node is None else node.delegate for node in (writer, reader))
+    return any(side is not tensor.delegate for side in sides)
+
+
+def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
+    """Return the bytes of a tensor's values; None when they are known only while invoking.
+
+    Resources are handles: nothing of theirs crosses over.
+    """
+    if tensor.type == TensorType.RESOURCE:
+        return 0
+    if tensor.type in (TensorType.STRING, TensorType.VARIANT):
+        return None
+    if subgraph.is_allocated:
+        is_known = tensor.data is not None  # behind an open shape nothing is allocated yet
+    else:
+        is_known = not tensor.is_dynamic and -1 not in tensor.shape_signature
+    return tensor.bytes if is_known else None
+
+
+def _stored_size(subgraph: Subgraph, tensor: Tensor) -> int:
+    """Return the bytes of a constant as the file stores it."""
+    declared = subgraph.spec.tensors
+    data = declared[tensor.index].data if tensor.index < len(declared) else tensor.data
+    return 0 if data is None else int(data.nbytes)

@@ -1,0 +1,262 @@
+"""What a delegate may have done wrong to a tensor: pure checks, each with its finding in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.delegation.capabilities import Tolerance
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES, unpack
+from delegraph.operators.registration import Node, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import ActivationFunctionType, TensorType
+
+Range = tuple[int, int]
+"""Least and greatest value that is allowed."""
+
+TensorOf = Callable[[int], Tensor]
+"""Gives a tensor by index, with the shape that Delegraph's kernels work out for it."""
+
+
+def wrong_array(tensor: Tensor) -> str | None:
+    """Return what is wrong about the array behind a computed tensor, apart from its values."""
+    data = tensor.data
+    if not isinstance(data, np.ndarray):
+        return f"{tensor!r} holds a {type(data).__name__}, expected an array"
+    shape = (tensor.bytes,) if tensor.is_packed else tensor.shape
+    dtype = np.dtype(np.uint8) if tensor.is_packed else tensor.dtype
+    if data.dtype != dtype or data.shape != tuple(shape):
+        return (
+            f"{tensor!r} was given an array of {data.dtype}{list(data.shape)}, expected "
+            f"{dtype}{list(shape)}"
+        )
+    return None
+
+
+def wrong_shape(tensor: Tensor, expected: Sequence[int]) -> str | None:
+    """Return a finding when *tensor* has another shape than *expected*."""
+    if tuple(tensor.shape) == tuple(expected):
+        return None
+    return f"{tensor!r} has a wrong shape, expected {list(expected)}"
+
+
+def has_special_values(data: NDArray[Any]) -> bool:
+    """Return whether numbers are NaN or infinite; never for integers, strings and bools.
+
+    >>> has_special_values(np.array([1.0, np.inf])), has_special_values(np.array([3]))
+    (True, False)
+    """
+    if not _is_inexact(data.dtype):
+        return False
+    with np.errstate(all="ignore"):
+        if np.isfinite(data.sum()):  # NaN and infinity do not leave a sum again
+            return False
+        return not bool(np.isfinite(data).all())  # the sum may have overflowed
+
+
+def wrong_special_values(tensor: Tensor, expected: NDArray[Any]) -> str | None:
+    """Return a finding when *tensor* is NaN or infinite where *expected* is a number."""
+    if tensor.data.shape != expected.shape:
+        return wrong_shape(tensor, expected.shape)
+    wrong = ~np.isfinite(tensor.data) & np.isfinite(expected)
+    return f"{tensor!r} is NaN or infinite where it should be a number" if wrong.any() else None
+
+
+def wrong_bools(tensor: Tensor) -> str | None:
+    """Return a finding when a BOOL tensor has bytes other than 0 and 1."""
+    if tensor.type is not TensorType.BOOL or not tensor.data.size:
+        return None
+    largest = int(np.ascontiguousarray(tensor.data).view(np.uint8).max())
+    return f"{tensor!r} has bytes other than 0 and 1" if largest > 1 else None
+
+
+def outside(tensor: Tensor, allowed: Range) -> str | None:
+    """Return a finding when integers are outside their range."""
+    if tensor.is_packed or not tensor.data.size:
+        return None
+    low, high = int(tensor.data.min()), int(tensor.data.max())
+    if allowed[0] <= low and high <= allowed[1]:
+        return None
+    return f"{tensor!r} has values outside [{allowed[0]}, {allowed[1]}]"
+
+
+def allowed_range(
+    node: Node, registration: Registration, output: int, tensor_of: TensorOf
+) -> Range | None:
+    """Return the range of the integers that a node may give as one of its outputs; None for any.
+
+    Args:
+        node: the node that makes the output.
+        registration: its implementation.
+        output: index of the tensor.
+        tensor_of: tensors, inner ones of a partition as well.
+    """
+    name = registration.name
+    tensor = tensor_of(output)
+    find = _INDEX_RANGES.get(name)
+    if find is not None:
+        return find(node, node.outputs.index(output), tensor_of)
+    activation = _ACTIVATIONS.get(name)
+    if name in _CLAMPING:
+        activation = getattr(node.options, "fused_activation_function", None)
+    if not activation or tensor.quantization is None:
+        return None
+    try:
+        return quantized_activation_range(activation, tensor)
+    except OperatorError:  # not a quantised type, or no range that integers can hold
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two results are furthest apart, beyond a tolerance.
+
+    Attributes:
+        position: index of the element.
+        found: what the delegate computed.
+        expected: what Delegraph's kernels computed.
+        count: elements that differ by more than the tolerance.
+        size: elements there are.
+    """
+
+    position: tuple[int, ...]
+    found: Any
+    expected: Any
+    count: int
+    size: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.found} instead of {self.expected} at {list(self.position)}, the largest of "
+            f"{self.count} differences in {self.size} elements"
+        )
+
+
+def difference(
+    tensor: Tensor, found: NDArray[Any], expected: NDArray[Any], tolerance: Tolerance
+) -> Difference | None:
+    """Return where values of *tensor* are furthest from the expected ones; None for near enough.
+
+    ``|a - b| <= absolute + relative |b|``; NaN equals NaN, and infinity its like. Strings and bools
+    are compared exactly. Both arrays have the same shape.
+    """
+    if tensor.is_packed:
+        found = unpack(found, tensor.type, tensor.shape)
+        expected = unpack(expected, tensor.type, tensor.shape)
+    is_number = tensor.type not in OBJECT_TYPES and tensor.type is not TensorType.BOOL
+    wrong = np.asarray(found != expected)
+    if not wrong.any():
+        return None
+    if is_number:
+        excess = _excess(found, expected, tolerance)
+        wrong &= excess > 0
+    else:
+        excess = wrong.astype(np.float64)
+    if not wrong.any():
+        return None
+    flat = int(np.argmax(np.where(wrong, excess, -1)))
+    position = tuple(int(i) for i in np.unravel_index(flat, wrong.shape))
+    return Difference(
+        position, found[position], expected[position], int(np.count_nonzero(wrong)), wrong.size
+    )
+
+
+def _excess(
+    found: NDArray[Any], expected: NDArray[Any], tolerance: Tolerance
+) -> NDArray[np.float64]:
+    """Return by how much each difference is over the tolerance; infinite beside NaN."""
+    wide = np.complex128 if found.dtype.kind == "c" else np.float64
+    a, b = found.astype(wide), expected.astype(wide)
+    with np.errstate(all="ignore"):
+        size = np.abs(a - b)
+        excess = np.asarray(size - (tolerance.absolute + tolerance.relative * np.abs(b)))
+    if not _is_inexact(found.dtype):
+        # Integers that float64 cannot tell apart are one unit apart at least.
+        excess[size == 0] = 1.0 - tolerance.absolute - tolerance.relative * np.abs(b[size == 0])
+        return excess
+    same = (np.isnan(a) & np.isnan(b)) | (a == b)
+    special = ~(np.isfinite(a) & np.isfinite(b))
+    excess[special] = np.inf
+    excess[same] = -np.inf
+    return excess
+
+
+def _is_inexact(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype has NaN; those of ml_dtypes are of kind "V" or "f"."""
+    return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
+
+
+# -- integers that operators give ----------------------------------------------------------------
+
+
+def _along_axis(node: Node, output: int, tensor_of: TensorOf) -> Range:
+    x, axis = tensor_of(node.inputs[0]), tensor_of(node.inputs[1])
+    if axis.data is None:
+        return 0, max(x.shape, default=1) - 1
+    return 0, x.shape[int(axis.data.reshape(-1)[0])] - 1
+
+
+def _along_last_axis(node: Node, output: int, tensor_of: TensorOf) -> Range | None:
+    return (0, tensor_of(node.inputs[0]).shape[-1] - 1) if output == 1 else None
+
+
+def _position(node: Node, output: int, tensor_of: TensorOf) -> Range | None:
+    return (0, _count(tensor_of(node.inputs[0])) - 1) if output == 1 else None
+
+
+def _box(node: Node, output: int, tensor_of: TensorOf) -> Range | None:
+    return (0, tensor_of(node.inputs[0]).shape[0] - 1) if output == 0 else None
+
+
+def _coordinate(node: Node, output: int, tensor_of: TensorOf) -> Range:
+    return 0, max(tensor_of(node.inputs[0]).shape, default=1) - 1
+
+
+def _bucket(node: Node, output: int, tensor_of: TensorOf) -> Range:
+    boundaries = getattr(node.options, "boundaries", None)
+    return 0, 0 if boundaries is None else len(boundaries)
+
+
+def _count(tensor: Tensor) -> int:
+    return int(np.prod(tensor.shape))
+
+
+_INDEX_RANGES: Mapping[str, Callable[[Node, int, TensorOf], Range | None]] = {
+    "ARG_MAX": _along_axis,
+    "ARG_MIN": _along_axis,
+    "BUCKETIZE": _bucket,
+    "NON_MAX_SUPPRESSION_V4": _box,
+    "NON_MAX_SUPPRESSION_V5": _box,
+    "TOPK_V2": _along_last_axis,
+    "UNIQUE": _position,
+    "WHERE": _coordinate,
+}
+"""Operators that give indices, and the range of each output's."""
+
+_CLAMPING = frozenset(
+    {
+        "ADD",
+        "AVERAGE_POOL_2D",
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "DIV",
+        "FULLY_CONNECTED",
+        "MAX_POOL_2D",
+        "MUL",
+        "SUB",
+        "TRANSPOSE_CONV",
+    }
+)
+"""Operators whose quantised results are clamped to the range of their fused activation."""
+
+_ACTIVATIONS = {
+    "RELU": ActivationFunctionType.RELU,
+    "RELU6": ActivationFunctionType.RELU6,
+    "RELU_N1_TO_1": ActivationFunctionType.RELU_N1_TO_1,
+}

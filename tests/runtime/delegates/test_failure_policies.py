@@ -1,0 +1,405 @@
+"""What an interpreter does about delegates that fail."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+from by_name import sines
+from corpus import corpus_file, needs_corpus
+from faulty_delegate import Fault, Faulty, FaultyKernel, failing, first_output, spoil
+from graph_model import graph_model
+from policy_models import (
+    MODELS,
+    assert_same,
+    counting,
+    delegated,
+    floats,
+    stepped,
+    undelegated,
+)
+
+from delegraph import (
+    Delegate,
+    DelegateContext,
+    DelegateParams,
+    Interpreter,
+    Node,
+    Registration,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.errors import DelegateError, DelegateNodeError
+from delegraph.operators.registration import InPlace
+
+# -- raise ---------------------------------------------------------------------------------------
+
+
+def test_without_a_policy_the_error_names_delegate_nodes_phase_and_cause() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[Faulty(fault=failing())])
+    with pytest.raises(
+        DelegateNodeError,
+        match=r"\(faulty\) failed to invoke: OSError: device lost \(delegate 'faulty', in place of "
+        r"nodes 0, 1, 2, 3, 4\)",
+    ) as caught:
+        stepped(interpreter, floats(1))
+    assert (caught.value.delegate, caught.value.phase) == ("faulty", "eval")
+    assert isinstance(caught.value.__cause__, OSError)
+    assert interpreter.incidents == ()
+
+
+def test_without_a_policy_nothing_is_wrapped() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[Faulty("SIN")])
+    stepped(interpreter, floats(1))
+    (step, *_) = interpreter.session.subgraphs[0]._steps
+    assert "guarding" not in step.__module__
+
+
+# -- fallback ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["fallback", "shadow"])
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_results_are_right_whenever_the_delegate_fails(name: str, every: int, policy: Any) -> None:
+    delegate = Faulty(fault=failing(every), dynamic=True)
+    interpreter, results = delegated(name, delegate, on_failure=policy)
+    assert_same(results, undelegated(name))
+    assert sum(incident.count for incident in interpreter.incidents) == delegate.runs // every
+    for incident in interpreter.incidents:
+        assert (incident.delegate, incident.phase) == ("faulty", "eval")
+        assert incident.error == "OSError: device lost"
+        assert not incident.is_quarantined
+
+
+@pytest.mark.parametrize("name", ["chain", "resized", "variable"])
+def test_static_delegates_fall_back_as_well(name: str) -> None:
+    interpreter, results = delegated(name, Faulty(fault=failing(2)), on_failure="fallback")
+    assert_same(results, undelegated(name))
+    assert sum(incident.count for incident in interpreter.incidents) >= 3
+
+
+@pytest.mark.parametrize(("name", "ops"), [("variable", ()), ("resource", ()), ("branch", ("IF",))])
+def test_a_state_left_half_done_is_put_back(name: str, ops: tuple[str, ...]) -> None:
+    """Each failing run has advanced the state already; the kernels start from the one before."""
+    delegate = Faulty(*ops, fault=failing(2), dynamic=True)
+    interpreter, results = delegated(name, delegate, on_failure="fallback")
+    assert_same(results, undelegated(name))
+    assert interpreter.incidents[0].count == 3
+
+
+def test_a_variable_that_a_failing_run_replaced_is_back() -> None:
+    def replace(context: Any, node: Node, run: int) -> None:
+        context.tensors[context.variables[0]].data = np.full((1, 1), 9, np.float32)
+        raise OSError("device lost")
+
+    _, results = delegated("variable", Faulty(fault=replace), on_failure="fallback")
+    assert_same(results, undelegated("variable"))
+
+
+def test_a_state_in_the_delegates_buffer_is_read_before_it_is_needed() -> None:
+    buffer: list[Any] = []
+
+    class Keeping(Faulty):
+        def copy_from_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+            np.copyto(tensor.data, buffer[-1])
+
+    def keep(context: Any, node: Node, run: int) -> None:
+        state = context.tensors[context.variables[0]]
+        context.set_buffer_handle(state, 1, node.delegate)
+        buffer.append(state.data.copy())
+        state.data[...], state.data_is_stale = 77, True
+        if run % 2 == 0:
+            raise OSError("device lost")
+
+    _, results = delegated("variable", Keeping(fault=keep), on_failure="fallback")
+    assert_same(results, undelegated("variable"))
+
+
+def test_a_resource_that_a_failing_run_made_is_gone() -> None:
+    interpreter = Interpreter(
+        model_content=counting(), delegates=[Faulty(dynamic=True)], on_failure="fallback"
+    )
+    resources = interpreter.session.resources
+
+    def invent(context: Any, node: Node, run: int) -> None:
+        resources["", "other"] = np.ones(1)
+        resources["", "v"] = np.full(9, 9.0)  # another array, not other values
+        raise OSError("device lost")
+
+    interpreter.session.delegates[0].simple.at_start = invent  # type: ignore[attr-defined]
+    resources["", "v"] = np.ones(4, np.float32)
+    (y,) = stepped(interpreter, [np.ones(4, np.float32)])
+    np.testing.assert_array_equal(y, np.full(4, 2.0))
+    np.testing.assert_array_equal(resources["", "v"], np.full(4, 2.0))
+    assert ("", "other") not in resources
+
+
+def test_an_incident_is_logged_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "delegraph"):
+        interpreter, _ = delegated("chain", Faulty(fault=failing()), on_failure="fallback")
+    assert [record.message for record in caplog.records] == [
+        "delegate 'faulty', node 5 of subgraph 0, eval: OSError: device lost; "
+        "Delegraph's kernels take over"
+    ]
+    (incident,) = interpreter.incidents
+    assert incident.count == 7
+    assert incident.nodes == (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_a_delegate_that_refuses_new_shapes_leaves_its_nodes_to_the_kernels(dynamic: bool) -> None:
+    def refuse(context: Any, node: Node, run: int) -> None:
+        if context.tensors[node.inputs[0]].shape == (3, 4):
+            raise ValueError("too many rows")
+
+    interpreter, results = delegated(
+        "resized", Faulty(at_prepare=refuse, dynamic=dynamic), on_failure="fallback"
+    )
+    assert_same(results, undelegated("resized"))
+    (incident,) = interpreter.incidents
+    assert (incident.phase, incident.error) == ("prepare", "ValueError: too many rows")
+
+
+def test_shapes_known_only_while_invoking_are_found_when_preparing_fails() -> None:
+    def refuse(context: Any, node: Node, run: int) -> None:
+        raise ValueError("no")
+
+    for ops in ((), ("WHERE",), ("CAST", "MUL")):
+        delegate = Faulty(*ops, before_prepare=refuse, dynamic=True)
+        interpreter, results = delegated("dynamic", delegate, on_failure="fallback")
+        assert_same(results, undelegated("dynamic"))
+        assert interpreter.incidents[0].phase == "prepare"
+
+
+def test_failing_while_it_is_applied_is_still_an_error() -> None:
+    def refuse(context: Any, node: Node, run: int) -> None:
+        raise ValueError("no")
+
+    interpreter = Interpreter(model_content=sines(), on_failure="fallback")
+    with pytest.raises(DelegateError, match=r"'faulty' could not be applied.*ValueError: no"):
+        interpreter.modify_graph_with_delegate(Faulty(at_prepare=refuse))
+    assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
+    assert interpreter.incidents == ()
+
+
+def _stale(context: Any, node: Node, run: int) -> None:
+    for index in node.outputs:
+        y = context.tensors[index]
+        context.set_buffer_handle(y, 7, node.delegate)
+        y.data[...], y.data_is_stale = 77, True
+
+
+def test_a_buffer_that_cannot_be_copied_falls_back() -> None:
+    for ops in ((), ("SIN",)):
+        interpreter, results = delegated("chain", Faulty(*ops, fault=_stale), on_failure="fallback")
+        assert_same(results, undelegated("chain"))
+        assert {incident.phase for incident in interpreter.incidents} == {"copy"}
+        assert "OSError: bus fell asleep" in interpreter.incidents[0].error
+
+
+def test_values_in_a_delegates_buffer_are_read_when_its_next_node_falls_back() -> None:
+    buffer: dict[int, Any] = {}
+
+    class Keeping(Faulty):
+        def copy_from_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+            np.copyto(tensor.data, buffer[tensor.index])
+
+        def copy_to_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+            buffer[tensor.index] = tensor.data.copy()
+
+    def keep(context: Any, node: Node, run: int) -> None:
+        y = context.tensors[node.outputs[0]]
+        context.set_buffer_handle(y, 1, node.delegate)
+        buffer[y.index] = y.data.copy()
+        y.data[...], y.data_is_stale = 77, True
+        if run % 2 == 0:
+            raise OSError("device lost")
+
+    interpreter, results = delegated(
+        "chain",
+        Keeping(fault=keep),
+        on_failure="fallback",
+        experimental_disable_delegate_node_fusion=True,
+    )
+    assert_same(results, undelegated("chain"))
+    assert sum(incident.count for incident in interpreter.incidents) == 5 * 7 // 2
+
+
+def test_what_the_kernels_computed_is_in_the_delegates_buffer_too() -> None:
+    written: list[Any] = []
+
+    class Keeping(Faulty):
+        def copy_to_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+            written.append(tensor.data.copy())
+
+    def keep(context: Any, node: Node, run: int) -> None:
+        context.set_buffer_handle(context.tensors[node.outputs[0]], 1, node.delegate)
+        raise OSError("device lost")
+
+    _, results = delegated("chain", Keeping(fault=keep), on_failure="fallback")
+    assert_same(written, results)
+
+
+@pytest.mark.parametrize("failing_one", ["earlier", "later", "both"])
+def test_stacked_delegates_fall_back_one_by_one(failing_one: str) -> None:
+    def fault(name: str) -> Fault:
+        return failing() if failing_one in (name, "both") else first_output(lambda y: None)
+
+    earlier = Faulty("SIN", name="earlier", fault=fault("earlier"))
+    later = Faulty("ADD", "earlier", name="later", fault=fault("later"))
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[earlier, later], on_failure="fallback"
+    )
+    assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
+    assert {incident.delegate for incident in interpreter.incidents}.issubset({"earlier", "later"})
+    assert interpreter.incidents
+
+
+def test_arrays_that_a_failing_delegate_put_in_place_are_taken_away() -> None:
+    def replace(context: Any, node: Node, run: int) -> None:
+        y = context.tensors[node.outputs[0]]
+        y.data, y.shape = np.zeros((5, 5)), (5, 5)
+        raise OSError("device lost")
+
+    _, results = delegated("chain", Faulty(fault=replace), on_failure="fallback")
+    assert_same(results, undelegated("chain"))
+
+
+class InPlaceSine(Delegate):
+    """Computes in the memory of its input, as its registration allows; fails in the middle."""
+
+    def name(self) -> str:
+        return "in_place"
+
+    def prepare(self, context: DelegateContext) -> None:
+        def prepare(context: Any, node: Node) -> Any:
+            x, y = (context.tensors[i] for i in (*node.inputs, *node.outputs))
+
+            def run() -> None:
+                np.sin(x.data, out=y.data)
+                raise OSError("device lost")
+
+            return run
+
+        inplace = InPlace.INPUT_0
+        registration = Registration("in_place", prepare, inplace=inplace)
+        context.replace_node_subsets_with_delegate_kernels(registration, [1], self)
+
+
+def test_inputs_outlast_a_failing_node_that_works_in_place() -> None:
+    model = graph_model(
+        [("SIN", "x", "a"), ("SIN", "a", "b"), ("SIN", "b", "y")], inputs="x", outputs="y"
+    )
+    interpreter = Interpreter(model_content=model, delegates=[InPlaceSine()], on_failure="fallback")
+    steps = floats(2)
+    assert_same(stepped(interpreter, steps), stepped(Interpreter(model_content=model), steps))
+    assert interpreter.incidents[0].count == 2
+
+
+def test_interrupts_get_through() -> None:
+    for stop in (KeyboardInterrupt, SystemExit):
+        delegate = Faulty(fault=failing(error=stop()))
+        interpreter = Interpreter(
+            model_content=sines(), delegates=[delegate], on_failure="fallback"
+        )
+        with pytest.raises(stop):
+            stepped(interpreter, floats(1))
+        assert interpreter.incidents == ()
+
+
+class _Alone(FaultyKernel):
+    """Computes an operator that nobody else knows."""
+
+    def prepare(self, context: Any, node: Node) -> None:
+        pass
+
+    def eval(self, context: Any, node: Node) -> None:
+        self.delegate.runs += 1
+        np.copyto(context.tensors[node.outputs[0]].data, context.tensors[node.inputs[0]].data)
+        self.delegate.fault(context, node, self.delegate.runs)
+
+
+class Alone(Faulty):
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return _Alone(self)
+
+
+@pytest.mark.parametrize("policy", ["fallback", "shadow"])
+def test_an_operator_without_kernel_cannot_fall_back(policy: Any) -> None:
+    model = graph_model([("Odd", "x", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(
+        model_content=model,
+        delegates=[Alone("Odd", fault=failing(2))],
+        on_failure=policy,
+        validate=True,
+    )
+    steps = floats(2)
+    assert_same(stepped(interpreter, steps[:1]), steps[:1])
+    with pytest.raises(
+        DelegateNodeError,
+        match=r"OSError: device lost; Delegraph's kernels cannot take over: Node number 0 \(Odd\)",
+    ):
+        stepped(interpreter, steps[1:])
+    assert_same(stepped(interpreter, steps[:1]), steps[:1])
+
+
+# -- a real model --------------------------------------------------------------------------------
+
+
+class Whole(SimpleDelegateInterface):
+    """Takes everything and runs it as a model of its own; fails every third time."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def name(self) -> str:
+        return "whole"
+
+    def is_node_supported_by_delegate(self, registration: Any, node: Any, context: Any) -> bool:
+        return True
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return _WholeKernel(self)
+
+
+class _WholeKernel(SimpleDelegateKernelInterface):
+    def __init__(self, delegate: Whole) -> None:
+        self.delegate = delegate
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        self.inner = Interpreter(model_content=params.as_model())
+        tensors = context.tensors
+        self.inputs = [i for i in params.input_tensors if not tensors[i].is_constant]
+        self.outputs = params.output_tensors
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        self.inner.allocate_tensors()
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        for index, detail in zip(self.inputs, self.inner.get_input_details(), strict=True):
+            self.inner.set_tensor(detail["index"], context.tensors[index].data)
+        self.inner.invoke()
+        self.delegate.runs += 1
+        if self.delegate.runs % 3 == 0:
+            spoil(context.tensors[self.outputs[0]].data)
+            raise OSError("device lost")
+        for index, detail in zip(self.outputs, self.inner.get_output_details(), strict=True):
+            np.copyto(context.tensors[index].data, self.inner.get_tensor(detail["index"]))
+
+
+@needs_corpus
+@pytest.mark.parametrize(
+    "name", ["test_data__mobilenet_v1_0.25_128_quant", "support__mobilenet_v1_0.25_224_1_default_1"]
+)
+def test_a_mobilenet_keeps_its_results_bit_for_bit(name: str) -> None:
+    path = str(corpus_file(name))
+    interpreter = Interpreter(path, delegates=[Whole()], on_failure="fallback")
+    plain = Interpreter(path)
+    detail = plain.get_input_details()[0]
+    steps = [(x * 40 + 128).astype(detail["dtype"]) for x in floats(6, *detail["shape"].tolist())]
+    assert_same(stepped(interpreter, steps), stepped(plain, steps))
+    (incident,) = interpreter.incidents
+    assert incident.count == 2

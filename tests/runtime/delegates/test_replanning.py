@@ -1,0 +1,256 @@
+"""Delegates come and go at any time; nothing is refused because a graph was final."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
+from graph_model import graph_model, subgraphs_model
+from one_op import constant, tensor
+
+from delegraph import (
+    DelegateContext,
+    DelegateFlags,
+    DelegateParams,
+    Interpreter,
+    Node,
+    Registration,
+    Rejection,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.errors import ArgumentError, DelegateError, StateError
+from delegraph.runtime.delegates.failure_policy import Incident, Incidents
+from delegraph.schema.options import AddOptions, LessOptions, WhileOptions
+
+DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+
+def output(interpreter: Interpreter) -> Any:
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+@pytest.mark.parametrize("flags", [DelegateFlags.NONE, DYNAMIC])
+def test_delegates_can_be_added_and_removed_between_invokes_with_data_in_place(
+    flags: DelegateFlags,
+) -> None:
+    interpreter = Interpreter(model_content=sines())
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+    for ops in (["SIN"], ["ADD"], ["MUL"]):
+        interpreter.modify_graph_with_delegate(ByName(*ops, flags=flags, name=ops[0]))
+        np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+    assert len(partitions(interpreter)) == 4
+    interpreter.remove_all_delegates()
+    np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+    assert partitions(interpreter) == []
+    assert interpreter.placement.delegates == ()
+
+
+def test_a_delegate_of_every_kind_can_follow_every_other() -> None:
+    """In TFLite a static delegate behind a dynamic one, or the reverse, may reset the graph."""
+    for first in (DelegateFlags.NONE, DYNAMIC):
+        for second in (DelegateFlags.NONE, DYNAMIC):
+            delegates = [ByName("SIN", flags=first), ByName("ADD", flags=second, name="second")]
+            interpreter = Interpreter(model_content=sines(), delegates=delegates)
+            np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+            interpreter.resize_tensor_input(0, [1, 4])
+            np.testing.assert_allclose(run(interpreter, X[None]), Y[None], rtol=1e-6)
+            assert len(partitions(interpreter)) == 3, (first, second)
+
+
+def test_a_delegate_that_fails_leaves_an_allocated_interpreter_allocated() -> None:
+    class Failing(ByName):
+        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+            raise OSError("no device")
+
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN")])
+    run(interpreter)
+    with pytest.raises(DelegateError, match=r"'by_name' could not be applied.*no device"):
+        interpreter.modify_graph_with_delegate(Failing("ADD"))
+    np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+    assert len(partitions(interpreter)) == 2
+
+
+def test_variables_keep_their_state_when_delegates_come_and_go() -> None:
+    from dataclasses import replace
+
+    model = graph_model(
+        [("ADD", "x v", "y", AddOptions())],
+        inputs="x",
+        outputs="y",
+        tensors={"v": replace(tensor((4,)), is_variable=True)},
+    )
+    interpreter = Interpreter(model_content=model)
+    run(interpreter)
+    names = {t["name"]: t["index"] for t in interpreter.get_tensor_details()}
+    interpreter.set_tensor(names["v"], np.full(4, 5, np.float32))
+    interpreter.modify_graph_with_delegate(ByName("ADD"))
+    np.testing.assert_allclose(output(interpreter), X + 5)
+    interpreter.remove_all_delegates()
+    np.testing.assert_allclose(output(interpreter), X + 5)
+
+
+def test_delegates_that_a_resize_took_off_are_gone_for_good_when_removed() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN")])
+    interpreter.resize_tensor_input(0, [1, 4])
+    interpreter.remove_all_delegates()
+    np.testing.assert_allclose(run(interpreter, X[None]), Y[None], rtol=1e-6)
+    assert partitions(interpreter) == []
+
+
+def test_removing_is_refused_while_a_view_is_alive() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN")])
+    interpreter.allocate_tensors()
+    view = interpreter.tensor(0)()
+    with pytest.raises(StateError, match="reference to internal data"):
+        interpreter.remove_all_delegates()
+    del view
+    interpreter.remove_all_delegates()
+
+
+# -- other subgraphs ---------------------------------------------------------------------------
+
+
+def doubling_while() -> bytes:
+    """While x < 10: x = x + x."""
+    less = [("LESS", "x ten", "c", LessOptions())]
+    add = [("ADD", "x x", "y", AddOptions())]
+    loop = [("WHILE", "x", "y", WhileOptions(cond_subgraph_index=1, body_subgraph_index=2))]
+    one = {"x": tensor((1,)), "y": tensor((1,))}
+    ten = constant(np.array([10], np.float32))
+    return subgraphs_model(
+        [
+            (loop, "x", "y", one),
+            (less, "x", "c", {**one, "ten": ten, "c": tensor((1,), "BOOL")}),
+            (add, "x", "y", one),
+        ]
+    )
+
+
+class Looping(ByName):
+    """Takes WHILE together with the subgraphs it calls."""
+
+    def __init__(self) -> None:
+        super().__init__("WHILE", "ADD", name="looping")
+        self.bodies: list[list[str]] = []
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        if registration.name == "WHILE":
+            body = context.acquire_subgraph_context(node.options.body_subgraph_index)
+            plan = body.get_execution_plan()
+            self.bodies.append([body.get_node_and_registration(i)[1].name for i in plan])
+            for index in (node.options.cond_subgraph_index, node.options.body_subgraph_index):
+                context.mark_subgraph_as_delegation_skippable(index)
+        return super().is_node_supported_by_delegate(registration, node, context)
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return LoopKernel()
+
+
+class LoopKernel(SimpleDelegateKernelInterface):
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        pass
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        pass
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        x = context.tensors[node.inputs[0]].data.copy()
+        while x[0] < 10:
+            x = x + x
+        context.tensors[node.outputs[0]].data[...] = x
+
+
+def test_each_subgraph_is_delegated_on_its_own() -> None:
+    interpreter = Interpreter(model_content=doubling_while(), delegates=[ByName("ADD")])
+    assert [(p.subgraph, p.nodes) for p in interpreter.placement.partitions] == [(2, (0,))]
+    np.testing.assert_array_equal(run(interpreter, np.float32([3])), [12])
+
+
+def test_a_delegate_absorbs_the_subgraphs_of_a_node_it_takes() -> None:
+    delegate = Looping()
+    interpreter = Interpreter(model_content=doubling_while(), delegates=[delegate])
+    assert delegate.bodies == [["ADD"]]
+    assert [p.subgraph for p in interpreter.placement.partitions] == [0]
+    np.testing.assert_array_equal(run(interpreter, np.float32([3])), [12])
+    interpreter.modify_graph_with_delegate(ByName("ADD"))
+    assert [p.subgraph for p in interpreter.placement.partitions] == [0]
+
+
+def test_an_absorbed_subgraph_is_free_again_when_its_delegate_comes_off() -> None:
+    interpreter = Interpreter(model_content=doubling_while(), delegates=[Looping()])
+    interpreter.remove_all_delegates()
+    interpreter.modify_graph_with_delegate(ByName("ADD"))
+    assert [p.subgraph for p in interpreter.placement.partitions] == [2]
+    np.testing.assert_array_equal(run(interpreter, np.float32([3])), [12])
+
+
+def test_a_resize_gives_absorbed_subgraphs_free_and_allocation_absorbs_them_again() -> None:
+    interpreter = Interpreter(model_content=doubling_while(), delegates=[Looping()])
+    interpreter.resize_tensor_input(0, [1, 1])
+    interpreter.resize_tensor_input(0, [1])
+    np.testing.assert_array_equal(run(interpreter, np.float32([3])), [12])
+    assert [p.subgraph for p in interpreter.placement.partitions] == [0]
+
+
+def test_only_other_subgraphs_can_be_absorbed_and_only_while_applying() -> None:
+    interpreter = Interpreter(model_content=doubling_while())
+    context = interpreter.session.subgraphs[0].context
+    with pytest.raises(ArgumentError, match="no subgraph 9; the model has 3"):
+        context.acquire_subgraph_context(9)
+    with pytest.raises(ArgumentError, match="cannot be skipped"):
+        context.mark_subgraph_as_delegation_skippable(0)
+    with pytest.raises(DelegateError, match="only while a delegate is being applied"):
+        context.mark_subgraph_as_delegation_skippable(1)
+
+
+def test_a_delegate_that_keeps_its_results_to_itself_works_in_a_loop_body() -> None:
+    """The loop reads what its body returns, and that is in the delegate's buffer."""
+
+    class Keeping(ByName):
+        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+            delegate = self
+
+            class Kernel(ByNameKernel):
+                def eval(self, context: DelegateContext, node: Node) -> None:
+                    super().eval(context, node)
+                    target = context.tensors[node.outputs[0]]
+                    delegate.kept = target.data.copy()
+                    target.data[...] = np.nan
+                    target.buffer_handle, target.data_is_stale = 1, True
+
+            return Kernel(self)
+
+        def copy_from_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+            np.copyto(tensor.data, self.kept)
+
+        kept: Any = None
+
+    interpreter = Interpreter(model_content=doubling_while(), delegates=[Keeping("ADD")])
+    np.testing.assert_array_equal(run(interpreter, np.float32([3])), [12])
+
+
+def test_a_delegate_that_cannot_come_back_after_a_resize_stays_off_as_an_incident() -> None:
+    class OnlyOnce(ByName):
+        def initialize(self, context: DelegateContext) -> None:
+            if self.params:
+                raise OSError("device is taken")
+
+    delegates = [OnlyOnce("SIN", name="once"), ByName("ADD")]
+    interpreter = Interpreter(model_content=sines(), delegates=delegates, on_failure="fallback")
+    interpreter.resize_tensor_input(0, [1, 4])
+    np.testing.assert_allclose(run(interpreter, X[None]), Y[None], rtol=1e-6)
+    (incident,) = interpreter.incidents
+    assert (incident.delegate, incident.phase) == ("once", "initialize")
+    assert {p.delegate for p in interpreter.placement.partitions} == {"by_name"}
+
+
+def test_incidents_of_ever_new_texts_are_bounded() -> None:
+    incidents = Incidents()
+    for i in range(1100):
+        incidents.record(Incident("npu", 0, 3, (1,), "eval", f"lost at {i}"))
+    assert len(incidents.all()) == 1000
