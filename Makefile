@@ -36,7 +36,7 @@ conformance: $(VENV)/installed-test
 LITERT_VENV := .venv-litert
 
 litert-matrix:
-	@$(PYTHON) tests/native/litert_matrix.py $(LITERT_VENV)
+	@$(PYTHON) tests/native/litert/litert_matrix.py $(LITERT_VENV)
 
 # Two TensorFlows: 2.18.1 is the last whose interpreter runs Flex operators; the current one converts
 # models and executes operators. Existing ones are used instead by FLEX_ORACLE and FLEX_TENSORFLOW:

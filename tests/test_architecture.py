@@ -23,6 +23,8 @@ ROWS = [
     {"errors"},
     {"schema"},
     {"graph"},
+    {"operators"},
+    {"arithmetic"},
     {"kernels", "memory"},
     {"delegation"},
     {"plugins"},

@@ -6,7 +6,7 @@ import pytest
 from command import Command
 
 from delegraph.graph.loader import load_model
-from delegraph.micro.offline_plan import offline_plan
+from delegraph.micro.offline_plans import offline_plan
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 

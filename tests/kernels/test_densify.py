@@ -7,9 +7,9 @@ import pytest
 from agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from one_op import TensorDef, constant, delegraph_outputs
 
+from delegraph.arithmetic.sparsity import dense_places
 from delegraph.errors import OperatorError
 from delegraph.graph.model import DimensionMetadata, Sparsity
-from delegraph.kernels.densify import dense_places
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
 from delegraph.schema.options import DensifyOptions

@@ -22,7 +22,7 @@ from delegraph.micro.allocation_info import allocation_infos
 from delegraph.micro.allocator import Kept, MicroAllocator
 from delegraph.micro.estimate import estimate_arena
 from delegraph.micro.layout import Layout
-from delegraph.micro.offline_plan import METADATA_NAME, encode_offline_plan
+from delegraph.micro.offline_plans import METADATA_NAME, encode_offline_plan
 from delegraph.micro.planners import (
     BufferPlan,
     GreedyMemoryPlanner,

@@ -15,7 +15,7 @@ from delegraph import Interpreter
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import parse_model
 from delegraph.memory import OffsetsAssignment, verify_plan
-from delegraph.micro.offline_plan import offline_plan
+from delegraph.micro.offline_plans import offline_plan
 from delegraph.tools.memory_plot import draw_plan
 from delegraph.tools.memory_report import COMPARED, IN_PLACE, PLANNERS, MemoryReport, memory_report
 from delegraph.tools.offline_plan import with_offline_plan

@@ -109,7 +109,7 @@ def with_nodes(nodes: Any) -> Callable[[Any], Any]:
         (with_nodes({"0": "sin"}), "node 0 of subgraph 0 is '0'"),
         (with_nodes({"0 SIN": 3}), "node 0 of subgraph 0 is '0 SIN': 3"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "change",
 )
 def test_a_damaged_lock_is_told(tmp_path: Path, change: Callable[[Any], Any], message: str) -> None:
     path = tmp_path / "placement.json"

@@ -8,10 +8,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.output_shape import Shape, check_type, element_count
+from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
 from delegraph.operators.registration import Eval
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor, element_count
 
 
 def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:

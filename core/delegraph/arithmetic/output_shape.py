@@ -8,17 +8,15 @@ dynamic.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.operators.registration import Eval, OpContext
-from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.operators.registration import Eval, OpContext, nothing
+from delegraph.operators.tensor import AllocationType, Shape, Tensor
 
-Shape = Sequence[int]
 Plan = Callable[[], tuple[Shape, Eval]]
 """Returns the output's shape and the function that fills ``output.data``."""
 
@@ -128,10 +126,6 @@ def fold_output(context: OpContext, output: Tensor, plan: Plan) -> Eval:
     return nothing
 
 
-def nothing() -> None:
-    """Do nothing: the eval of a node whose output was computed while preparing."""
-
-
 def normalized_axis(axis: int, rank: int) -> int:
     """Return *axis* counted from the front.
 
@@ -162,8 +156,3 @@ def check_rank(tensor: Tensor, allowed: Sequence[int], what: str = "input") -> N
     if len(tensor.shape) not in allowed:
         ranks = " or ".join(map(str, allowed))
         raise OperatorError(f"{what} has shape {list(tensor.shape)}, expected rank {ranks}")
-
-
-def element_count(shape: Shape) -> int:
-    """Return the number of elements of *shape*."""
-    return math.prod(shape)

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.sparsity import dense_places
 from delegraph.graph.dtypes import unpack
-from delegraph.kernels.densify import dense_places
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 

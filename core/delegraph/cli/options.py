@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from delegraph.runtime.delegates.delegate_choice import AnyDelegate
+    from delegraph.runtime.delegates.choice import AnyDelegate
 
 TRACEBACK = "--traceback"
 

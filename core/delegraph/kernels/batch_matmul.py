@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.exact_matmul import exact_float
-from delegraph.arithmetic.output_shape import nothing
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.requantizer import requantizer
 from delegraph.arithmetic.weights import once_if_constant
@@ -23,7 +22,14 @@ from delegraph.operators.checks import (
     require_zero_points,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    nothing,
+    output_tensor,
+)
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 

@@ -9,19 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.elements import values_of
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    are_known,
-    check_type,
-    normalized_axis,
-    size_output,
-)
+from delegraph.arithmetic.output_shape import are_known, check_type, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
 _TYPES = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from delegraph.arithmetic.output_shape import check_type, element_count
+from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.operators.subgraph_call import Callee, Value, give_back
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import BiasClamp, float_activation_range
-from delegraph.arithmetic.output_shape import Shape, integers, size_output
+from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.arithmetic.padding import Window, window
 from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
@@ -28,7 +28,7 @@ from delegraph.operators.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
 

@@ -13,11 +13,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import Shape, integers, size_output
+from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_counts, require_rank, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT64}

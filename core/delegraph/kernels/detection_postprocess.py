@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.box_suppression import descending, suppressed
 from delegraph.arithmetic.cpp_heap import largest
-from delegraph.arithmetic.output_shape import Shape, check_rank, size_outputs
+from delegraph.arithmetic.output_shape import check_rank, size_outputs
 from delegraph.errors import OperatorError
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
 Floats = NDArray[np.float32]

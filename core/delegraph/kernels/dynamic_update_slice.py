@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from delegraph.arithmetic.elements import forward, values_of
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    check_type,
-    element_count,
-    integers,
-    size_output,
-)
+from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
 from delegraph.operators.op_table import kernel
@@ -21,6 +15,7 @@ from delegraph.operators.registration import (
     input_tensor,
     output_tensor,
 )
+from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
 

@@ -9,18 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.elements import on_elements
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    check_type,
-    element_count,
-    normalized_axis,
-    size_output,
-)
+from delegraph.arithmetic.output_shape import check_type, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_rank, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 INDEX_TYPES = (TensorType.INT16, TensorType.INT32, TensorType.INT64)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from delegraph.arithmetic.output_shape import check_type, element_count, size_output
+from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.resource_handle import input_handle, key_of, write_handle
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 PAIRS = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64))

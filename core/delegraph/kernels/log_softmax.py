@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.arithmetic import fixed_point_softmax
-from delegraph.arithmetic.output_shape import nothing
 from delegraph.errors import OperatorError
 from delegraph.kernels.softmax import exponentials
 from delegraph.kernels.unary import unary_operands
 from delegraph.operators.checks import require_scales
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.registration import Eval, Node, OpContext, nothing
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from delegraph.arithmetic.broadcast import broadcast_operands
-from delegraph.arithmetic.output_shape import nothing
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext
+from delegraph.operators.registration import Eval, Node, OpContext, nothing
 from delegraph.schema.enums import TensorType
 
 _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16}

@@ -9,11 +9,11 @@ import numpy as np
 
 from delegraph.arithmetic.box_suppression import Floats, overlaps
 from delegraph.arithmetic.cpp_heap import pop, push
-from delegraph.arithmetic.output_shape import Shape, check_rank, integers, size_outputs
+from delegraph.arithmetic.output_shape import check_rank, integers, size_outputs
 from delegraph.errors import OperatorError
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
 

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    check_type,
-    element_count,
-    integers,
-    normalized_axis,
-    size_output,
-)
+from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
 _TYPES = {

@@ -6,17 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    check_type,
-    normalized_axis,
-    size_output,
-    size_outputs,
-)
+from delegraph.arithmetic.output_shape import check_type, normalized_axis, size_output, size_outputs
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import option, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 _PACKED = {

@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.elements import on_elements
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    check_type,
-    element_count,
-    integers,
-    size_output,
-)
+from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
@@ -27,7 +21,7 @@ from delegraph.operators.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)

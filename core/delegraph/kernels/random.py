@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.counter_random import Words, counters, philox4x32
-from delegraph.arithmetic.output_shape import Shape, integers, size_output
+from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import option, require_counts, require_rank, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 Floats = NDArray[np.float32]

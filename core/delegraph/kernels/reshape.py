@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delegraph.arithmetic.elements import forward
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    check_type,
-    element_count,
-    integers,
-    normalized_axis,
-    size_output,
-)
+from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.operators.op_table import kernel
@@ -25,7 +18,7 @@ from delegraph.operators.registration import (
     optional_input,
     output_tensor,
 )
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 SAME_BYTES = InPlace.INPUT_0 | InPlace.DATA_UNMODIFIED

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.output_shape import (
-    Shape,
     are_known,
     check_rank,
     check_type,
@@ -22,7 +21,7 @@ from delegraph.errors import OperatorError
 from delegraph.operators.checks import option, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
 _BILINEAR_TYPES = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import check_rank, element_count, integers, normalized_axis
+from delegraph.arithmetic.output_shape import check_rank, integers, normalized_axis
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import element_count
 from delegraph.schema.enums import TensorType
 
 _TYPES = {

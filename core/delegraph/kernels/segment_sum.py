@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import Shape, check_type, integers, size_output
+from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from delegraph.arithmetic import fixed_point_softmax
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.arithmetic.lookup_table import Integers, interpolate, interpolation_points
-from delegraph.arithmetic.output_shape import nothing
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     option,
@@ -24,6 +23,7 @@ from delegraph.operators.registration import (
     Node,
     OpContext,
     input_tensor,
+    nothing,
     output_tensor,
 )
 from delegraph.operators.tensor import Tensor

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    check_rank,
-    check_type,
-    element_count,
-    integers,
-    size_output,
-)
+from delegraph.arithmetic.output_shape import check_rank, check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 

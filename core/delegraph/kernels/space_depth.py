@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import Shape, check_rank, check_type, size_output
+from delegraph.arithmetic.output_shape import check_rank, check_type, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
 _TYPES = {

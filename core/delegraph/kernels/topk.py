@@ -6,17 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import (
-    Shape,
-    check_type,
-    element_count,
-    integers,
-    size_outputs,
-)
+from delegraph.arithmetic.output_shape import check_type, integers, size_outputs
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
 _INDICES = {TensorType.INT16, TensorType.INT32}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.arithmetic.elements import on_elements
-from delegraph.arithmetic.output_shape import Shape, check_type, integers, size_output
+from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 

@@ -24,7 +24,7 @@ from delegraph.micro.allocation_info import (
     allocation_infos,
 )
 from delegraph.micro.arena_memory import ArenaBuffer, ArenaMemory
-from delegraph.micro.offline_plan import offline_plan
+from delegraph.micro.offline_plans import offline_plan
 from delegraph.micro.planners import (
     ONLINE,
     GreedyMemoryPlanner,

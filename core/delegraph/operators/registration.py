@@ -220,3 +220,7 @@ def output_tensor(context: OpContext, node: Node, i: int = 0) -> Tensor:
     if i >= len(node.outputs) or node.outputs[i] < 0:
         raise OperatorError(f"output {i} is required and absent")
     return context.tensors[node.outputs[i]]
+
+
+def nothing() -> None:
+    """Do nothing: the eval of a node whose output was computed while preparing."""

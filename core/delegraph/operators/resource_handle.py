@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import element_count, nothing
 from delegraph.errors import OperatorError
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
-from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, nothing
+from delegraph.operators.tensor import AllocationType, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 

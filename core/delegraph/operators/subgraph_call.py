@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.output_shape import Shape
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import OpContext
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,8 @@ from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
+
+Shape = Sequence[int]
 
 
 class AllocationType(IntEnum):
@@ -179,3 +183,8 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.index}, {self.name!r}, {self.type.name}{list(self.shape)})"
+
+
+def element_count(shape: Shape) -> int:
+    """Return the number of elements of *shape*."""
+    return math.prod(shape)

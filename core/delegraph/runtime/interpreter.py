@@ -22,11 +22,8 @@ from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.registration import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
-from delegraph.runtime.delegates.default_delegates import (
-    has_default_delegates,
-    with_default_delegates,
-)
-from delegraph.runtime.delegates.delegate_choice import (
+from delegraph.runtime.delegates import defaults
+from delegraph.runtime.delegates.choice import (
     AnyDelegate,
     ManyDelegates,
     as_delegate,
@@ -142,8 +139,8 @@ class Interpreter:
         model = model_of(model_path, model_content)
         self._session = Session(model, options, custom_ops, PlacementRules.of(rules))
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
-        if has_default_delegates(experimental_op_resolver_type) and (applied or delegates is None):
-            applied = with_default_delegates(applied, self._session.unresolved_custom_ops())
+        if defaults.are_wanted(experimental_op_resolver_type) and (applied or delegates is None):
+            applied = defaults.added_to(applied, self._session.unresolved_custom_ops())
         for delegate in applied:
             self._session.apply(delegate)
         if applied:

@@ -4,19 +4,6 @@
 pytest imports this package in every run of an environment, for its plugin.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from delegraph.testing.delegate_conformance import DelegateConformance as DelegateConformance
-
-__all__ = ["DelegateConformance"]
-
-
-def __getattr__(name: str) -> Any:
-    if name != "DelegateConformance":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from delegraph.testing.delegate_conformance import DelegateConformance
-
-    return DelegateConformance
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,7 +17,7 @@ import pytest
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegraphError
-from delegraph.runtime.delegates.delegate_choice import AnyDelegate
+from delegraph.runtime.delegates.choice import AnyDelegate
 from delegraph.testing.conformance import contract, isolation, numbers, soundness
 from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
 from delegraph.testing.conformance.subject import (

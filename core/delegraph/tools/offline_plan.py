@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from delegraph.graph.model import Model
-from delegraph.micro.offline_plan import METADATA_NAME, encode_offline_plan
+from delegraph.micro.offline_plans import METADATA_NAME, encode_offline_plan
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,8 @@ from delegraph import Delegate, load_delegate
 from delegraph.delegation.simple_delegate import SimpleDelegate
 from delegraph.errors import PluginOptionError, UnknownDelegateError
 from delegraph.runtime.delegates import compiled_delegates
-from delegraph.runtime.delegates.compiled_delegates import is_library, set_library_loader
-from delegraph.runtime.delegates.delegate_choice import as_delegates
+from delegraph.runtime.delegates.choice import as_delegates
+from delegraph.runtime.delegates.compiled_delegates import is_library
 
 Loaded = list[tuple[str, dict[str, Any]]]
 
@@ -28,8 +30,10 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loaded]:
         found.append((library, dict(options)))
         return SimpleDelegate(ByName(name=library))
 
-    monkeypatch.setattr(compiled_delegates, "_loaders", [])
-    set_library_loader(load)
+    loader = types.ModuleType("a_loader")
+    vars(loader)["ExternalDelegate"] = load
+    monkeypatch.setitem(sys.modules, loader.__name__, loader)
+    monkeypatch.setattr(compiled_delegates, "LOADER", loader.__name__)
     return found
 
 

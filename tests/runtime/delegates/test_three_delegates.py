@@ -19,7 +19,7 @@ from delegraph import (
 )
 from delegraph.delegation.rules import PlacementRule
 
-DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_float.tflite"
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_float.tflite"
 
 MODELS = [
     pytest.param(DIGITS, id="digits"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from delegraph.arithmetic.interior_pad import check_filler, placed
-from delegraph.arithmetic.output_shape import Shape, size_output
+from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape
 
 
 @kernel("STABLEHLO_PAD")

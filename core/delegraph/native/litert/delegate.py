@@ -28,7 +28,7 @@ from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
 from delegraph.operators.registration import Node, Numerics, Registration
 from delegraph.runtime.arguments import model_of
-from delegraph.runtime.delegates.delegate_choice import AnyDelegate, as_delegate, load_delegate
+from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.op_resolver import OpResolver
 

@@ -16,7 +16,7 @@ from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.placement import placement_of
 from delegraph.runtime.arguments import check_choice, model_of
-from delegraph.runtime.delegates.delegate_choice import ManyDelegates, as_delegates
+from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """Whether an official runtime has the C structs of :mod:`delegraph.native.abi`; a program.
 
 ``python -m delegraph.native.litert.self_check ai_edge_litert`` ends with 0 when it has. Two
-phases: a delegate that claims nothing compares each field that is read with what a small model must have
-there; then others claim nodes, run, resize, keep buffers and fail. What is neither read nor called
-is not checked. A wrong layout may also crash, which is an answer, too.
+phases: a delegate that claims nothing compares each field that is read with what a small model
+must have there; then others claim nodes, run, resize, keep buffers and fail. What is neither read
+nor called is not checked. A wrong layout may also crash, which is an answer, too.
 """
 
 from __future__ import annotations

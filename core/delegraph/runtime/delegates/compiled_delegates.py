@@ -1,23 +1,18 @@
-"""Delegates of compiled libraries, by their path; who loads them is told from above.
-
-The layer that speaks the C interface stands above this one, so ``delegraph`` itself, which knows
-both, gives its loader to :func:`set_library_loader`. This module stays light: it is imported with
-``delegraph``.
-"""
+"""Delegates of compiled libraries, by their path."""
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
 
-LibraryLoader = Callable[[str, Mapping[str, Any]], "Delegate"]
-"""Makes the delegate of a library, given its path and options."""
-
-_loaders: list[LibraryLoader] = []
+LOADER = "delegraph.native.compiled.external_delegate"
+"""The module that makes them. It stands above this layer, so it is loaded by name, as plugins are,
+and only when a library is asked for."""
 
 _LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)|.*[/\\].*", re.DOTALL)
 
@@ -31,11 +26,6 @@ def is_library(name: str) -> bool:
     return _LIBRARY.fullmatch(name) is not None
 
 
-def set_library_loader(loader: LibraryLoader) -> None:
-    """Let *loader* make the delegates of compiled libraries from now on."""
-    _loaders[:] = [loader]
-
-
 def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> Delegate:
     """Return the delegate of a compiled library.
 
@@ -43,4 +33,5 @@ def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> 
         DelegateLoadError: the library is not there, cannot be loaded, is no external delegate, or
             refuses its options.
     """
-    return _loaders[-1](path, options or {})
+    delegate: Delegate = importlib.import_module(LOADER).ExternalDelegate(path, options or {})
+    return delegate

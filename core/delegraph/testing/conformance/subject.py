@@ -13,7 +13,7 @@ from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import split_text
 from delegraph.plugins.plugin_set import installed
 from delegraph.plugins.specs import DelegateSpec
-from delegraph.runtime.delegates.delegate_choice import AnyDelegate, as_delegate
+from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate
 from delegraph.testing.operator_case import OperatorCase
 
 CreateDelegate = Callable[[Mapping[str, object]], Delegate]

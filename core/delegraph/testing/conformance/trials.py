@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.errors import DelegraphError
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.delegate_choice import AnyDelegate
+from delegraph.runtime.delegates.choice import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.subgraph import Subgraph

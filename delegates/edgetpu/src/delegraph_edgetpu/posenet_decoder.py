@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.output_shape import Shape, size_outputs
+from delegraph.arithmetic.output_shape import size_outputs
 from delegraph.errors import OperatorError
 from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
 from delegraph.operators.registration import (
@@ -21,7 +21,7 @@ from delegraph.operators.registration import (
     input_tensor,
     output_tensor,
 )
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 from delegraph_edgetpu.instance_masks import instance_masks
 from delegraph_edgetpu.pose_decoding import KEYPOINTS, MID_CHANNELS, DecodingOptions, decode_poses

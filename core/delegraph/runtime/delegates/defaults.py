@@ -13,14 +13,12 @@ from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.op_resolver import OpResolverType
 
 
-def has_default_delegates(resolver: OpResolverType) -> bool:
+def are_wanted(resolver: OpResolverType) -> bool:
     """Return whether models get delegates without asking under *resolver*."""
     return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
 
 
-def with_default_delegates(
-    asked_for: Sequence[Delegate], custom_ops: Collection[str]
-) -> list[Delegate]:
+def added_to(asked_for: Sequence[Delegate], custom_ops: Collection[str]) -> list[Delegate]:
     """Return the delegates to apply: installed ones that *custom_ops* call for, then *asked_for*.
 
     A delegate that is asked for is not added a second time.

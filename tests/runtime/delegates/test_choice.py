@@ -14,7 +14,7 @@ from fake_distributions import write_plugin
 from delegraph import Interpreter, load_delegate
 from delegraph.errors import ArgumentError, PluginOptionError, UnknownDelegateError
 from delegraph.plugins import PluginSet, plugin_set
-from delegraph.runtime.delegates.delegate_choice import as_delegates
+from delegraph.runtime.delegates.choice import as_delegates
 
 RANKED = """\
 import dataclasses

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LIFETIMES = (
     "interpreter_first", "delegate_first", "view_outlives_both", "shared_by_three",
     "applied_twice", "in_a_circle", "alive_at_exit", "stale",

@@ -6,7 +6,7 @@ from graph_model import graph_model
 
 from delegraph.errors import MalformedModelError
 from delegraph.graph.loader import parse_model
-from delegraph.micro.offline_plan import METADATA_NAME, encode_offline_plan, offline_plan
+from delegraph.micro.offline_plans import METADATA_NAME, encode_offline_plan, offline_plan
 
 
 def model(content):

@@ -1,0 +1,46 @@
+from .delegation.capabilities import Capabilities as Capabilities
+from .delegation.capabilities import Claim as Claim
+from .delegation.capabilities import Tolerance as Tolerance
+from .delegation.delegate import Delegate as Delegate
+from .delegation.delegate import DelegateContext as DelegateContext
+from .delegation.delegate import DelegateFlags as DelegateFlags
+from .delegation.delegate import DelegateOptions as DelegateOptions
+from .delegation.delegate import DelegateParams as DelegateParams
+from .delegation.delegate import Rejection as Rejection
+from .delegation.graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
+from .delegation.graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
+from .delegation.placement import Placement as Placement
+from .delegation.rules import PlacementRule as PlacementRule
+from .delegation.simple_delegate import SimpleDelegateInterface as SimpleDelegateInterface
+from .delegation.simple_delegate import (
+    SimpleDelegateKernelInterface as SimpleDelegateKernelInterface,
+)
+from .errors import DelegraphError as DelegraphError
+from .errors import ModelError as ModelError
+from .operators.custom_op import CustomOp as CustomOp
+from .operators.custom_op import TensorDescription as TensorDescription
+from .operators.custom_op import custom_op as custom_op
+from .operators.custom_op import register_custom_op as register_custom_op
+from .operators.custom_op import unregister_custom_op as unregister_custom_op
+from .operators.custom_options import CustomOptions as CustomOptions
+from .operators.registration import Eval as Eval
+from .operators.registration import InPlace as InPlace
+from .operators.registration import Node as Node
+from .operators.registration import OpContext as OpContext
+from .operators.registration import Registration as Registration
+from .operators.tensor import AllocationType as AllocationType
+from .operators.tensor import Tensor as Tensor
+from .plugins.delegate_file import delegate_from_file as delegate_from_file
+from .plugins.hookspecs import hookimpl as hookimpl
+from .plugins.specs import CommandSpec as CommandSpec
+from .plugins.specs import CustomOpSpec as CustomOpSpec
+from .plugins.specs import DelegateSpec as DelegateSpec
+from .runtime.delegates.choice import load_delegate as load_delegate
+from .runtime.interpreter import Interpreter as Interpreter
+from .runtime.op_resolver import OpResolverType as OpResolverType
+from .runtime.signature_runner import SignatureRunner as SignatureRunner
+from .schema.enums import ActivationFunctionType as ActivationFunctionType
+from .schema.enums import BuiltinOperator as BuiltinOperator
+from .schema.enums import TensorType as TensorType
+
+__version__: str

@@ -1,0 +1,1 @@
+from .delegate_conformance import DelegateConformance as DelegateConformance

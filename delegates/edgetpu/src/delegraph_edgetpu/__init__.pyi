@@ -1,0 +1,10 @@
+from .compiler import compile as compile
+from .custom_op import edgetpu_custom_op as edgetpu_custom_op
+from .devices import DeviceStatistics as DeviceStatistics
+from .devices import statistics as statistics
+from .errors import CannotCompile as CannotCompile
+from .errors import ExecutableError as ExecutableError
+from .errors import NeedsDevice as NeedsDevice
+from .errors import PipelineError as PipelineError
+from .pipeline import PipelinedModelRunner as PipelinedModelRunner
+from .pipeline import PipelineStatistics as PipelineStatistics
