@@ -1,4 +1,4 @@
-"""FILL, ZEROS_LIKE and BROADCAST_TO."""
+"""FILL and ZEROS_LIKE."""
 
 import numpy as np
 import pytest
@@ -35,21 +35,6 @@ def test_fill_refuses(dims, value, match):
 def test_zeros_like(dtype):
     (y,) = assert_agrees("ZEROS_LIKE", [fed(np.ones((2, 3), dtype))], [dtype.upper()])
     assert not y.any()
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int64", "int16", "uint8", "bool"])
-@pytest.mark.parametrize("make", [fed, constant], ids=["fed", "constant"])
-def test_broadcast_to_repeats(dtype, make):
-    x = np.arange(3).reshape(3, 1).astype(dtype)
-    dims = make(np.int32([2, 3, 4]))
-    (y,) = assert_agrees("BROADCAST_TO", [fed(x), dims], [dtype.upper()], version=2)
-    np.testing.assert_array_equal(y, np.broadcast_to(x, (2, 3, 4)))
-
-
-def test_broadcast_to_refuses_another_length():
-    inputs = [fed(np.ones((3, 2), np.float32)), fed(np.int32([2, 3, 4]))]
-    match = "does not broadcast|do not broadcast"
-    assert_both_refuse("BROADCAST_TO", inputs, ["FLOAT32"], match=match, version=2)
 
 
 def test_fill_refuses_other_scales():

@@ -1,9 +1,9 @@
-"""ABS, NEG, EXP, LOG, SIN, COS, SQRT, RSQRT, SQUARE, FLOOR, CEIL, ROUND and SIGN."""
+"""ABS, NEG, EXP, LOG, SIN, COS, SQRT, RSQRT, SQUARE, FLOOR, CEIL, ROUND and SIGN; custom Sign."""
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
+from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
+from one_op import delegraph_outputs, tensor
 from quantized_pairs import every_value, random_floats
 
 FLOAT_OPS = ["ABS", "NEG", "EXP", "LOG", "SIN", "COS", "SQRT", "RSQRT", "SQUARE"]
@@ -87,3 +87,11 @@ def test_int16_with_zero_point_is_refused(op):
 @pytest.mark.parametrize("op", FLOAT_OPS)
 def test_bools_are_refused(op):
     assert_both_refuse(op, [fed(np.array([True]))], ["BOOL"], match="has type BOOL")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_custom_sign_of_what_is_no_number_is_zero(dtype):
+    x = np.array([3, -0.5, 0, -0.0, np.inf, -np.inf, np.nan], dtype)
+    model, arrays = model_and_arrays("Sign", [fed(x)], [x.dtype.name.upper()])
+    (y,) = delegraph_outputs(model, arrays)  # the official Python package does not register it
+    assert y.tolist() == [1, -1, 0, 0, 1, -1, 0]

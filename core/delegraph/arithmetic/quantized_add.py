@@ -11,7 +11,7 @@ import numpy as np
 
 from delegraph.arithmetic.fixed_point import saturating_rounding_doubling_high_mul
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
-from delegraph.arithmetic.quantized_arithmetic import (
+from delegraph.arithmetic.quantized_binary import (
     power_of_two_sum,
     rescale,
     run_int16,

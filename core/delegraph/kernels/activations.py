@@ -20,7 +20,7 @@ from delegraph.arithmetic.lookup_table import (
     lookup,
     unary_lookup,
 )
-from delegraph.arithmetic.quantized_arithmetic import power_of_two
+from delegraph.arithmetic.quantized_binary import power_of_two
 from delegraph.errors import OperatorError
 from delegraph.kernels.unary import run_transform, run_ufunc, unary_operands
 from delegraph.operators.checks import option, require_scales, require_zero_points

@@ -14,7 +14,7 @@ from delegraph.arithmetic.fixed_point import (
     saturating_rounding_doubling_high_mul,
 )
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
-from delegraph.arithmetic.quantized_arithmetic import run_integers
+from delegraph.arithmetic.quantized_binary import run_integers
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext

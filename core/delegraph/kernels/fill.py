@@ -1,10 +1,7 @@
-"""FILL, ZEROS_LIKE and BROADCAST_TO."""
+"""FILL and ZEROS_LIKE."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from delegraph.arithmetic.broadcast import broadcast_shape
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS
@@ -81,34 +78,3 @@ def prepare_zeros_like(context: OpContext, node: Node) -> Eval:
         y.data.fill(0)
 
     return run
-
-
-@kernel("BROADCAST_TO", versions=(2, 4))
-def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
-    """Return the eval of BROADCAST_TO: x repeated to the given shape; any type but strings.
-
-    Source:
-        tflite/kernels/broadcast_to.cc.
-    """
-    require_counts(node, 2)
-    x, dims = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
-    require_type(dims, _DIMENSIONS)
-    require_same_type(x, y)
-    if x.type is TensorType.STRING or len(dims.shape) != 1:
-        raise OperatorError(
-            f"input is {x.type.name} and the shape has shape {dims.shape}, expected no STRING "
-            "and a vector"
-        )
-
-    def plan() -> tuple[tuple[int, ...], Eval]:
-        shape = tuple(integers(dims))
-        if len(shape) < len(x.shape) or broadcast_shape(x.shape, shape) != shape:
-            raise OperatorError(f"shape {x.shape} does not broadcast to {shape}")
-
-        def run() -> None:
-            np.copyto(y.data, x.data)
-
-        return shape, run
-
-    return size_output(context, y, plan, shape_inputs=(dims,))

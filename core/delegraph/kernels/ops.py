@@ -5,11 +5,11 @@
 import delegraph.kernels.activations
 import delegraph.kernels.add_n
 import delegraph.kernels.arg_min_max
-import delegraph.kernels.arithmetic
 import delegraph.kernels.audio_spectrogram
 import delegraph.kernels.batch_matmul
+import delegraph.kernels.binary
 import delegraph.kernels.bitwise
-import delegraph.kernels.broadcast_args
+import delegraph.kernels.broadcast_to
 import delegraph.kernels.bucketize
 import delegraph.kernels.cast
 import delegraph.kernels.comparison
@@ -20,7 +20,6 @@ import delegraph.kernels.conv
 import delegraph.kernels.conv3d
 import delegraph.kernels.conv3d_transpose
 import delegraph.kernels.cumsum
-import delegraph.kernels.custom_elementwise
 import delegraph.kernels.custom_random
 import delegraph.kernels.densify
 import delegraph.kernels.depthwise_conv
@@ -54,7 +53,6 @@ import delegraph.kernels.pack
 import delegraph.kernels.pad
 import delegraph.kernels.pooling
 import delegraph.kernels.pooling3d
-import delegraph.kernels.powers
 import delegraph.kernels.prelu
 import delegraph.kernels.quantize
 import delegraph.kernels.random
@@ -82,9 +80,9 @@ import delegraph.kernels.space_batch
 import delegraph.kernels.space_depth
 import delegraph.kernels.sparse_to_dense
 import delegraph.kernels.split
-import delegraph.kernels.stablehlo.choice
 import delegraph.kernels.stablehlo.composite
 import delegraph.kernels.stablehlo.convolution
+import delegraph.kernels.stablehlo.data_movement
 import delegraph.kernels.stablehlo.dot_general
 import delegraph.kernels.stablehlo.elementwise
 import delegraph.kernels.stablehlo.gather
@@ -92,7 +90,6 @@ import delegraph.kernels.stablehlo.pad
 import delegraph.kernels.stablehlo.reduce
 import delegraph.kernels.stablehlo.rng_bit_generator
 import delegraph.kernels.stablehlo.scatter
-import delegraph.kernels.stablehlo.shape
 import delegraph.kernels.stablehlo.shift_left
 import delegraph.kernels.stablehlo.sort
 import delegraph.kernels.strided_slice

@@ -7,7 +7,7 @@ import numpy as np
 from delegraph.arithmetic.broadcast import broadcast_shape
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
-from delegraph.arithmetic.quantized_arithmetic import run_integers
+from delegraph.arithmetic.quantized_binary import run_integers
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import adopt_type, require_counts, require_scales, require_type
 from delegraph.operators.op_table import kernel

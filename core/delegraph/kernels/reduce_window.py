@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.interior_pad import Placement
 from delegraph.arithmetic.output_shape import integers
 from delegraph.errors import OperatorError
+from delegraph.kernels.stablehlo.data_movement import sizes
 from delegraph.kernels.stablehlo.elementwise import greater, less
-from delegraph.kernels.stablehlo.shape import sizes
 from delegraph.operators.checks import option, require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (

@@ -286,3 +286,18 @@ def _check_quantized(x: Tensor, y: Tensor) -> None:
     require_scales(x, y)
     if x.type is TensorType.INT16:
         require_zero_points(0, x, y)
+
+
+@kernel("Sign")
+def prepare_custom_sign(context: OpContext, node: Node) -> Eval:
+    """Return the eval of Sign: 1, -1, or 0 for zeros and what is no number.
+
+    Source:
+        tflite/kernels/sign_custom.cc.
+    """
+    x, y = unary_operands(context, node, {TensorType.FLOAT32, TensorType.FLOAT64})
+
+    def run() -> None:
+        np.subtract(x.data > 0, x.data < 0, out=y.data, dtype=y.data.dtype)
+
+    return run

@@ -11,8 +11,8 @@ from delegraph.arithmetic.interior_pad import Placement
 from delegraph.arithmetic.padding import Window
 from delegraph.arithmetic.patches import Patches
 from delegraph.errors import OperatorError
+from delegraph.kernels.stablehlo.data_movement import sizes
 from delegraph.kernels.stablehlo.dot_general import store, sum_dtype
-from delegraph.kernels.stablehlo.shape import sizes
 from delegraph.kernels.stablehlo.types import ANY
 from delegraph.operators.checks import option, require_counts, require_rank, require_type
 from delegraph.operators.op_table import kernel

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.exact_matmul import exact_float, largest_input
 from delegraph.errors import OperatorError
+from delegraph.kernels.stablehlo.data_movement import axes
 from delegraph.kernels.stablehlo.indices import without
-from delegraph.kernels.stablehlo.shape import axes
 from delegraph.kernels.stablehlo.types import ANY
 from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel

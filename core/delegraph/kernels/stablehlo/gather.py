@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.stablehlo.data_movement import axes, sizes
 from delegraph.kernels.stablehlo.indices import StartIndices, batch_shape, offsets, without
-from delegraph.kernels.stablehlo.shape import axes, sizes
 from delegraph.kernels.stablehlo.types import ANY
 from delegraph.operators.checks import option, require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel

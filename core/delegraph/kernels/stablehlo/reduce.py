@@ -9,8 +9,8 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.body import Array, Body
+from delegraph.kernels.stablehlo.data_movement import axes
 from delegraph.kernels.stablehlo.indices import without
-from delegraph.kernels.stablehlo.shape import axes
 from delegraph.kernels.stablehlo.types import ANY
 from delegraph.operators.checks import option, require_same_type, require_shape, require_type
 from delegraph.operators.op_table import kernel

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
+from delegraph.kernels.stablehlo.data_movement import axes
 from delegraph.kernels.stablehlo.indices import StartIndices, offsets, without
-from delegraph.kernels.stablehlo.shape import axes
 from delegraph.kernels.stablehlo.types import LITERT
 from delegraph.operators.checks import option, require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel

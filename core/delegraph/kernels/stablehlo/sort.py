@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.body import Array, Body
-from delegraph.kernels.stablehlo.choice import total_order
+from delegraph.kernels.stablehlo.elementwise import total_order
 from delegraph.kernels.stablehlo.types import ANY, COMPLEX
 from delegraph.operators.checks import option, require_same_type, require_shape, require_type
 from delegraph.operators.op_table import kernel

@@ -1,11 +1,26 @@
-"""BROADCAST_ARGS."""
+"""BROADCAST_TO and BROADCAST_ARGS."""
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, fed, model_and_arrays
+from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
 from one_op import constant, delegraph_outputs
 
 GIVEN = [constant, fed]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int16", "uint8", "bool"])
+@pytest.mark.parametrize("make", [fed, constant], ids=["fed", "constant"])
+def test_broadcast_to_repeats(dtype, make):
+    x = np.arange(3).reshape(3, 1).astype(dtype)
+    dims = make(np.int32([2, 3, 4]))
+    (y,) = assert_agrees("BROADCAST_TO", [fed(x), dims], [dtype.upper()], version=2)
+    np.testing.assert_array_equal(y, np.broadcast_to(x, (2, 3, 4)))
+
+
+def test_broadcast_to_refuses_another_length():
+    inputs = [fed(np.ones((3, 2), np.float32)), fed(np.int32([2, 3, 4]))]
+    match = "does not broadcast|do not broadcast"
+    assert_both_refuse("BROADCAST_TO", inputs, ["FLOAT32"], match=match, version=2)
 
 
 @pytest.mark.parametrize("given", GIVEN)

@@ -1,0 +1,68 @@
+"""BROADCAST_TO and BROADCAST_ARGS."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.arithmetic.broadcast import broadcast_shape
+from delegraph.arithmetic.output_shape import check_type, integers, size_output
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_counts, require_same_type, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import Shape
+from delegraph.schema.enums import TensorType
+
+
+@kernel("BROADCAST_TO", versions=(2, 4))
+def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
+    """Return the eval of BROADCAST_TO: x repeated to the given shape; any type but strings.
+
+    Source:
+        tflite/kernels/broadcast_to.cc.
+    """
+    require_counts(node, 2)
+    x, dims = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(dims, {TensorType.INT32, TensorType.INT64})
+    require_same_type(x, y)
+    if x.type is TensorType.STRING or len(dims.shape) != 1:
+        raise OperatorError(
+            f"input is {x.type.name} and the shape has shape {dims.shape}, expected no STRING "
+            "and a vector"
+        )
+
+    def plan() -> tuple[tuple[int, ...], Eval]:
+        shape = tuple(integers(dims))
+        if len(shape) < len(x.shape) or broadcast_shape(x.shape, shape) != shape:
+            raise OperatorError(f"shape {x.shape} does not broadcast to {shape}")
+
+        def run() -> None:
+            np.copyto(y.data, x.data)
+
+        return shape, run
+
+    return size_output(context, y, plan, shape_inputs=(dims,))
+
+
+@kernel("BROADCAST_ARGS")
+def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
+    """Return the eval of BROADCAST_ARGS: the shape to which two shapes, its inputs, broadcast.
+
+    Source:
+        tflite/kernels/broadcast_args.cc.
+    """
+    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    check_type(b, a, "second shape")
+    check_type(y, a)
+    if len(a.shape) != 1 or len(b.shape) != 1:
+        raise OperatorError(f"inputs are {list(a.shape)} and {list(b.shape)}, expected vectors")
+
+    def plan() -> tuple[Shape, Eval]:
+        def join() -> None:
+            np.copyto(y.data, np.array(broadcast_shape(integers(a), integers(b)), y.dtype))
+
+        return (max(a.shape[0], b.shape[0]),), join
+
+    return size_output(context, y, plan, fold=(a, b))
