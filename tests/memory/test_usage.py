@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import delegraph.memory
-from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
 from delegraph.memory.declared_graph import DeclaredGraph
 from delegraph.memory.records import TensorUsageRecord
@@ -139,7 +139,7 @@ def test_a_subgraph_is_planned_as_declared():
         words=(TensorType.STRING, (4,)),
         y=(TensorType.INT4, (5,)),
     )
-    operator = Operator(0, "ADD", BuiltinOperator.ADD, 1, (0, 1, 2), (3, 4))
+    operator = OperatorSpec(0, "ADD", BuiltinOperator.ADD, 1, (0, 1, 2), (3, 4))
     spec = SubgraphSpec(0, "main", tensors, (operator,), (0,), (4,))
     assert rows(spec) == {0: (24, 0, 0), 4: (3, 0, 0)}
     graph = DeclaredGraph(spec, {"ADD": 12})

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Request:
+class ExplainRequest:
     """What the user asks for, as typed."""
 
     model: str
@@ -79,13 +79,13 @@ def command(**options: Any) -> int:
     The delegates are applied and tensors get their shapes; nothing is computed but what
     --partition-policy measured has to measure.
     """
-    request = _with_locked_delegates(Request(**options))
+    request = _with_locked_delegates(ExplainRequest(**options))
     if request.runtime == "litert":
         return _explain_litert(request)
     return _explain(request) if request.check is None else _check(request, request.check)
 
 
-def _with_locked_delegates(request: Request) -> Request:
+def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
     """Return the request with the delegates of the lock to check, when it names none itself."""
     context = click.get_current_context()
     if request.lock is not None and request.check is not None:
@@ -100,7 +100,7 @@ def _with_locked_delegates(request: Request) -> Request:
     return replace(request, delegates=lock.delegates, delegate_files=lock.delegate_files)
 
 
-def _interpreter(request: Request) -> Interpreter:
+def _interpreter(request: ExplainRequest) -> Interpreter:
     """Return an interpreter with the delegates applied, allocated where that is possible."""
     from delegraph import DelegraphError, Interpreter
 
@@ -122,7 +122,7 @@ def _interpreter(request: Request) -> Interpreter:
     return interpreter
 
 
-def _explain(request: Request) -> int:
+def _explain(request: ExplainRequest) -> int:
     from delegraph.tools.explanation import explain
     from delegraph.tools.placement_lock import lock_of, write_lock
 
@@ -140,7 +140,7 @@ def _explain(request: Request) -> int:
     return OK
 
 
-def _check(request: Request, file: str) -> int:
+def _check(request: ExplainRequest, file: str) -> int:
     from delegraph.tools.placement_lock import compare, lock_of, read_lock
 
     locked = read_lock(file)
@@ -162,7 +162,7 @@ def _check(request: Request, file: str) -> int:
     return OK
 
 
-def _explain_litert(request: Request) -> int:
+def _explain_litert(request: ExplainRequest) -> int:
     """Explain who runs what in the official interpreter."""
     from delegraph.graph.loader import load_model
     from delegraph.native import LiteRtInterpreter
@@ -192,13 +192,13 @@ def _explain_litert(request: Request) -> int:
     return OK
 
 
-def _typed(request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _typed(request: ExplainRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return delegates, ``all`` written out, and delegate files as a lock keeps them."""
     names = requested_delegates(request.delegates, ()) or []
     return tuple(str(name) for name in names), request.delegate_files
 
 
-def _require(request: Request, placement: Placement) -> None:
+def _require(request: ExplainRequest, placement: Placement) -> None:
     if request.require == "full":
         from delegraph.delegation.rules import require_full
 

@@ -44,7 +44,7 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
 
 
 @dataclass(frozen=True)
-class Request:
+class MemoryRequest:
     """What was typed."""
 
     model: str
@@ -60,7 +60,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class MemoryAnswer:
     """What there is to say.
 
     Attributes:
@@ -114,7 +114,7 @@ def command(**options: Any) -> int:
     Beside each stands what no plan can do without. Budget, picture and offline plan are about
     --planner; with all, about the best one.
     """
-    request = Request(**options)
+    request = MemoryRequest(**options)
     answer = _answer(request)
     if request.as_json:
         print_json(_json(request, answer))
@@ -133,7 +133,7 @@ def command(**options: Any) -> int:
     return OK
 
 
-def _answer(request: Request) -> Answer:
+def _answer(request: MemoryRequest) -> MemoryAnswer:
     from delegraph.graph.loader import load_model
     from delegraph.micro.estimate import estimate_arena
     from delegraph.tools.memory_report import COMPARED
@@ -148,7 +148,7 @@ def _answer(request: Request) -> Answer:
         plain = _report(request.model, [], planners, align) if delegates else None
         estimate = estimate_arena(load_model(request.model)) if request.micro else None
     chosen = report.result_of("best" if request.planner == "all" else request.planner)
-    return Answer(report, plain, estimate, chosen)
+    return MemoryAnswer(report, plain, estimate, chosen)
 
 
 def _report(
@@ -162,7 +162,7 @@ def _report(
         return memory_report(interpreter, planners, alignment)
 
 
-def _write_offline(request: Request, answer: Answer) -> None:
+def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     from delegraph.graph.loader import load_model
     from delegraph.tools.memory_report import IN_PLACE
     from delegraph.tools.offline_plan import with_offline_plan
@@ -183,7 +183,7 @@ def _write_offline(request: Request, answer: Answer) -> None:
     click.echo(f"model with its plan written to {request.write_offline}", err=True)
 
 
-def _json(request: Request, answer: Answer) -> dict[str, Any]:
+def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
     estimate = answer.estimate
     return {
         "model": request.model,
@@ -197,7 +197,7 @@ def _json(request: Request, answer: Answer) -> dict[str, Any]:
     }
 
 
-def _print(out: Console, request: Request, answer: Answer) -> None:
+def _print(out: Console, request: MemoryRequest, answer: MemoryAnswer) -> None:
     report = answer.report
     out.print(request.model, style="bold")
     out.print(
@@ -213,7 +213,7 @@ def _print(out: Console, request: Request, answer: Answer) -> None:
         _print_micro(out, answer.estimate)
 
 
-def _print_planners(out: Console, answer: Answer) -> None:
+def _print_planners(out: Console, answer: MemoryAnswer) -> None:
     heading(out, "Planners")
     columns = ["planner", "bytes", "of the bound", "milliseconds"]
     plain = {} if answer.plain is None else {r.planner: r.bytes for r in answer.plain.results}

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """What the user asks for, as typed."""
 
     model: str
@@ -59,7 +59,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RunAnswer:
     """What came of it; times in milliseconds."""
 
     inputs: list[dict[str, Any]]
@@ -118,7 +118,7 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
     an int8 input the bytes minus 128, a float input (byte - 127.5) / 127.5. Scores of classes are
     shown as real numbers, best first; other outputs as shape, range and first values.
     """
-    request = Request(labels=_read_labels(labels), **options)
+    request = RunRequest(labels=_read_labels(labels), **options)
     answer = _run(request)
     if request.labels and not any(output.top for output in answer.outputs):
         count = len(request.labels)
@@ -139,7 +139,7 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
         _print(console(), request, answer)
 
 
-def _interpreter(request: Request) -> Interpreter | LiteRtInterpreter:
+def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
     from delegraph import Interpreter, OpResolverType
 
     delegates = requested_delegates(request.delegates, request.delegate_files)
@@ -176,7 +176,7 @@ def _interpreter(request: Request) -> Interpreter | LiteRtInterpreter:
     )
 
 
-def _run(request: Request) -> Answer:
+def _run(request: RunRequest) -> RunAnswer:
     from delegraph.graph.loader import load_model
     from delegraph.tools.model_outputs import summarize
 
@@ -207,11 +207,11 @@ def _run(request: Request) -> Answer:
             for entry, text, array in values
         ]
         incidents = getattr(interpreter, "incidents", ())  # which Delegraph's own counts
-        return Answer(inputs, outputs, interpreter.placement, incidents, times)
+        return RunAnswer(inputs, outputs, interpreter.placement, incidents, times)
 
 
 def _inputs(
-    request: Request, details: Sequence[Mapping[str, Any]], signatures: Sequence[Signature]
+    request: RunRequest, details: Sequence[Mapping[str, Any]], signatures: Sequence[Signature]
 ) -> list[Any]:
     """Return details, text and array of every input, in the model's order."""
     import numpy as np
@@ -295,7 +295,7 @@ def _save(path: str, details: Sequence[Mapping[str, Any]], arrays: Sequence[Any]
         raise click.UsageError(f"--save {path!r}: {error}") from error
 
 
-def _print(out: Console, request: Request, answer: Answer) -> None:
+def _print(out: Console, request: RunRequest, answer: RunAnswer) -> None:
     out.print(request.model, style="bold")
     if answer.placement.delegates:
         out.print(f"  {answer.placement}")

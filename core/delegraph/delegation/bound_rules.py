@@ -11,7 +11,7 @@ from delegraph.delegation.placement import Placement, is_never_delegated, reason
 from delegraph.delegation.rules import PlacementRule, PlacementRules, shortened
 from delegraph.errors import ArgumentError, PlacementError
 from delegraph.graph.calls import reachable_subgraphs
-from delegraph.graph.model import Model, Operator, SubgraphSpec
+from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
 
 _Nodes = dict[int, list[int]]  # subgraph index to node indices, ascending
 
@@ -136,9 +136,9 @@ def _nodes_of(rule: PlacementRule, model: Model, subgraphs: Iterable[SubgraphSpe
     return found
 
 
-def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[Operator], bool]:
+def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[OperatorSpec], bool]:
     """Return whether an operator of *subgraph* meets nodes, operators and tensors of a rule."""
-    conditions: list[Callable[[Operator], bool]] = []
+    conditions: list[Callable[[OperatorSpec], bool]] = []
     if rule.nodes:
         total = len(subgraph.operators)
         wanted = {node for nodes in rule.nodes for node in nodes[:total] if node < total}

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, MalformedModelError
-from delegraph.graph.model import Model, Operator, Signature, SubgraphSpec, TensorSpec
+from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
 from delegraph.graph.tensor_loader import TensorLoader
 from delegraph.schema import tables
 from delegraph.schema.collector import collector_paused
@@ -156,7 +156,7 @@ def _require_operators(
 _TENSOR_LISTS = attrgetter("inputs", "outputs", "intermediates")
 
 
-def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType]) -> Operator:
+def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType]) -> OperatorSpec:
     opcode, inputs, outputs, options, custom_options, _, _, intermediates, _, _, options_2, _ = (
         record
     )
@@ -165,7 +165,7 @@ def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType
         options = options_2
     if type(options) is not options_table:
         options = None  # as the official runtime does with options of another operator
-    return Operator(
+    return OperatorSpec(
         index,
         name,
         builtin,

@@ -1,7 +1,7 @@
 """The immutable, typed view of a model: what the file declares, before anything runs.
 
-``TensorSpec``, ``Operator`` and ``SubgraphSpec`` are declarations; their living counterparts are
-the ``Tensor`` and ``Node`` of :mod:`delegraph.kernels` and the ``Subgraph`` of
+``TensorSpec``, ``OperatorSpec`` and ``SubgraphSpec`` are declarations; their living counterparts
+are the ``Tensor`` and ``Node`` of :mod:`delegraph.operators` and the ``Subgraph`` of
 :mod:`delegraph.runtime`.
 
 A large model has ten thousands of the first two; they are named tuples because a frozen dataclass
@@ -126,7 +126,7 @@ class TensorSpec(NamedTuple):
         return id(self)
 
 
-class Operator(NamedTuple):
+class OperatorSpec(NamedTuple):
     """One operator call as the file declares it.
 
     Attributes:
@@ -173,7 +173,7 @@ class SubgraphSpec:
     index: int
     name: str
     tensors: tuple[TensorSpec, ...]
-    operators: tuple[Operator, ...]
+    operators: tuple[OperatorSpec, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from delegraph.errors import MalformedModelError
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import byte_size
-from delegraph.graph.model import Model, Operator
+from delegraph.graph.model import Model, OperatorSpec
 from delegraph.micro.planners import ONLINE
 
 _NEVER = -1  # as a step: nobody has used it
@@ -134,7 +134,7 @@ class _Builder:
         self._active.remove(index)
         return step
 
-    def _operator(self, subgraph: int, operator: Operator, step: int) -> int:
+    def _operator(self, subgraph: int, operator: OperatorSpec, step: int) -> int:
         outputs = self._tensors(subgraph, operator.outputs)
         scratch = self._scratch.get((subgraph, operator.index), [])
         for info in (*outputs, *scratch):

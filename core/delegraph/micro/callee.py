@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.model import Operator
+from delegraph.graph.model import OperatorSpec
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph_memory import view
 
@@ -52,7 +52,7 @@ class MicroCallee:
         return self._subgraph.outputs
 
     @property
-    def operators(self) -> Sequence[Operator]:
+    def operators(self) -> Sequence[OperatorSpec]:
         """The operators, as declared."""
         return self._subgraph.spec.operators
 

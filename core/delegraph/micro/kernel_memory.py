@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from delegraph.graph.model import Operator, TensorSpec
+from delegraph.graph.model import OperatorSpec, TensorSpec
 from delegraph.micro.targets import MicroTarget
 from delegraph.schema.enums import TensorType
 
@@ -146,11 +146,11 @@ _PACKED = (TensorType.INT4, TensorType.INT2)
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 _Tensors = Sequence[TensorSpec | None]  # an operator's inputs, behind them its outputs
-_Sizes = Callable[[Operator, _Tensors], list[int]]
+_Sizes = Callable[[OperatorSpec, _Tensors], list[int]]
 
 
 def kernel_memory(
-    operator: Operator, tensors: Sequence[TensorSpec], target: MicroTarget
+    operator: OperatorSpec, tensors: Sequence[TensorSpec], target: MicroTarget
 ) -> KernelMemory:
     """Return what TFLM's reference kernel of *operator* takes.
 
@@ -171,7 +171,7 @@ def kernel_memory(
     )
 
 
-def _none(operator: Operator, tensors: _Tensors) -> list[int]:
+def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     return []
 
 
@@ -181,19 +181,19 @@ def _none(operator: Operator, tensors: _Tensors) -> list[int]:
 def _per_channel(axis: int) -> _Sizes:
     """Return the sizes of multipliers and shifts, one for each output channel of the weights."""
 
-    def sizes(operator: Operator, tensors: _Tensors) -> list[int]:
+    def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
         weights = tensors[1]
         return [] if weights is None else [4 * weights.shape[axis]] * 2
 
     return sizes
 
 
-def _softmax_tables(operator: Operator, tensors: _Tensors) -> list[int]:
+def _softmax_tables(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     x = tensors[0]
     return [_LUT_BYTES] * 2 if x is not None and x.type == TensorType.INT16 else []
 
 
-def _concatenation_tables(operator: Operator, tensors: _Tensors) -> list[int]:
+def _concatenation_tables(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     x = tensors[0]
     is_int8 = x is not None and x.type == TensorType.INT8
     return [4 * len(operator.inputs)] * 2 if is_int8 else []  # scales and zero points
@@ -211,7 +211,7 @@ _TABLES: dict[str, _Sizes] = {
 # -- scratch buffers -----------------------------------------------------------------------------
 
 
-def _svdf_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
+def _svdf_scratch(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     x, weights = tensors[0], tensors[1]
     if x is None or weights is None:
         return []
@@ -223,26 +223,26 @@ def _svdf_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
     return [work, 4 * batches * (filters // rank)]
 
 
-def _unpacked_weights(operator: Operator, tensors: _Tensors) -> list[int]:
+def _unpacked_weights(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     weights = tensors[1]
     is_packed = weights is not None and weights.type in _PACKED
     return [math.prod(weights.shape)] if weights is not None and is_packed else []
 
 
-def _transpose_conv_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
+def _transpose_conv_scratch(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     y = tensors[-1]
     if y is None or y.type not in _QUANTIZED:
         return []
     return [math.prod(y.shape) * (8 if y.type == TensorType.INT16 else 4)]
 
 
-def _sum_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
+def _sum_scratch(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     x, y = tensors[0], tensors[-1]
     is_quantized = x is not None and x.type in _QUANTIZED
     return [4 * math.prod(y.shape)] if y is not None and is_quantized else []
 
 
-def _maximum_scratch(operator: Operator, tensors: _Tensors) -> list[int]:
+def _maximum_scratch(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     x, axes = tensors[0], tensors[1]
     return [] if x is None or axes is None else [4 * len(x.shape), 4 * math.prod(axes.shape)]
 

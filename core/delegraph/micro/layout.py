@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph.graph.model import Model, Operator
+from delegraph.graph.model import Model, OperatorSpec
 from delegraph.micro.allocator import MicroAllocator, ModelMemory
 from delegraph.micro.kernel_memory import KernelMemory, kernel_memory
 
@@ -27,7 +27,7 @@ class Layout:
         self._allocator = allocator
         self._reserve_scratch = reserve_scratch
 
-    def _kernel(self, subgraph: int, operator: Operator) -> KernelMemory:
+    def _kernel(self, subgraph: int, operator: OperatorSpec) -> KernelMemory:
         tensors = self._model.subgraphs[subgraph].tensors
         return kernel_memory(operator, tensors, self._allocator.target)
 
@@ -40,12 +40,12 @@ class Layout:
                 if size:
                     self._allocator.allocate_builtin_data(size)
 
-    def init(self, subgraph: int, operator: Operator) -> None:
+    def init(self, subgraph: int, operator: OperatorSpec) -> None:
         """Reserve a kernel's own data."""
         for size in self._kernel(subgraph, operator).persistent[:1]:
             self._allocator.allocate_persistent_buffer(size)
 
-    def prepare(self, subgraph: int, operator: Operator) -> None:
+    def prepare(self, subgraph: int, operator: OperatorSpec) -> None:
         """Reserve what else a kernel keeps, its scratch memory, and its temporary tensors."""
         allocator, tensors = self._allocator, self._model.subgraphs[subgraph].tensors
         kernel = self._kernel(subgraph, operator)
@@ -57,7 +57,7 @@ class Layout:
         for temp in reversed(temps):
             allocator.deallocate_temp_tensor(temp)
 
-    def finish_prepare(self, operator: Operator) -> None:
+    def finish_prepare(self, operator: OperatorSpec) -> None:
         """Take back what only the preparation of a node needed."""
         self._allocator.finish_prepare_node_allocations(operator.index)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delegraph.errors import ArenaTooSmallError, NodeError, OperatorError, StateError
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.model import Operator, SubgraphSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.micro.callee import MicroCallee
 from delegraph.micro.context import MicroContext, MicroRun
 from delegraph.micro.layout import Layout
@@ -158,11 +158,11 @@ class MicroSubgraph:
             node, registration = self._nodes[position], self._registrations[position]
             raise _failed(node, registration, "invoke", error) from error
 
-    def _calls(self) -> zip[tuple[Operator, Node, Registration]]:
+    def _calls(self) -> zip[tuple[OperatorSpec, Node, Registration]]:
         return zip(self.spec.operators, self._nodes, self._registrations, strict=True)
 
 
-def _node(operator: Operator) -> Node:
+def _node(operator: OperatorSpec) -> Node:
     custom = operator.custom_options
     return Node(
         operator.index,

@@ -14,7 +14,7 @@ from delegraph.schema.enums import BuiltinOperator
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from delegraph.graph.model import Operator
+    from delegraph.graph.model import OperatorSpec
 
 Eval = Callable[[], None]
 """Computes a node's outputs from its inputs; called at every invoke, with no arguments."""
@@ -128,7 +128,7 @@ class CallableSubgraph(Protocol):
         """Its tensors."""
 
     @property
-    def operators(self) -> Sequence[Operator]:
+    def operators(self) -> Sequence[OperatorSpec]:
         """The operators that the model file declares for it, whatever delegates have taken."""
 
     @property

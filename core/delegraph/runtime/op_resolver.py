@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import delegraph.kernels.ops  # noqa: F401 - importing the kernels fills the op table
 from delegraph.errors import OperatorError, UnsupportedModelError
-from delegraph.graph.model import Operator
+from delegraph.graph.model import OperatorSpec
 from delegraph.operators.custom_op import AnyCustomOp, as_registration, registered_custom_ops
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Eval, Node, Numerics, OpContext, Registration
@@ -48,7 +48,7 @@ class OpResolver:
     def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:
         self._custom_ops = {name: as_registration(op) for name, op in (custom_ops or {}).items()}
 
-    def resolve(self, operator: Operator) -> Registration:
+    def resolve(self, operator: OperatorSpec) -> Registration:
         """Return the implementation of *operator*.
 
         Raises:

@@ -14,7 +14,7 @@ import numpy as np
 from delegraph.delegation.delegate import DelegateFlags
 from delegraph.errors import NodeError, OperatorError, StateError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
@@ -70,7 +70,7 @@ class Subgraph:
         self._uses_blas = False
 
     @property
-    def operators(self) -> Sequence[Operator]:
+    def operators(self) -> Sequence[OperatorSpec]:
         """The operators that the model declares, whatever delegates have taken."""
         return self.spec.operators
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from delegraph.errors import DelegraphError
-from delegraph.graph.model import Model, Operator, SubgraphSpec, TensorSpec
+from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.kernels import ops  # noqa: F401 - fills the op table
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.plugins.creation import describe_custom_op
@@ -180,7 +180,7 @@ def _descriptions(model: Model) -> Iterator[OperatorDescription]:
                     yield OperatorDescription(operator.name, subgraph.index, operator.index, facts)
 
 
-def _facts(operator: Operator, plugin: Plugin) -> dict[str, str]:
+def _facts(operator: OperatorSpec, plugin: Plugin) -> dict[str, str]:
     spec = next(spec for spec in plugin.custom_ops if spec.name == operator.name)
     options = operator.custom_options
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.graph.model import Operator
+from delegraph.graph.model import OperatorSpec
 from delegraph.kernels.stablehlo.elementwise import ELEMENTWISE
 from delegraph.operators.registration import CallableSubgraph, OpContext
 from delegraph.operators.subgraph_call import Callee, Value
@@ -87,7 +87,7 @@ class Body:
         return [tensor.type for tensor in self._callee.outputs]
 
     @property
-    def operation(self) -> tuple[Operator, bool] | None:
+    def operation(self) -> tuple[OperatorSpec, bool] | None:
         """Its operator, if that is its only one, on both its inputs; whether they are swapped."""
         operators = self._subgraph.operators
         if len(operators) != 1 or operators[0].outputs != tuple(self._subgraph.outputs):
@@ -102,11 +102,11 @@ class Body:
         found = pairs.get(operator.inputs)
         return None if found is None else (operator, found)
 
-    def position(self, operator: Operator) -> int:
+    def position(self, operator: OperatorSpec) -> int:
         """Return which pair of inputs an operator takes, of those :attr:`operation` finds."""
         return min(self._subgraph.inputs.index(i) for i in operator.inputs) // 2
 
-    def _is_elementwise(self, operator: Operator) -> bool:
+    def _is_elementwise(self, operator: OperatorSpec) -> bool:
         tensors = self._subgraph.tensors
         return operator.name in _ELEMENTWISE and not any(
             tensors[i].is_constant for i in operator.inputs if i >= 0

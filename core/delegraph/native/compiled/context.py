@@ -18,7 +18,7 @@ from delegraph.errors import ArgumentError, DelegateError, OperatorError, in_wor
 from delegraph.native.abi import TfLiteContext, TfLiteStatus, int_array
 from delegraph.native.compiled.context_functions import CONTEXTS, write_functions
 from delegraph.native.compiled.nodes import NativeNode
-from delegraph.native.compiled.tensors import NativeTensors
+from delegraph.native.compiled.tensors import TensorStructs
 
 if TYPE_CHECKING:
     from delegraph.native.compiled.external_delegate import ExternalDelegate
@@ -41,7 +41,7 @@ class NativeContext:
 
     def __init__(self, delegate: ExternalDelegate, context: DelegateContext) -> None:
         self.delegate = delegate
-        self.tensors = NativeTensors(context.tensors, delegate.address_of_owner)
+        self.tensors = TensorStructs(context.tensors, delegate.address_of_owner)
         self.external_contexts: dict[int, int] = {}
         self.kept: list[Any] = []
         self._nodes: dict[int, NativeNode] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from delegraph.errors import DelegateError, OperatorError
 from delegraph.native.abi import REGISTRATION_FUNCTIONS, TfLiteRegistration, callback
 from delegraph.native.compiled.nodes import NativeNode
-from delegraph.native.compiled.tensors import NativeTensor
+from delegraph.native.compiled.tensors import TensorStruct
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
@@ -147,7 +147,7 @@ class ExternalKernel:
 
         return run
 
-    def _tensors(self) -> tuple[list[NativeTensor], list[NativeTensor], list[NativeTensor]]:
+    def _tensors(self) -> tuple[list[TensorStruct], list[TensorStruct], list[TensorStruct]]:
         """Return inputs that may change, outputs, and working memory."""
         tensors, node = self._native.tensors, self._structs.node
         inputs = [tensors[i] for i in _present(node.inputs)]

@@ -43,7 +43,7 @@ _DYNAMIC = int(AllocationType.DYNAMIC)
 _PLANNED = (AllocationType.ARENA_RW, AllocationType.ARENA_RW_PERSISTENT)
 
 
-class NativeTensor:
+class TensorStruct:
     """One struct and what it was last given.
 
     Args:
@@ -269,7 +269,7 @@ class NativeTensor:
             raise OperatorError(f"{self.tensor!r}: {error}") from error
 
 
-class NativeTensors:
+class TensorStructs:
     """The structs behind ``context.tensors`` of one subgraph.
 
     Args:
@@ -288,12 +288,12 @@ class NativeTensors:
         self.address: int = self._array.ctypes.data
         self.owner = address_of_owner
         self._num_declared = len(tensors)
-        self._structs: list[NativeTensor] = []
+        self._structs: list[TensorStruct] = []
 
     def __len__(self) -> int:
         return len(self._structs)
 
-    def __getitem__(self, index: int) -> NativeTensor:
+    def __getitem__(self, index: int) -> TensorStruct:
         return self._structs[index]
 
     def __del__(self) -> None:
@@ -303,7 +303,7 @@ class NativeTensors:
         """Return where the struct of a tensor is."""
         return self.address + index * SIZE
 
-    def at(self, address: int | None) -> NativeTensor:
+    def at(self, address: int | None) -> TensorStruct:
         """Return the tensor whose struct a delegate has given.
 
         Raises:
@@ -333,12 +333,12 @@ class NativeTensors:
             else:
                 found.write_no_data()
 
-    def _struct_of(self, index: int, tensor: Tensor) -> NativeTensor:
+    def _struct_of(self, index: int, tensor: Tensor) -> TensorStruct:
         is_new = index == len(self._structs)
         if is_new or self._structs[index].tensor is not tensor:
             self._drop_from(index)
             is_added = index >= self._num_declared
-            self._structs.append(NativeTensor(self.address_of(index), tensor, is_added=is_added))
+            self._structs.append(TensorStruct(self.address_of(index), tensor, is_added=is_added))
         return self._structs[index]
 
     def _drop_from(self, first: int) -> None:

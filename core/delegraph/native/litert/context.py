@@ -16,15 +16,15 @@ from numpy.typing import DTypeLike, NDArray
 from delegraph.delegation.delegate import Delegate, DelegateParams
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.graph.model import Operator, SubgraphSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.memory.arena import aligned_buffer
 from delegraph.native import tensor_types
 from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
-from delegraph.native.compiled.subgraph import NativeSubgraph
 from delegraph.native.litert.host import ForeignDelegate, Host
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
 from delegraph.native.litert.shapes import widened_constants
-from delegraph.native.litert.tensors import NativeTensors, require_resizable
+from delegraph.native.litert.subgraph import LiteRtSubgraph
+from delegraph.native.litert.tensors import LiteRtTensors, require_resizable
 from delegraph.operators.registration import (
     CallableSubgraph,
     Eval,
@@ -57,7 +57,7 @@ class LiteRtContext:
             position: index of the subgraph and address of the first one's context, if known.
         """
         self.address = address
-        self._native = NativeSubgraph(address)
+        self._native = LiteRtSubgraph(address)
         self._host = host
         self._is_delegating = True
         self._acquired: dict[int, LiteRtContext] = {}
@@ -67,7 +67,7 @@ class LiteRtContext:
         self._primary = primary
         self._spec: SubgraphSpec = model.subgraphs[index]
         self._resources = host.resources(primary)
-        self.native_tensors = NativeTensors(address, self._spec.tensors)
+        self.native_tensors = LiteRtTensors(address, self._spec.tensors)
         self._check_tensors()
         self._plan = self._native.plan()
         self._nodes = {i: self._read_node(i) for i in range(max(self._plan, default=-1) + 1)}
@@ -114,7 +114,7 @@ class LiteRtContext:
             self,
         )
 
-    def _aligned(self) -> dict[int, Operator]:
+    def _aligned(self) -> dict[int, OperatorSpec]:
         """Give the model's nodes what the file knows of them; return the operator of each."""
         own = {i: found for i, found in self._nodes.items() if found[0].delegate is None}
         identities = [

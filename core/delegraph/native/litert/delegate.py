@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams, Rejection
 from delegraph.errors import ArgumentError, UnsupportedModelError
-from delegraph.graph.model import Model, Operator
+from delegraph.graph.model import Model, OperatorSpec
 from delegraph.native.abi import (
     DELEGATE_CODE,
     TfLiteDelegate,
@@ -160,7 +160,7 @@ class LiteRtDelegate:
     # -- what C calls, by way of the thunks ----------------------------------------------------
 
     def apply(self, context: int) -> None:
-        """See ``NativeDelegate``."""
+        """See ``CalledDelegate``."""
         seen = LiteRtContext(context, self)
         claims = Claims(seen.operators, [])
         self.claims[seen.subgraph_index] = claims
@@ -174,12 +174,12 @@ class LiteRtDelegate:
         claims.rejections = self.delegate.rejections()
 
     def new_kernel(self, context: int, params: int) -> LiteRtKernel:
-        """See ``NativeDelegate``."""
+        """See ``CalledDelegate``."""
         replacing = next(r for r in reversed(self._applying.now) if r.address == context)
         return replacing.new_kernel(self, params)
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """See ``NativeDelegate``."""
+        """See ``CalledDelegate``."""
         seen = self._buffers.get((context, handle))
         if seen is None:
             raise ArgumentError(f"delegate {self.delegate_name!r} has no buffer {handle}")
@@ -194,7 +194,7 @@ class LiteRtDelegate:
             self.delegate.copy_to_buffer_handle(seen, found)
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
-        """See ``NativeDelegate``."""
+        """See ``CalledDelegate``."""
         seen = self._buffers.pop((context, handle), None)
         if seen is not None:
             self.delegate.free_buffer_handle(seen, handle)
@@ -214,7 +214,7 @@ class LiteRtDelegate:
         """See ``Host``."""
         self._buffers[context.address, handle] = context
 
-    def registration(self, operator: Operator, other: Registration) -> Registration:
+    def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
         """See ``Host``."""
         try:
             return self._resolver.resolve(operator)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from delegraph.graph.model import Model, Operator
+from delegraph.graph.model import Model, OperatorSpec
 from delegraph.operators.registration import Numerics, Registration
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Host(Protocol):
     def keep_buffer(self, context: LiteRtContext, handle: int) -> None:
         """Remember that a buffer belongs to a tensor of this subgraph, until it is freed."""
 
-    def registration(self, operator: Operator, other: Registration) -> Registration:
+    def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
         """Return Delegraph's implementation of an operator; *other* where there is none."""
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:

@@ -80,7 +80,7 @@ class LiteRtKernel:
             self._registration.free(self.node.user_data)
 
     def prepare(self) -> None:
-        """See ``NativeKernel``."""
+        """See ``CalledKernel``."""
         if self.error is not None:
             raise self.error
         self._tensors.refresh(self._touched)
@@ -100,7 +100,7 @@ class LiteRtKernel:
             tensor.allocation_type = AllocationType.PERSISTENT_RO
 
     def eval(self) -> None:
-        """See ``NativeKernel``."""
+        """See ``CalledKernel``."""
         if (
             self._tensors.generation != self._generation
             or self._base.value != self._bound_base

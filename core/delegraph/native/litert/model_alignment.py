@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from delegraph.errors import DelegateError
-from delegraph.graph.model import Operator, SubgraphSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.schema.enums import BuiltinOperator
 
 
@@ -39,12 +39,12 @@ class NodeIdentity:
         return f"node {self.index} is {name} of {list(self.inputs)} to {list(self.outputs)}"
 
 
-def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Operator]:
+def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, OperatorSpec]:
     """Return the operator of each node, by node index; delegates' nodes are not among *nodes*.
 
-    >>> from delegraph.graph.model import Operator, SubgraphSpec
+    >>> from delegraph.graph.model import OperatorSpec, SubgraphSpec
     >>> add = BuiltinOperator.ADD
-    >>> file = [Operator(i, "ADD", add, 1, (i,), (i + 1,)) for i in range(3)]
+    >>> file = [OperatorSpec(i, "ADD", add, 1, (i,), (i + 1,)) for i in range(3)]
     >>> spec = SubgraphSpec(0, "", (), tuple(file), (0,), (3,))
     >>> nodes = [NodeIdentity(0, 0, "", (1,), (2,)), NodeIdentity(1, 0, "", (2,), (3,))]
     >>> found = align(nodes, spec)
@@ -81,7 +81,7 @@ def require_same_types(found: Sequence[int], expected: Sequence[int], subgraph: 
         )
 
 
-def _is(operator: Operator, node: NodeIdentity, half: dict[int, int]) -> bool:
+def _is(operator: OperatorSpec, node: NodeIdentity, half: dict[int, int]) -> bool:
     if operator.builtin_code != node.code or operator.outputs != node.outputs:
         return False
     if operator.is_custom and operator.name != node.custom_name:

@@ -23,7 +23,7 @@ _DATA: int = TfLiteTensor.data.offset
 _KNOWN_WHEN_PREPARED = (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
 
 
-class NativeTensors:
+class LiteRtTensors:
     """The tensors of one subgraph of an official interpreter.
 
     A tensor keeps its name, quantization and sparsity from the model file; its shape, place and

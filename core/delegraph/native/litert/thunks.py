@@ -33,7 +33,7 @@ from delegraph.native.abi import (
 logger = logging.getLogger(__name__)
 
 
-class NativeDelegate(Protocol):
+class CalledDelegate(Protocol):
     """A delegate as these functions know it."""
 
     last_exception: BaseException | None
@@ -45,7 +45,7 @@ class NativeDelegate(Protocol):
     def apply(self, context: int) -> None:
         """Claim nodes of the subgraph whose ``TfLiteContext`` is at that address."""
 
-    def new_kernel(self, context: int, params: int) -> NativeKernel:
+    def new_kernel(self, context: int, params: int) -> CalledKernel:
         """Return the kernel of a partition, described at address *params*; never raises."""
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
@@ -55,11 +55,11 @@ class NativeDelegate(Protocol):
         """Release a buffer."""
 
 
-class NativeKernel(Protocol):
+class CalledKernel(Protocol):
     """A delegate's node as these functions know it."""
 
     @property
-    def delegate(self) -> NativeDelegate:
+    def delegate(self) -> CalledDelegate:
         """Whose node it is."""
 
     def prepare(self) -> None:
@@ -73,8 +73,8 @@ class NativeKernel(Protocol):
 
 
 _handles = itertools.count(1)
-_delegates: WeakValueDictionary[int, NativeDelegate] = WeakValueDictionary()
-_kernels: dict[int, NativeKernel] = {}
+_delegates: WeakValueDictionary[int, CalledDelegate] = WeakValueDictionary()
+_kernels: dict[int, CalledKernel] = {}
 
 
 class _Raised(threading.local):
@@ -102,7 +102,7 @@ def take_raised() -> BaseException | None:
     return _raised.waiting.pop()
 
 
-def register(delegate: NativeDelegate) -> int:
+def register(delegate: CalledDelegate) -> int:
     """Return a number for a delegate, good as long as somebody else holds on to it."""
     handle = next(_handles)
     _delegates[handle] = delegate
@@ -125,7 +125,7 @@ def report(context: int, text: str) -> None:
         CALLED["ReportError"](pointer)(context, line.encode("utf-8", "replace"))
 
 
-def _fail(context: int, delegate: NativeDelegate, what: str, error: BaseException) -> int:
+def _fail(context: int, delegate: CalledDelegate, what: str, error: BaseException) -> int:
     delegate.last_exception = error
     _raised.keep(error)
     try:
@@ -142,7 +142,7 @@ _USER_DATA: int = TfLiteNode.user_data.offset
 _GONE = "a Python delegate has been closed or collected, and cannot be applied again"
 
 
-def _delegate_at(address: int) -> NativeDelegate | None:
+def _delegate_at(address: int) -> CalledDelegate | None:
     return _delegates.get(c_size_t.from_address(address + _DELEGATE_DATA).value)
 
 

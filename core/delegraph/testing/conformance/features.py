@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.graph.model import Operator
+from delegraph.graph.model import OperatorSpec
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import ActivationFunctionType, TensorType
@@ -72,12 +72,12 @@ PARAMETERS: dict[str, Sequence[int]] = {
 Arrays = Sequence[NDArray[Any]]
 
 
-def operators_of(subgraph: Subgraph, op: str) -> tuple[Operator, ...]:
+def operators_of(subgraph: Subgraph, op: str) -> tuple[OperatorSpec, ...]:
     """Return the operators of a name in a subgraph."""
     return tuple(operator for operator in subgraph.spec.operators if operator.name == op)
 
 
-def types_of(subgraph: Subgraph, operators: Iterable[Operator]) -> frozenset[str]:
+def types_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[str]:
     """Return the names of the types of their inputs and outputs."""
     return frozenset(
         subgraph.tensors[i].type.name
@@ -88,7 +88,7 @@ def types_of(subgraph: Subgraph, operators: Iterable[Operator]) -> frozenset[str
 
 
 def features_of(
-    subgraph: Subgraph, operators: Sequence[Operator], fed: Iterable[Arrays], is_dynamic: bool
+    subgraph: Subgraph, operators: Sequence[OperatorSpec], fed: Iterable[Arrays], is_dynamic: bool
 ) -> frozenset[str]:
     """Return the features that *operators* of a subgraph show.
 
@@ -109,7 +109,7 @@ def features_of(
     return frozenset(found)
 
 
-def _operator_features(subgraph: Subgraph, operator: Operator) -> Iterator[str]:
+def _operator_features(subgraph: Subgraph, operator: OperatorSpec) -> Iterator[str]:
     tensors = subgraph.tensors
     parameters = PARAMETERS.get(operator.name, ())
     inputs = [(i, tensors[t]) for i, t in enumerate(operator.inputs) if t >= 0]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import NUMPY_DTYPES
-from delegraph.graph.model import Operator, TensorSpec
+from delegraph.graph.model import OperatorSpec, TensorSpec
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Call:
         tensors: all tensors of the subgraph.
     """
 
-    operator: Operator
+    operator: OperatorSpec
     tensors: Sequence[TensorSpec]
 
     def input(self, position: int) -> TensorSpec | None:

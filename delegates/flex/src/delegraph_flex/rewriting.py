@@ -15,7 +15,7 @@ from delegraph import BuiltinOperator, TensorType
 from delegraph.errors import ArgumentError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.loader import parse_model
-from delegraph.graph.model import Operator, SubgraphSpec, TensorSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
@@ -89,7 +89,7 @@ class Rewrite:
         calls: the Flex operators, in order: NodeDef, inputs, outputs.
     """
 
-    operator: Operator
+    operator: OperatorSpec
     tensors: Sequence[TensorSpec]
     first_added: int
     added: list[tuple[tables.Tensor, NDArray[Any] | None]] = field(default_factory=list)
@@ -190,7 +190,7 @@ class _Rewriting:
             buffers=tuple(self._buffers),
         )
 
-    def _rewritten(self, operator: Operator, old: tables.Operator) -> Iterator[tables.Operator]:
+    def _rewritten(self, operator: OperatorSpec, old: tables.Operator) -> Iterator[tables.Operator]:
         """Yield what an operator becomes: itself, or Flex operators."""
         if self._wanted is not None and operator.index not in self._wanted:
             yield old

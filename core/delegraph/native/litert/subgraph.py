@@ -21,7 +21,7 @@ from delegraph.native.abi import (
 )
 
 
-class NativeSubgraph:
+class LiteRtSubgraph:
     """One subgraph of an official interpreter.
 
     Most functions work only while a delegate is being applied; the runtime closes them afterwards.
