@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from kernel_context import Memory
 
-from delegraph.arithmetic.requantize import (
-    Method,
-    Requantize,
+from delegraph.arithmetic.accumulator_scaling import (
     fixed_point_scaling,
     int64_scaling,
     real_scaling,
 )
+from delegraph.arithmetic.requantize import Method, Requantize
 
 SCALINGS = {
     "halves-up": lambda m: fixed_point_scaling(m, halves_away=False),

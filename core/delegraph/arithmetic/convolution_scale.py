@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.requantize import Scaling, fixed_point_scaling, int64_scaling
+from delegraph.arithmetic.accumulator_scaling import Scaling, fixed_point_scaling, int64_scaling
 from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization
 from delegraph.operators.registration import Numerics

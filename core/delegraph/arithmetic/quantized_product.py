@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.accumulator_scaling import Scaling
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.exact_matmul import integer_weights, largest_input
-from delegraph.arithmetic.requantize import Requantize, Scaling
+from delegraph.arithmetic.requantize import Requantize
 from delegraph.arithmetic.weights import bias_or_zeros, centred_integers, once_if_constant
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Tensor

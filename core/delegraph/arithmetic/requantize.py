@@ -1,5 +1,8 @@
 """From integer accumulators to quantized outputs, exactly as the fixed-point kernels round.
 
+:func:`requantizer` makes the function that most integer kernels need, for sums of any size;
+:class:`Requantize` is for those that bound each channel or scale in ways of their own.
+
 The fixed-point pipeline multiplies by a Q31 mantissa, rounds, shifts right and rounds again. Both
 roundings are floors of a sum, and nested floors merge::
 
@@ -15,111 +18,65 @@ bits saturate anyway; where a prepare-time bound cannot show that, integer arith
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from delegraph.arithmetic.accumulator_scaling import Scaling, fixed_point_scaling, int64_scaling
 from delegraph.arithmetic.channelwise import TILE, by_pattern, repeated
-from delegraph.arithmetic.fixed_point import (
-    IntArray,
-    multiply_by_quantized_multiplier,
-    multiply_by_quantized_multiplier_gemm,
-    multiply_by_quantized_multiplier_int64,
-    quantize_multipliers,
-    reduce_multiplier,
-)
 from delegraph.operators.registration import OpContext
 
 _EXACT_BITS = 53
 
+Store = Callable[[NDArray[Any], NDArray[Any]], None]
+"""Requantises sums, ``[..., O]`` in any float type, into an integer array of that shape.
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scaling:
-    """How accumulators are scaled to output units, per channel.
-
-    Attributes:
-        factor: the multiplier as a real number, ``[O], float64``, exact.
-        half: what is added before the floor, ``[O], float64``.
-        away: what is taken from negative values before the floor, so that their halves go away
-            from zero, ``[O], float64``; 0 where halves go up.
-        unit: the product is a multiple of this power of two, ``[O], float64``.
-        exact: the definition in integers: accumulators ``[..., O], int64`` to ``int32``.
-    """
-
-    factor: NDArray[np.float64]
-    half: NDArray[np.float64]
-    away: NDArray[np.float64]
-    unit: NDArray[np.float64]
-    exact: Callable[[IntArray], IntArray]
+Both are contiguous.
+"""
 
 
-def fixed_point_scaling(
-    multipliers: NDArray[np.float64], halves_away: NDArray[np.bool_] | bool
-) -> Scaling:
-    """Return the scaling by Q31 multipliers that rounds twice.
+def requantizer(
+    context: OpContext,
+    multipliers: NDArray[np.float64],
+    bias: NDArray[np.integer[Any]],
+    bound: float,
+    zero_point: int,
+    dtype: DTypeLike,
+    *,
+    limits: tuple[int, int] | None = None,
+    int64_sums: bool = False,
+) -> Store:
+    """Return the function that requantises sums as most integer kernels do.
 
     Args:
-        multipliers: real multipliers, ``[O], float64``.
-        halves_away: where the second rounding takes halves away from zero
-            (:func:`multiply_by_quantized_multiplier`) and not up
-            (:func:`multiply_by_quantized_multiplier_gemm`); per channel or for all.
-    """
-    mantissa, shift = quantize_multipliers(multipliers)
-    away = np.broadcast_to(np.asarray(halves_away), mantissa.shape)
-    right = np.maximum(-shift, 0)
-    last_bit = np.where(right > 0, np.ldexp(1.0, -right), 0.0)
-
-    def exact(acc: IntArray) -> IntArray:
-        up = multiply_by_quantized_multiplier_gemm(acc, mantissa, shift)
-        return np.where(away, multiply_by_quantized_multiplier(acc, mantissa, shift), up)
-
-    return Scaling(
-        factor=np.ldexp(mantissa.astype(np.float64), shift - 31),
-        half=0.5 + last_bit / 2,
-        away=np.where(away, last_bit, 0.0),
-        unit=np.ldexp(1.0, shift - 31),
-        exact=exact,
-    )
-
-
-def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:
-    """Return the scaling by Q15 multipliers of kernels with int64 accumulators.
-
-    Args:
-        multipliers: real multipliers, ``[O], float64``.
-    """
-    mantissa, shift = quantize_multipliers(multipliers)
-    return Scaling(
-        factor=np.ldexp(reduce_multiplier(mantissa).astype(np.float64), shift - 15),
-        half=np.full(mantissa.shape, 0.5),
-        away=np.zeros(mantissa.shape),
-        unit=np.ldexp(1.0, shift - 15),
-        exact=lambda acc: multiply_by_quantized_multiplier_int64(acc, mantissa, shift),
-    )
-
-
-def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
-    """Return the scaling that multiplies in float64 and rounds halves away from zero.
-
-    Args:
-        multipliers: real multipliers, ``[O], float64``; those that are not finite count as 0.
+        context: for working memory.
+        multipliers: from sums to units of the output, ``[O], float64``.
+        bias: added to the sums first, ``[O]``.
+        bound: no sum without bias is larger in magnitude.
+        zero_point: of the output.
+        dtype: of the output.
+        limits: smallest and largest value; those of *dtype* if not given.
+        int64_sums: whether the official kernel adds up in 64 bits, and rounds once.
 
     Source:
-        FullyConnected with scales, tflite/kernels/internal/reference/integer_ops.
+        MultiplyByQuantizedMultiplier, tflite/kernels/internal/common.cc.
     """
-    multipliers = np.where(np.isfinite(multipliers), multipliers, 0.0)
+    scaling = int64_scaling(multipliers) if int64_sums else fixed_point_scaling(multipliers, True)
+    kind = np.dtype(dtype)
+    low, high = limits or (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    wide_bias = bias.astype(np.int64)
+    largest = bound + float(np.abs(wide_bias).max(initial=0))
+    if largest * max(2 * float(multipliers.max(initial=0)), 1.0) < 2**31:
+        return Requantize(context, scaling, wide_bias, bound, zero_point, low, high, kind)
 
-    def exact(acc: IntArray) -> IntArray:
-        real = acc * multipliers
-        whole = np.trunc(real)
-        whole += np.copysign(np.abs(real - whole) >= 0.5, real)
-        return whole.astype(np.int64)
+    def wrapping(acc: NDArray[Any], out: NDArray[Any]) -> None:
+        # What leaves 32 bits wraps before it saturates, as in the official kernels.
+        scaled = scaling.exact(acc.astype(np.int64) + wide_bias)
+        out[...] = np.clip(scaled.astype(np.int64) + zero_point, low, high)
 
-    never = np.zeros(multipliers.shape)  # a product of any real number has no known last bit
-    return Scaling(multipliers, never, never, never, exact)
+    return wrapping
 
 
 class Method(Enum):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.exact_matmul import exact_float
 from delegraph.arithmetic.quantize_rows import quantize_rows
-from delegraph.arithmetic.requantizer import requantizer
+from delegraph.arithmetic.requantize import requantizer
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (

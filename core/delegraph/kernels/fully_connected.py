@@ -14,6 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.accumulator_scaling import (
+    Scaling,
+    fixed_point_scaling,
+    int64_scaling,
+    real_scaling,
+)
 from delegraph.arithmetic.activation import BiasClamp, apply_activation, float_activation_range
 from delegraph.arithmetic.convolution_scale import (
     affine_quantization,
@@ -24,12 +30,6 @@ from delegraph.arithmetic.convolution_scale import (
 from delegraph.arithmetic.hybrid import HybridProduct
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
-from delegraph.arithmetic.requantize import (
-    Scaling,
-    fixed_point_scaling,
-    int64_scaling,
-    real_scaling,
-)
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_type

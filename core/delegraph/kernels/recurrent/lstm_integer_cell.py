@@ -14,7 +14,7 @@ from delegraph.arithmetic.fixed_point import (
     quantize_multiplier,
 )
 from delegraph.arithmetic.gemmlowp import inverse_sqrt, logistic_table, tanh_table
-from delegraph.arithmetic.requantizer import requantizer
+from delegraph.arithmetic.requantize import requantizer
 from delegraph.errors import OperatorError
 from delegraph.kernels.recurrent.layers import as_rows
 from delegraph.kernels.recurrent.lstm_cell import LstmOptions

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from delegraph import Rejection, Tensor
+from delegraph.arithmetic.accumulator_scaling import fixed_point_scaling
 from delegraph.arithmetic.padding import Window
-from delegraph.arithmetic.requantize import fixed_point_scaling
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.operators.batch_matmul_f32 import check_stacks

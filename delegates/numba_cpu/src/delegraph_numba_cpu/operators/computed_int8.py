@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Tensor
+from delegraph.arithmetic.accumulator_scaling import Scaling
 from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.requantize import Scaling
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.operators.packing_int8 import Product
 from delegraph_numba_cpu.operators.registry import Call

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from delegraph import Rejection, Tensor
+from delegraph.arithmetic.accumulator_scaling import Scaling, fixed_point_scaling
 from delegraph.arithmetic.convolution_scale import (
     is_in_scalar_tail,
     per_channel_multipliers,
@@ -15,7 +16,6 @@ from delegraph.arithmetic.convolution_scale import (
     scaling_of,
 )
 from delegraph.arithmetic.padding import Window, window
-from delegraph.arithmetic.requantize import Scaling, fixed_point_scaling
 from delegraph.arithmetic.weights import bias_or_zeros
 from delegraph.errors import OperatorError
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat

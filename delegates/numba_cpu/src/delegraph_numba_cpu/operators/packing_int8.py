@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
+from delegraph.arithmetic.accumulator_scaling import Scaling
 from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.requantize import Scaling
 from delegraph.arithmetic.weights import bias_or_zeros, centred_integers, dense_values
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 

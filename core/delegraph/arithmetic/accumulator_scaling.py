@@ -1,0 +1,109 @@
+"""How integer accumulators become units of a quantized output: by which factor, rounded how.
+
+Three ways that TFLite's kernels have: two roundings of a Q31 multiplier (most kernels), one of a
+Q15 multiplier (int64 accumulators), and real numbers. :mod:`delegraph.arithmetic.requantize`
+applies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.fixed_point import (
+    IntArray,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_gemm,
+    multiply_by_quantized_multiplier_int64,
+    quantize_multipliers,
+    reduce_multiplier,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaling:
+    """How accumulators are scaled to output units, per channel.
+
+    Attributes:
+        factor: the multiplier as a real number, ``[O], float64``, exact.
+        half: what is added before the floor, ``[O], float64``.
+        away: what is taken from negative values before the floor, so that their halves go away
+            from zero, ``[O], float64``; 0 where halves go up.
+        unit: the product is a multiple of this power of two, ``[O], float64``.
+        exact: the definition in integers: accumulators ``[..., O], int64`` to ``int32``.
+    """
+
+    factor: NDArray[np.float64]
+    half: NDArray[np.float64]
+    away: NDArray[np.float64]
+    unit: NDArray[np.float64]
+    exact: Callable[[IntArray], IntArray]
+
+
+def fixed_point_scaling(
+    multipliers: NDArray[np.float64], halves_away: NDArray[np.bool_] | bool
+) -> Scaling:
+    """Return the scaling by Q31 multipliers that rounds twice.
+
+    Args:
+        multipliers: real multipliers, ``[O], float64``.
+        halves_away: where the second rounding takes halves away from zero
+            (:func:`multiply_by_quantized_multiplier`) and not up
+            (:func:`multiply_by_quantized_multiplier_gemm`); per channel or for all.
+    """
+    mantissa, shift = quantize_multipliers(multipliers)
+    away = np.broadcast_to(np.asarray(halves_away), mantissa.shape)
+    right = np.maximum(-shift, 0)
+    last_bit = np.where(right > 0, np.ldexp(1.0, -right), 0.0)
+
+    def exact(acc: IntArray) -> IntArray:
+        up = multiply_by_quantized_multiplier_gemm(acc, mantissa, shift)
+        return np.where(away, multiply_by_quantized_multiplier(acc, mantissa, shift), up)
+
+    return Scaling(
+        factor=np.ldexp(mantissa.astype(np.float64), shift - 31),
+        half=0.5 + last_bit / 2,
+        away=np.where(away, last_bit, 0.0),
+        unit=np.ldexp(1.0, shift - 31),
+        exact=exact,
+    )
+
+
+def int64_scaling(multipliers: NDArray[np.float64]) -> Scaling:
+    """Return the scaling by Q15 multipliers of kernels with int64 accumulators.
+
+    Args:
+        multipliers: real multipliers, ``[O], float64``.
+    """
+    mantissa, shift = quantize_multipliers(multipliers)
+    return Scaling(
+        factor=np.ldexp(reduce_multiplier(mantissa).astype(np.float64), shift - 15),
+        half=np.full(mantissa.shape, 0.5),
+        away=np.zeros(mantissa.shape),
+        unit=np.ldexp(1.0, shift - 15),
+        exact=lambda acc: multiply_by_quantized_multiplier_int64(acc, mantissa, shift),
+    )
+
+
+def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
+    """Return the scaling that multiplies in float64 and rounds halves away from zero.
+
+    Args:
+        multipliers: real multipliers, ``[O], float64``; those that are not finite count as 0.
+
+    Source:
+        FullyConnected with scales, tflite/kernels/internal/reference/integer_ops.
+    """
+    multipliers = np.where(np.isfinite(multipliers), multipliers, 0.0)
+
+    def exact(acc: IntArray) -> IntArray:
+        real = acc * multipliers
+        whole = np.trunc(real)
+        whole += np.copysign(np.abs(real - whole) >= 0.5, real)
+        return whole.astype(np.int64)
+
+    never = np.zeros(multipliers.shape)  # a product of any real number has no known last bit
+    return Scaling(multipliers, never, never, never, exact)
