@@ -38,6 +38,7 @@ from .plugins.specs import DelegateSpec as DelegateSpec
 from .runtime.delegates.choice import load_delegate as load_delegate
 from .runtime.interpreter import Interpreter as Interpreter
 from .runtime.op_resolver import OpResolverType as OpResolverType
+from .runtime.op_resolver import builtin_registration as builtin_registration
 from .runtime.signature_runner import SignatureRunner as SignatureRunner
 from .schema.enums import ActivationFunctionType as ActivationFunctionType
 from .schema.enums import BuiltinOperator as BuiltinOperator

@@ -8,6 +8,7 @@ from delegraph.arithmetic.activation import (
     apply_activation,
     float_activation_range,
     quantized_activation_range,
+    quantized_clip,
 )
 from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization
@@ -76,3 +77,8 @@ def test_bias_and_clamp(channels):
     y = x.copy()
     BiasClamp(bias, *float_activation_range(Act.RELU6))(y)
     np.testing.assert_array_equal(y, np.clip(x + bias, 0, 6))
+
+
+@pytest.mark.parametrize(("clip", "expected"), [(0.0, 0), (1.5, 15), (1.57, 15), (99.0, 127)])
+def test_a_clip_is_rounded_down_and_kept_in_range(clip, expected):
+    assert quantized_clip(clip, quantized("INT8", 0.1, 0), 127) == expected

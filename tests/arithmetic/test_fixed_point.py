@@ -5,15 +5,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from delegraph import Tensor, TensorType
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_gemm,
     multiply_by_quantized_multiplier_int64,
+    power_of_two,
     quantize_multiplier,
     quantize_multipliers,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
+    scale_exponent,
 )
+from delegraph.errors import OperatorError
+from delegraph.graph.model import Quantization
 
 RNG = np.random.default_rng(0)
 EDGES = [0, 1, -1, 2, -2, 3, -3, 127, -128, 2**23, -(2**23), 2**31 - 1, -(2**31), 2**30, -(2**30)]
@@ -108,3 +113,18 @@ def test_each_channel_has_its_own_multiplier():
     for c in range(3):
         alone = multiply_by_quantized_multiplier(x[:, c], int(mantissas[c]), int(shifts[c]))
         np.testing.assert_array_equal(product[:, c], alone)
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.5, float("inf"), float("nan"), 0.3])
+def test_a_scale_that_is_no_power_of_two_has_no_exponent(scale):
+    assert power_of_two(scale) is None
+
+
+def test_the_exponent_of_a_tensors_scale_is_found_or_the_tensor_named():
+    def tensor(scale):
+        quantization = Quantization(np.float32([scale]), np.zeros(1, np.int32))
+        return Tensor(0, TensorType.INT16, (), name="state", quantization=quantization)
+
+    assert [scale_exponent(tensor(2.0**e)) for e in (-15, -3, 0, 2)] == [-15, -3, 0, 2]
+    with pytest.raises(OperatorError, match=r"'state' has scale 0\.3.*, expected a power of two"):
+        scale_exponent(tensor(0.3))

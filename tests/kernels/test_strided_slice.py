@@ -5,7 +5,6 @@ import pytest
 from agreement import assert_agrees, assert_both_refuse, fed
 from one_op import constant
 
-from delegraph.kernels.strided_slice import FULL, NEW_AXIS, Masks, spec_of_dimensions
 from delegraph.schema.options import StridedSliceOptions
 
 X = np.arange(120, dtype=np.int32).reshape(4, 5, 6)
@@ -73,9 +72,3 @@ def test_a_late_begin_with_offset_keeps_the_shape_static():
     inputs[1] = fed(np.array([2, 3], np.int32))
     (y,) = assert_agrees("STRIDED_SLICE", inputs, ["INT32"], options, version=8)
     np.testing.assert_array_equal(y, X[0, 2:4, 3:5])
-
-
-def test_an_ellipsis_stands_for_one_dimension_at_least():
-    masks = Masks(begin=0, end=0, ellipsis=0b10, new_axis=0b01, shrink_axis=0, offset=False)
-    assert spec_of_dimensions(3, 3, masks) == [NEW_AXIS, FULL, FULL, 2]
-    assert spec_of_dimensions(1, 3, masks) == [NEW_AXIS, FULL]

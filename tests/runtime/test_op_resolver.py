@@ -1,9 +1,13 @@
 """Which implementation an operator gets."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from one_op import constant, delegraph_outputs, official_outputs, one_op_model, tensor
 
+from delegraph import builtin_registration
 from delegraph.schema.options import BroadcastToOptions
 
 
@@ -17,3 +21,13 @@ def test_a_version_outside_the_range_is_refused_at_load(version, known):
         official_outputs(model, [np.ones(3, np.float32)])
     with pytest.raises(ValueError, match=f"versions {known} implemented"):
         delegraph_outputs(model, [np.ones(3, np.float32)])
+
+
+def test_kernels_are_there_for_who_asks_for_the_first_one():
+    code = "import delegraph; print(delegraph.builtin_registration('ADD').name)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert answer.stdout.split() == [b"ADD"]
+
+
+def test_an_operator_without_a_kernel_has_no_registration():
+    assert builtin_registration("NO_SUCH_OPERATOR") is None

@@ -119,3 +119,8 @@ class BiasClamp:
             np.maximum(y, self._low, out=y)
         if self._high is not None:
             np.minimum(y, self._high, out=y)
+
+
+def quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
+    """Return a clip in *tensor*'s scale, at most *largest*; 0 for none."""
+    return min(int(np.float32(clip) / np.float32(tensor.scale)), largest) if clip > 0 else 0

@@ -24,6 +24,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.errors import OperatorError
+from delegraph.operators.tensor import Tensor
+
 IntArray: TypeAlias = NDArray[Any]
 """An integer array of any width."""
 
@@ -198,3 +201,33 @@ def _doubling_high_mul(
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     shifted = (np.asarray(x, np.int64) << left).astype(np.int32)  # wraps like the C code
     return saturating_rounding_doubling_high_mul(shifted, np.asarray(multiplier)), right
+
+
+def power_of_two(scale: float) -> int | None:
+    """Return the logarithm to base 2 of a scale, or None when it is no power of two.
+
+    >>> power_of_two(2**-15), power_of_two(0.3)
+    (-15, None)
+
+    Source:
+        CheckedLog2, tflite/kernels/internal/quantization_util.cc.
+    """
+    if not 0 < scale < math.inf:
+        return None
+    log2 = np.log(np.float32(scale)) * np.float32(1 / np.log(np.float32(2)))
+    nearest = round(float(log2))
+    return nearest if abs(float(log2) - nearest) < 1e-3 else None
+
+
+def scale_exponent(tensor: Tensor) -> int:
+    """Return the exponent of a tensor's scale, which is a power of two.
+
+    Raises:
+        OperatorError: it is none.
+    """
+    exponent = power_of_two(tensor.scale)
+    if exponent is None:
+        raise OperatorError(
+            f"tensor {tensor.name!r} has scale {tensor.scale}, expected a power of two"
+        )
+    return exponent

@@ -225,3 +225,31 @@ def round_half_away(x: NDArray[Any]) -> NDArray[Any]:
     """
     whole = np.trunc(x)
     return np.asarray(whole + np.copysign(np.abs(x - whole) >= 0.5, x).astype(x.dtype))
+
+
+def exponentials(scale: float, beta: float) -> NDArray[np.float32]:
+    """Return exp(beta * scale * d) for every difference d to a row's maximum: ``[256], float32``.
+
+    Differences are 0 to -255; the table is indexed by their low 8 bits.
+
+    Source:
+        PopulateSoftmaxLookupTable, tflite/kernels/internal/optimized/optimized_ops.h.
+    """
+    factor = -np.float32(scale) * np.float32(beta)
+    values = np.exp((factor * np.arange(256, dtype=np.float32)).astype(np.float64))
+    return np.roll(values[::-1], 1).astype(np.float32)
+
+
+def requantisation_table(x: Tensor, y: Tensor) -> NDArray[Any] | None:
+    """Return ``[256], uint8``: the output value of each input value; None when nothing changes.
+
+    The arithmetic is float32, as in the official kernel: ``round(q * scale + bias) + zero_point``
+    with ``scale = x.scale / y.scale`` and halves rounded away from zero.
+    """
+    if (x.scale, x.zero_point) == (y.scale, y.zero_point):
+        return None
+    scale = np.float32(x.scale) * (np.float32(1) / np.float32(y.scale))
+    real = np.arange(256, dtype=np.float32) * scale + np.float32(-x.zero_point) * scale
+    rounded = np.trunc(real + np.copysign(np.float32(0.5), real)).astype(np.int64) + y.zero_point
+    table: NDArray[np.uint8] = np.clip(rounded, 0, 255).astype(np.uint8)
+    return table

@@ -17,6 +17,7 @@ from delegraph.arithmetic import gemmlowp
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
+    power_of_two,
     quantize_multiplier,
     rounding_divide_by_any_pot,
     rounding_divide_by_pot,
@@ -136,22 +137,6 @@ def power_of_two_sum(
         return np.asarray(total.clip(max(low, -32768), min(high, 32767)))
 
     return function
-
-
-def power_of_two(scale: float) -> int | None:
-    """Return the logarithm to base 2 of a scale, or None when it is no power of two.
-
-    >>> power_of_two(2**-15), power_of_two(0.3)
-    (-15, None)
-
-    Source:
-        CheckedLog2, tflite/kernels/internal/quantization_util.cc.
-    """
-    if scale <= 0:
-        return None
-    log2 = np.log(np.float32(scale)) * np.float32(1 / np.log(np.float32(2)))
-    nearest = round(float(log2))
-    return nearest if abs(float(log2) - nearest) < 1e-3 else None
 
 
 def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:

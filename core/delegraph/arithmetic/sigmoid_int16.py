@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic import gemmlowp
+from delegraph.arithmetic.fixed_point import power_of_two
 from delegraph.arithmetic.lookup_table import Integers, every_value
-from delegraph.arithmetic.quantized_binary import power_of_two
 from delegraph.operators.registration import Numerics
 
 _INTEGER_BITS = 3

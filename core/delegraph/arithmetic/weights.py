@@ -58,3 +58,15 @@ def bias_or_zeros(bias: Tensor | None, channels: int, dtype: type[Any]) -> NDArr
         return np.zeros(channels, dtype)
     values: NDArray[Any] = bias.data
     return values.reshape(-1).astype(dtype, copy=False)
+
+
+def dequantized_weights(weights: Tensor) -> NDArray[np.float32]:
+    """Return float or symmetric 8-bit weights as float32, in their shape."""
+    if not is_quantized(weights):
+        return np.asarray(weights.data)
+    return np.asarray(weights.data.view(np.int8) * np.float32(weights.scale))
+
+
+def is_quantized(weights: Tensor) -> bool:
+    """Whether *weights* are stored in 8 bits; old files call signed ones UINT8."""
+    return weights.type in (TensorType.INT8, TensorType.UINT8)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from delegraph.arithmetic import sigmoid_int16
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
+    power_of_two,
     quantize_multiplier,
     rounding_divide_by_pot,
 )
@@ -20,7 +21,6 @@ from delegraph.arithmetic.lookup_table import (
     lookup,
     unary_lookup,
 )
-from delegraph.arithmetic.quantized_binary import power_of_two
 from delegraph.errors import OperatorError
 from delegraph.kernels.unary import run_transform, run_ufunc, unary_operands
 from delegraph.operators.checks import option, require_scales, require_zero_points

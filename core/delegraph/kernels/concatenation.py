@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.elements import values_of
+from delegraph.arithmetic.lookup_table import requantisation_table
 from delegraph.arithmetic.output_shape import are_known, check_type, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
@@ -119,18 +118,3 @@ def _slices(inputs: Sequence[Tensor], axis: int) -> list[tuple[slice, ...]]:
     starts = [0, *ends[:-1]]
     lead = (slice(None),) * axis
     return [(*lead, slice(start, end)) for start, end in zip(starts, ends, strict=True)]
-
-
-def requantisation_table(x: Tensor, y: Tensor) -> NDArray[Any] | None:
-    """Return ``[256], uint8``: the output value of each input value; None when nothing changes.
-
-    The arithmetic is float32, as in the official kernel: ``round(q * scale + bias) + zero_point``
-    with ``scale = x.scale / y.scale`` and halves rounded away from zero.
-    """
-    if (x.scale, x.zero_point) == (y.scale, y.zero_point):
-        return None
-    scale = np.float32(x.scale) * (np.float32(1) / np.float32(y.scale))
-    real = np.arange(256, dtype=np.float32) * scale + np.float32(-x.zero_point) * scale
-    rounded = np.trunc(real + np.copysign(np.float32(0.5), real)).astype(np.int64) + y.zero_point
-    table: NDArray[np.uint8] = np.clip(rounded, 0, 255).astype(np.uint8)
-    return table

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.elements import on_elements
+from delegraph.arithmetic.indices import check_bounds, row_numbers
 from delegraph.arithmetic.output_shape import check_type, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_rank, require_type
@@ -75,17 +76,6 @@ def _batch_dims(option: int, axis: int, x: Tensor, positions: Tensor) -> int:
     return count
 
 
-def check_bounds(positions: NDArray[Any], size: int) -> None:
-    """Check that all *positions* lie in ``[0, size)``.
-
-    Raises:
-        OperatorError: one does not; negative positions do not count from the end.
-    """
-    if positions.size and not 0 <= (low := int(positions.min())) <= int(positions.max()) < size:
-        wrong = low if low < 0 else int(positions.max())
-        raise OperatorError(f"position {wrong} is outside [0, {size})")
-
-
 def _along(positions: Tensor, axis: int) -> Callable[[NDArray[Any], NDArray[Any]], object]:
     def gather(source: NDArray[Any], target: NDArray[Any]) -> None:
         check_bounds(positions.data, source.shape[axis])
@@ -147,21 +137,3 @@ def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
         return shape, on_elements(x, y, gather)
 
     return size_output(context, y, plan, packed=True)
-
-
-def row_numbers(indices: NDArray[Any], shape: Shape) -> NDArray[np.int64]:
-    """Return the row-major number of each index tuple, ``[tuples], int64``.
-
-    Args:
-        indices: ``[..., len(shape)]``, integers.
-        shape: the dimensions that the tuples index.
-
-    Raises:
-        OperatorError: an index lies outside its dimension.
-    """
-    tuples = indices.reshape(element_count(indices.shape[:-1]), len(shape))
-    rows = np.zeros(len(tuples), np.int64)
-    for k, size in enumerate(shape):
-        check_bounds(tuples[:, k], size)
-        rows = rows * size + tuples[:, k]
-    return rows

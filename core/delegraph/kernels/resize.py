@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic.output_shape import (
     are_known,
@@ -17,6 +15,7 @@ from delegraph.arithmetic.output_shape import (
     size_output,
 )
 from delegraph.arithmetic.resize_bilinear import resizer
+from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import option, require_type
 from delegraph.operators.op_table import kernel
@@ -109,23 +108,3 @@ def _nearest(
         np.take(x.data.take(rows, 1), columns, 2, y.data, "clip")
 
     return resize
-
-
-def nearest_positions(
-    old: int, new: int, align_corners: bool, half_pixel_centers: bool
-) -> NDArray[Any]:
-    """Return which of *old* positions each of *new* ones takes, ``[new], int64``.
-
-    >>> nearest_positions(2, 4, False, False).tolist()
-    [0, 0, 1, 1]
-    """
-    if align_corners and new > 1:
-        scale = np.float32(old - 1) / np.float32(new - 1)
-    else:
-        scale = np.float32(old) / np.float32(new)
-    offset = np.float32(0.5 if half_pixel_centers else 0.0)
-    place = (np.arange(new, dtype=np.float32) + offset) * scale
-    if align_corners:
-        place = place + np.float32(0.5)  # round half up; places are not negative
-    positions: NDArray[np.int64] = np.clip(np.floor(place).astype(np.int64), 0, old - 1)
-    return positions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.kernels.gather import row_numbers
 from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor

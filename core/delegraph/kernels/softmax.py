@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.arithmetic import fixed_point_softmax
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.arithmetic.lookup_table import Integers, interpolate, interpolation_points
+from delegraph.arithmetic.lookup_table import (
+    Integers,
+    exponentials,
+    interpolate,
+    interpolation_points,
+)
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     option,
@@ -102,19 +106,6 @@ def _float16(x: Tensor, y: Tensor, beta: float) -> Eval:
         y.data[...] = exps / exps.sum(-1, keepdims=True)
 
     return run
-
-
-def exponentials(scale: float, beta: float) -> NDArray[np.float32]:
-    """Return exp(beta * scale * d) for every difference d to a row's maximum: ``[256], float32``.
-
-    Differences are 0 to -255; the table is indexed by their low 8 bits.
-
-    Source:
-        PopulateSoftmaxLookupTable, tflite/kernels/internal/optimized/optimized_ops.h.
-    """
-    factor = -np.float32(scale) * np.float32(beta)
-    values = np.exp((factor * np.arange(256, dtype=np.float32)).astype(np.float64))
-    return np.roll(values[::-1], 1).astype(np.float32)
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from types import EllipsisType
-from typing import Any
-
 import numpy as np
 
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
+from delegraph.arithmetic.slice_index import Masks, resolved
 from delegraph.errors import OperatorError
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -18,32 +14,6 @@ from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
 MAX_INDICES = 31  # bits of a mask
-NEW_AXIS = -2
-FULL = -1
-
-Index = tuple["slice | int | EllipsisType | None", ...]
-"""A NumPy index; it ends with ``...``, so that even integers alone give an array."""
-
-
-@dataclass(frozen=True, slots=True)
-class Masks:
-    """The options of STRIDED_SLICE: bit *i* of a mask speaks of the *i*-th index."""
-
-    begin: int
-    end: int
-    ellipsis: int
-    new_axis: int
-    shrink_axis: int
-    offset: bool
-
-    @classmethod
-    def of(cls, options: Any) -> Masks:
-        """Return the masks in a node's options."""
-        names = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
-        bits = [int(getattr(options, f"{name}_mask", 0)) for name in names]
-        begin, end, ellipsis, new_axis, shrink_axis = bits
-        offset = bool(getattr(options, "offset", False))
-        return cls(begin, end, ellipsis, new_axis, shrink_axis, offset)
 
 
 @kernel("STRIDED_SLICE", versions=(1, 8))
@@ -90,87 +60,3 @@ def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
             context, y, plan_with_late_begin, shape_inputs=(end, strides), packed=True
         )
     return size_output(context, y, plan, shape_inputs=(begin, end, strides), fold=(x,), packed=True)
-
-
-def resolved(
-    shape: Shape, begins: Sequence[int], ends: Sequence[int], steps: Sequence[int], masks: Masks
-) -> tuple[Index, list[int]]:
-    """Return the NumPy index that the arguments amount to, and the result's shape.
-
-    >>> masks = Masks(begin=0, end=0b10, ellipsis=0, new_axis=0, shrink_axis=0b1, offset=False)
-    >>> resolved((4, 5), [-1, 1], [0, 0], [1, 2], masks)
-    ((3, slice(1, 5, 2), Ellipsis), [2])
-    """
-    index: list[slice | int | EllipsisType | None] = []
-    result = []
-    dims = iter(shape)
-    for i in spec_of_dimensions(len(shape), len(begins), masks):
-        if i == NEW_AXIS:
-            index.append(None)
-            result.append(1)
-            continue
-        dim = next(dims, 0)
-        if i == FULL:
-            part: slice | int = slice(0, dim, 1)
-        else:
-            part = _part(i, dim, begins[i], ends[i], steps[i], masks)
-        index.append(part)
-        if isinstance(part, slice):
-            result.append(len(range(dim)[part]))
-    index.append(...)
-    return tuple(index), result
-
-
-def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
-    """Return what each dimension, new ones included, takes: an index's position, FULL or NEW_AXIS.
-
-    An ellipsis stands for at least one dimension, as in the official kernel.
-    """
-    new = masks.new_axis & ~masks.ellipsis & ((1 << count) - 1)
-    dims = rank + new.bit_count()
-    spec: list[int] = []
-    hidden = 0  # dimensions behind an ellipsis beyond the first
-    while (i := len(spec)) < dims:
-        if masks.ellipsis >> i & 1:
-            stop = max(i + 1, min(i + 1 + dims - count, dims))
-            hidden = stop - i - 1
-            spec += [FULL] * (stop - i)
-        elif new >> (i - hidden) & 1:
-            spec.append(NEW_AXIS)
-        else:
-            spec.append(i - hidden if i - hidden < count else FULL)
-    if sum(entry != NEW_AXIS for entry in spec) != rank:
-        raise OperatorError(f"masks {masks} do not fit {count} indices and an input of rank {rank}")
-    return spec
-
-
-def _part(i: int, dim: int, begin: int, end: int, step: int, masks: Masks) -> slice | int:
-    """Return the slice, or the integer when the axis shrinks, of one dimension."""
-    if step == 0:
-        raise OperatorError(f"stride {i} is 0, expected another value")
-    low, high = (0, dim) if step > 0 else (-1, dim - 1)  # where a walk may begin and end
-    start = _clamped(begin + dim if begin < 0 else begin, low, high)
-    if masks.begin >> i & 1:
-        start = 0 if step > 0 else dim - 1
-    if masks.shrink_axis >> i & 1:
-        if not 0 <= start < dim:
-            raise OperatorError(f"index {begin} is outside a dimension of {dim}")
-        return start
-    stop = end + start if masks.offset else end
-    stop = _clamped(stop + dim if stop < 0 else stop, low, high)
-    if masks.end >> i & 1:
-        stop = dim if step > 0 else -1
-    return _python_slice(start, stop, step)
-
-
-def _clamped(value: int, low: int, high: int) -> int:
-    return max(low, min(value, high))
-
-
-def _python_slice(start: int, stop: int, step: int) -> slice:
-    """Return the slice that walks from *start* to before *stop*; -1 lies before the first."""
-    if step > 0:
-        return slice(start, stop, step)
-    if start < 0:
-        return slice(0, 0, 1)
-    return slice(start, None if stop < 0 else stop, step)

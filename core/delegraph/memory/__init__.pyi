@@ -1,5 +1,6 @@
 from .arena import Allocation as Allocation
 from .arena import SimpleMemoryArena as SimpleMemoryArena
+from .arena import aligned_buffer as aligned_buffer
 from .arena_planner import ArenaPlanner as ArenaPlanner
 from .arena_planner import PlannerGraph as PlannerGraph
 from .arena_planner import PlanNode as PlanNode

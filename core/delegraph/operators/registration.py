@@ -211,6 +211,18 @@ def optional_input(context: OpContext, node: Node, i: int) -> Tensor | None:
     return context.tensors[node.inputs[i]]
 
 
+def variable_input(context: OpContext, node: Node, i: int) -> Tensor:
+    """Return input *i*, which the node also writes.
+
+    Raises:
+        OperatorError: it is absent or no variable.
+    """
+    tensor = input_tensor(context, node, i)
+    if not tensor.is_variable:
+        raise OperatorError(f"state {tensor.name!r} (input {i}) is not a variable tensor")
+    return tensor
+
+
 def output_tensor(context: OpContext, node: Node, i: int = 0) -> Tensor:
     """Return output *i* of *node*.
 

@@ -31,6 +31,17 @@ class OpResolverType(IntEnum):
     BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
 
 
+def builtin_registration(name: str) -> Registration | None:
+    """Return Delegraph's own implementation of an operator, or None where there is none.
+
+    A delegate may run it on values of its own, for example to tabulate an 8-bit operator.
+
+    Args:
+        name: ``ADD``, or the name of a custom operator that TFLite itself ships.
+    """
+    return OP_TABLE.get(name)
+
+
 def numerics_of(resolver: OpResolverType) -> Numerics:
     """Return the rounding that the kernels of *resolver* have."""
     return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
@@ -56,7 +67,7 @@ class OpResolver:
         """
         if operator.is_custom:
             return self._resolve_custom(operator.name)
-        found = OP_TABLE.get(operator.name)
+        found = builtin_registration(operator.name)
         first, last = (1, 0) if found is None else found.versions
         if found is None or not first <= operator.version <= last:
             known = "no version" if found is None else f"versions {first} to {last}"

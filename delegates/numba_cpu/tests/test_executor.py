@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph.memory.arena import aligned_buffer
+from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.blocks import executor as layout
 from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.pool import Pool

@@ -7,7 +7,6 @@ from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization, Sparsity
 from delegraph.kernels.recurrent.weights import (
     IntegerMatrix,
-    dequantized_weights,
     recurrent_weights,
 )
 from delegraph.operators.tensor import Tensor
@@ -53,12 +52,6 @@ def test_integer_products_are_exact(columns):
     rows = np.full((1, columns), -128, np.int8)
     assert matrix.product(rows).tolist() == [[128 * 128 * columns] * 2]
     assert matrix.row_sums.tolist() == [-128 * columns] * 2
-
-
-def test_dequantized_weights_are_scaled():
-    stored = np.array([-2, 3], np.int8)
-    np.testing.assert_allclose(dequantized_weights(weights(stored, scale=0.5)), [-1, 1.5])
-    np.testing.assert_array_equal(dequantized_weights(weights(ROWS)), ROWS)
 
 
 def test_sparse_weights_are_refused():

@@ -7,9 +7,9 @@ from enum import IntEnum
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.kernels.recurrent.layers import Pass, bidirectional_eval
-from delegraph.kernels.recurrent.lstm_cell import FloatLstmCell, LstmOptions
-from delegraph.kernels.recurrent.lstm_tensors import LstmTensors, lstm_tensors
+from delegraph.kernels.recurrent.lstm_cell import FloatLstmCell
 from delegraph.operators.checks import option, require_counts, require_rank, require_type
+from delegraph.operators.lstm_node import LstmOptions, LstmTensors, lstm_tensors
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
 from delegraph.operators.checks import option, require_shape
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.registration import Eval, Node, OpContext, output_tensor
 from delegraph.operators.tensor import Tensor
 
 Array = NDArray[Any]
@@ -143,18 +142,6 @@ def bidirectional_eval(
         ),
         time_major,
     )
-
-
-def variable_input(context: OpContext, node: Node, i: int) -> Tensor:
-    """Return input *i*, which the node also writes.
-
-    Raises:
-        OperatorError: it is absent or no variable.
-    """
-    tensor = input_tensor(context, node, i)
-    if not tensor.is_variable:
-        raise OperatorError(f"state {tensor.name!r} (input {i}) is not a variable tensor")
-    return tensor
 
 
 def as_rows(x: Array) -> Array:

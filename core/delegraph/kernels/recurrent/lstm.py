@@ -8,9 +8,8 @@ from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.kernels.recurrent.layers import Cell, Direction, sequence_eval
 from delegraph.kernels.recurrent.lstm_basic import prepare_basic
-from delegraph.kernels.recurrent.lstm_cell import FloatLstmCell, LstmOptions
+from delegraph.kernels.recurrent.lstm_cell import FloatLstmCell
 from delegraph.kernels.recurrent.lstm_integer_cell import IntegerLstmCell
-from delegraph.kernels.recurrent.lstm_tensors import LstmInput, LstmTensors, lstm_tensors
 from delegraph.operators.checks import (
     option,
     require_rank,
@@ -18,6 +17,7 @@ from delegraph.operators.checks import (
     require_scales,
     require_type,
 )
+from delegraph.operators.lstm_node import LstmInput, LstmOptions, LstmTensors, lstm_tensors
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,

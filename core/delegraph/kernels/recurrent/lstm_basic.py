@@ -12,12 +12,12 @@ from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier_gemm,
     quantize_multiplier,
     rounding_divide_by_pot,
+    scale_exponent,
 )
 from delegraph.arithmetic.gemmlowp import high_mul, logistic_table, tanh_table
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.kernels.recurrent.lstm_cell import sigmoid
-from delegraph.kernels.recurrent.lstm_integer_cell import power_of_two
 from delegraph.operators.checks import require_counts, require_rank, require_shape
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import AllocationType, Tensor
@@ -152,7 +152,7 @@ def _quantized_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
 
 
 def _check_state_scale(state: Tensor) -> None:
-    exponent = power_of_two(state)
+    exponent = scale_exponent(state)
     if 15 + exponent != _STATE_INTEGER_BITS:
         raise OperatorError(
             f"state has scale 2**{exponent}, expected 2**{_STATE_INTEGER_BITS - 15}"

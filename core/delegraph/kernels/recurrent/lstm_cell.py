@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import apply_activation
-from delegraph.errors import OperatorError
+from delegraph.arithmetic.weights import dequantized_weights
 from delegraph.kernels.recurrent.layers import as_rows
-from delegraph.kernels.recurrent.lstm_tensors import LstmTensors
-from delegraph.kernels.recurrent.weights import Matrix, dequantized_weights, recurrent_weights
-from delegraph.operators.checks import option
-from delegraph.operators.registration import Node
+from delegraph.kernels.recurrent.weights import Matrix, recurrent_weights
+from delegraph.operators.lstm_node import LstmOptions, LstmTensors
 from delegraph.operators.tensor import Tensor
-from delegraph.schema.enums import ActivationFunctionType
 
 Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class LstmOptions:
-    """What the options of all LSTM operators have in common; a clip of 0 means none."""
-
-    activation: int = ActivationFunctionType.TANH
-    cell_clip: float = 0.0
-    proj_clip: float = 0.0
-    asymmetric: bool = False
-
-    @classmethod
-    def of(cls, node: Node) -> LstmOptions:
-        """Return the options of *node*.
-
-        Raises:
-            OperatorError: a negative clip.
-        """
-        options = cls(
-            option(node, "fused_activation_function", ActivationFunctionType.NONE),
-            option(node, "cell_clip", 0.0),
-            option(node, "proj_clip", 0.0),
-            option(node, "asymmetric_quantize_inputs", False),
-        )
-        if options.cell_clip < 0 or options.proj_clip < 0:
-            raise OperatorError(
-                f"clips are {options.cell_clip} and {options.proj_clip}, expected 0 or more"
-            )
-        return options
 
 
 class FloatLstmCell:

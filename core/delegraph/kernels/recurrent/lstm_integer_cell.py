@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.activation import quantized_clip
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    scale_exponent,
 )
 from delegraph.arithmetic.gemmlowp import inverse_sqrt, logistic_table, tanh_table
 from delegraph.arithmetic.requantize import requantizer
 from delegraph.errors import OperatorError
 from delegraph.kernels.recurrent.layers import as_rows
-from delegraph.kernels.recurrent.lstm_cell import LstmOptions
-from delegraph.kernels.recurrent.lstm_tensors import LstmTensors
 from delegraph.kernels.recurrent.weights import IntegerMatrix
+from delegraph.operators.lstm_node import LstmOptions, LstmTensors
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Tensor
 
@@ -67,12 +68,12 @@ class IntegerLstmCell:
     ) -> None:
         self._cifg = tensors.cifg
         self._n_cell = tensors.n_cell
-        self._cell_log2 = power_of_two(tensors.cell_state)
+        self._cell_log2 = scale_exponent(tensors.cell_state)
         if not 0 <= 15 + self._cell_log2 <= 6:
             raise OperatorError(f"cell state has scale 2**{self._cell_log2}, expected -15 to -9")
         self._cell_tanh = tanh_table(15 + self._cell_log2)
         self._cell_limit = quantized_clip(options.cell_clip, tensors.cell_state, 32767)
-        scales = gate_scales(tensors, intermediates)
+        scales = tensors.gate_scales(intermediates)
         biases = () if tensors.layer_norm else tensors.biases
         state = tensors.output_state
         self._input = _gate_product(context, tensors.input_weights, biases, layer_input, scales)
@@ -248,31 +249,6 @@ class _Output:
         return y
 
 
-def power_of_two(tensor: Tensor) -> int:
-    """Return the exponent of a scale that is a power of two.
-
-    Raises:
-        OperatorError: it is none.
-
-    Source:
-        CheckedLog2, tflite/kernels/internal/quantization_util.cc.
-    """
-    exponent = math.log2(tensor.scale) if tensor.scale > 0 else math.nan
-    if not abs(exponent - round(exponent if tensor.scale > 0 else 0)) < 1e-3:
-        raise OperatorError(
-            f"tensor {tensor.name!r} has scale {tensor.scale}, expected a power of two"
-        )
-    return round(exponent)
-
-
-def gate_scales(tensors: LstmTensors, intermediates: Sequence[Tensor]) -> list[float]:
-    """Return each gate's scale before layer normalisation, or that of Q3.12 without it."""
-    skipped = 4 - len(tensors.input_weights)
-    if tensors.layer_norm:
-        return [t.scale for t in intermediates[skipped:4]]
-    return [2.0**-12] * (4 - skipped)
-
-
 def _gate_product(
     context: OpContext,
     weights: Sequence[Tensor],
@@ -325,11 +301,6 @@ def _gates(
     tables = [logistic_table(_GATE_INTEGER_BITS)] * count
     tables[-2] = tanh_table(_GATE_INTEGER_BITS)
     return [_Gate(*parts) for parts in zip(tables, peepholes, norms, strict=True)]
-
-
-def quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
-    """Return a clip in *tensor*'s scale, at most *largest*; 0 for none."""
-    return min(int(np.float32(clip) / np.float32(tensor.scale)), largest) if clip > 0 else 0
 
 
 def _look_up(table: NDArray[np.int16], x: Ints) -> NDArray[np.int16]:

@@ -17,7 +17,6 @@ from delegraph.kernels.recurrent.layers import (
     as_rows,
     bidirectional_eval,
     sequence_eval,
-    variable_input,
 )
 from delegraph.kernels.recurrent.weights import recurrent_weights
 from delegraph.operators.checks import (
@@ -36,6 +35,7 @@ from delegraph.operators.registration import (
     input_tensor,
     optional_input,
     output_tensor,
+    variable_input,
 )
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType

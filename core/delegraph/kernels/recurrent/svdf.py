@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,11 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import apply_activation
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from delegraph.arithmetic.weights import once_if_constant
+from delegraph.arithmetic.weights import dequantized_weights, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.kernels.recurrent.layers import variable_input
 from delegraph.kernels.recurrent.weights import (
     IntegerMatrix,
     Matrix,
-    dequantized_weights,
     recurrent_weights,
 )
 from delegraph.operators.checks import (
@@ -37,21 +34,13 @@ from delegraph.operators.registration import (
     input_tensor,
     optional_input,
     output_tensor,
+    variable_input,
 )
+from delegraph.operators.svdf_node import SvdfInput
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 Array = NDArray[Any]
-
-
-class SvdfInput(IntEnum):
-    """Inputs of SVDF. Source: tflite/kernels/svdf.cc."""
-
-    INPUT = 0
-    WEIGHTS_FEATURE = 1
-    WEIGHTS_TIME = 2
-    BIAS = 3
-    STATE = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from delegraph.kernels.recurrent.lstm import prepare_layer
-from delegraph.kernels.recurrent.lstm_tensors import LstmInput
 from delegraph.operators.checks import option, require_rank
+from delegraph.operators.lstm_node import LstmInput
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.exact_matmul import exact_float
 from delegraph.arithmetic.quantize_rows import quantize_rows
+from delegraph.arithmetic.weights import is_quantized
 from delegraph.errors import OperatorError
 from delegraph.operators.tensor import Tensor
-from delegraph.schema.enums import TensorType
 
 Floats = NDArray[np.float32]
 
@@ -109,15 +109,3 @@ def recurrent_weights(tensors: Sequence[Tensor], *, asymmetric: bool) -> Matrix:
         return FloatMatrix(stacked)
     scales = np.repeat([np.float32(t.scale) for t in tensors], [len(a) for a in arrays])
     return HybridMatrix(stacked.view(np.int8), scales, asymmetric)
-
-
-def dequantized_weights(weights: Tensor) -> Floats:
-    """Return weights as float32."""
-    if not is_quantized(weights):
-        return np.asarray(weights.data)
-    return np.asarray(weights.data.view(np.int8) * np.float32(weights.scale))
-
-
-def is_quantized(weights: Tensor) -> bool:
-    """Whether *weights* are stored in 8 bits; old files call signed ones UINT8."""
-    return weights.type in (TensorType.INT8, TensorType.UINT8)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from delegraph.memory.arena import aligned_buffer
+from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.blocks import executor as layout
 from delegraph_numba_cpu.cpu import physical_cores
 from delegraph_numba_cpu.kernel_library import Library

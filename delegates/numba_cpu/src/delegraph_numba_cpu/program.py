@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
-from delegraph.memory.arena import Allocation, SimpleMemoryArena, aligned_buffer
+from delegraph.memory import Allocation, SimpleMemoryArena, aligned_buffer
 from delegraph_numba_cpu.blocks import Block, float_word
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
 from delegraph_numba_cpu.kernel_library import Library

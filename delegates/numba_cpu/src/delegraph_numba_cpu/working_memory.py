@@ -8,7 +8,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.memory.arena import aligned_buffer
+from delegraph.memory import aligned_buffer
 
 
 class User(Protocol):

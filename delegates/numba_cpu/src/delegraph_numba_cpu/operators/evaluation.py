@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-import delegraph.kernels.ops  # noqa: F401 - fills the table of kernels
-from delegraph import Node, Tensor
+from delegraph import Node, Tensor, builtin_registration
 from delegraph.errors import OperatorError
-from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import CallableSubgraph, Numerics
 from delegraph_numba_cpu.operators.registry import Call
 
@@ -74,7 +72,10 @@ def evaluate(
         options=call.options,
         version=call.node.version,
     )
-    run = OP_TABLE[call.name].prepare(bench, node)
+    registration = builtin_registration(call.name)
+    if registration is None:
+        raise OperatorError(f"Delegraph has no kernel of {call.name}")
+    run = registration.prepare(bench, node)
     with np.errstate(all="ignore"):
         run()
     result: NDArray[Any] = tensors[-1].data

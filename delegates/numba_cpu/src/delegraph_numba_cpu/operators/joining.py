@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from delegraph import Rejection, Tensor
+from delegraph.arithmetic.lookup_table import requantisation_table
 from delegraph.arithmetic.output_shape import normalized_axis
-from delegraph.kernels.concatenation import requantisation_table
 from delegraph_numba_cpu.blocks.moves import RECODE
 from delegraph_numba_cpu.operators.moves import FEATURES, NUMBERS, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.places import Part, move, tiles_for

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic.padding import Window
-from delegraph.kernels.recurrent.lstm_cell import LstmOptions
-from delegraph.kernels.recurrent.lstm_tensors import LstmInput, LstmTensors
-from delegraph.kernels.recurrent.weights import dequantized_weights
+from delegraph.arithmetic.weights import dequantized_weights
+from delegraph.operators.lstm_node import LstmInput, LstmOptions, LstmTensors
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.blocks import hybrid
 from delegraph_numba_cpu.blocks import lstm_f32 as blocks

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic.fixed_point import quantize_multiplier
+from delegraph.arithmetic.activation import quantized_clip
+from delegraph.arithmetic.fixed_point import quantize_multiplier, scale_exponent
 from delegraph.arithmetic.gemmlowp import logistic_table, tanh_table
-from delegraph.kernels.recurrent.lstm_cell import LstmOptions
-from delegraph.kernels.recurrent.lstm_integer_cell import gate_scales, power_of_two, quantized_clip
-from delegraph.kernels.recurrent.lstm_tensors import LstmTensors
+from delegraph.operators.lstm_node import LstmOptions, LstmTensors
 from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
 from delegraph_numba_cpu.operators.lstm_sequences import (
     Pack,
@@ -160,7 +159,7 @@ class IntegerLstm:
 
     def records(self) -> NDArray[np.int64]:
         """Return each gate's multipliers, ``[gates, len(GATE.names)], int64``."""
-        scales = gate_scales(self.tensors, self.intermediates)
+        scales = self.tensors.gate_scales(self.intermediates)
         parts = zip(self.tensors.input_weights, self.tensors.recurrent_weights, scales, strict=True)
         peepholes = dict(zip(self._with_peephole, self.tensors.peephole, strict=False))
         norms = self.tensors.layer_norm
@@ -183,7 +182,7 @@ class IntegerLstm:
     def _peephole_multiplier(self, weights: Tensor | None, scale: float) -> float:
         if weights is None:
             return 0.0
-        cell = 2.0 ** power_of_two(self.tensors.cell_state)
+        cell = 2.0 ** scale_exponent(self.tensors.cell_state)
         return float(np.float32(cell * weights.scale / scale))
 
     def input_weights(self) -> NDArray[np.int8]:
@@ -208,7 +207,7 @@ class IntegerLstm:
 
     def tables(self, builder: ProgramBuilder) -> dict[str, Memory]:
         """Return the words that name tables of all int16, which layers share."""
-        bits = 15 + power_of_two(self.tensors.cell_state)
+        bits = 15 + scale_exponent(self.tensors.cell_state)
         return {
             "sigmoid": builder.packed("lstm sigmoid", lambda: logistic_table(_GATE_BITS)),
             "tanh": builder.packed(("lstm tanh", _GATE_BITS), lambda: tanh_table(_GATE_BITS)),
@@ -252,7 +251,7 @@ class IntegerLstm:
         multiplier, shift = quantize_multiplier(float(scale))
         is_projected = tensors.projection_weights is not None
         return self._projection_words(packed) | {
-            "cell_shift": 30 + power_of_two(tensors.cell_state),
+            "cell_shift": 30 + scale_exponent(tensors.cell_state),
             "cell_low": -clip if clip else -32768,
             "cell_high": clip or 32767,
             "hidden_multiplier": multiplier,

@@ -9,8 +9,8 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.kernels.recurrent.lstm_tensors import LstmInput, LstmTensors, lstm_tensors
 from delegraph.operators.checks import option
+from delegraph.operators.lstm_node import LstmInput, LstmTensors, lstm_tensors
 from delegraph.operators.registration import OpContext
 from delegraph_numba_cpu.operators.registry import Call, check_types
 from delegraph_numba_cpu.program import Memory, ProgramBuilder

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
+from delegraph.arithmetic.indices import check_bounds
 from delegraph.arithmetic.output_shape import normalized_axis
-from delegraph.kernels.gather import check_bounds
-from delegraph.kernels.resize import nearest_positions
+from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph_numba_cpu.blocks.moves import PICK
 from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.places import tiles_for

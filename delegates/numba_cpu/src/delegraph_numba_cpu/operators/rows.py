@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from delegraph import Rejection
+from delegraph.arithmetic.lookup_table import exponentials
 from delegraph.errors import OperatorError
-from delegraph.kernels.softmax import exponentials
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.blocks.rows import L2_NORMALIZATION, LOG_SOFTMAX, SOFTMAX, SOFTMAX_8_BIT
 from delegraph_numba_cpu.operators.elementwise import activation_of, check_shapes

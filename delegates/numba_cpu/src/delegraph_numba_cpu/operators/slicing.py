@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers, normalized_axis
-from delegraph.kernels.strided_slice import Masks, resolved
+from delegraph.arithmetic.slice_index import Masks, resolved
 from delegraph_numba_cpu.operators.moves import FEATURES, NUMBERS, TYPES, WITH_HALVES, check_moved
 from delegraph_numba_cpu.operators.places import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register

@@ -6,9 +6,8 @@ import numpy as np
 
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic.activation import float_activation_range
-from delegraph.arithmetic.weights import bias_or_zeros
-from delegraph.kernels.recurrent.svdf import SvdfInput
-from delegraph.kernels.recurrent.weights import dequantized_weights
+from delegraph.arithmetic.weights import bias_or_zeros, dequantized_weights
+from delegraph.operators.svdf_node import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks import svdf as blocks
 from delegraph_numba_cpu.operators import conv_f32, hybrid

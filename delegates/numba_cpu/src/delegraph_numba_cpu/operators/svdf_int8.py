@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph import Rejection
 from delegraph.arithmetic.fixed_point import quantize_multiplier
-from delegraph.kernels.recurrent.svdf import SvdfInput
+from delegraph.operators.svdf_node import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.blocks.svdf import INTEGER
 from delegraph_numba_cpu.operators.registry import (

@@ -1,18 +1,23 @@
-"""The tensors of an LSTM layer: where nodes keep them, and what shapes and types they have."""
+"""What an LSTM node holds: its tensors, with their shapes and types, and its options."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from delegraph.errors import OperatorError
-from delegraph.kernels.recurrent.layers import variable_input
-from delegraph.operators.checks import require_rank, require_shape, require_type
-from delegraph.operators.registration import Node, OpContext, input_tensor, optional_input
+from delegraph.operators.checks import option, require_rank, require_shape, require_type
+from delegraph.operators.registration import (
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    variable_input,
+)
 from delegraph.operators.tensor import Tensor
-from delegraph.schema.enums import TensorType
+from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 
 class LstmInput(IntEnum):
@@ -42,6 +47,35 @@ class LstmInput(IntEnum):
     FORGET_LAYER_NORM_COEFFICIENTS = 21
     CELL_LAYER_NORM_COEFFICIENTS = 22
     OUTPUT_LAYER_NORM_COEFFICIENTS = 23
+
+
+@dataclass(frozen=True, slots=True)
+class LstmOptions:
+    """What the options of all LSTM operators have in common; a clip of 0 means none."""
+
+    activation: int = ActivationFunctionType.TANH
+    cell_clip: float = 0.0
+    proj_clip: float = 0.0
+    asymmetric: bool = False
+
+    @classmethod
+    def of(cls, node: Node) -> LstmOptions:
+        """Return the options of *node*.
+
+        Raises:
+            OperatorError: a negative clip.
+        """
+        options = cls(
+            option(node, "fused_activation_function", ActivationFunctionType.NONE),
+            option(node, "cell_clip", 0.0),
+            option(node, "proj_clip", 0.0),
+            option(node, "asymmetric_quantize_inputs", False),
+        )
+        if options.cell_clip < 0 or options.proj_clip < 0:
+            raise OperatorError(
+                f"clips are {options.cell_clip} and {options.proj_clip}, expected 0 or more"
+            )
+        return options
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +134,17 @@ class LstmTensors:
         yield from self.input_weights + self.recurrent_weights + self.peephole + self.biases
         yield from self.layer_norm + self.aux_weights
         yield from (t for t in (self.projection_weights, self.projection_bias) if t is not None)
+
+    def gate_scales(self, intermediates: Sequence[Tensor]) -> list[float]:
+        """Return each gate's scale before layer normalisation, or that of Q3.12 without it.
+
+        Args:
+            intermediates: of the node; the first four carry the gates' scales, input gate first.
+        """
+        gates = len(self.input_weights)
+        if self.layer_norm:
+            return [t.scale for t in intermediates[4 - gates : 4]]
+        return [2.0**-12] * gates
 
     def check(self, batch: int, n_input: int, *, integer: bool = False, n_aux: int = 0) -> None:
         """Check every shape, and every type but those of the projection's weights.
