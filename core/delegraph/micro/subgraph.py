@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArenaTooSmallError, NodeError, OperatorError, StateError
+from delegraph.errors import OperatorError
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
@@ -17,6 +17,7 @@ from delegraph.micro.context import MicroContext, MicroRun
 from delegraph.micro.layout import Layout
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.node_errors import node_error
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.subgraph import constant_value
 from delegraph.runtime.subgraph_memory import view
@@ -38,7 +39,7 @@ class MicroSubgraph:
         self.context = MicroContext(self, run)
         self._run = run
         self._registrations = [resolver.resolve(operator) for operator in spec.operators]
-        self._nodes = [_node(operator) for operator in spec.operators]
+        self._nodes = [Node.from_operator(operator) for operator in spec.operators]
         self._steps: list[Eval] = []
         self._is_prepared = False
 
@@ -77,7 +78,7 @@ class MicroSubgraph:
                 try:
                     node.user_data = registration.init(self.context, node)
                 except Exception as error:
-                    raise _failed(node, registration, "initialize", error) from error
+                    raise node_error(node, registration, "initialize", error) from error
 
     def prepare(self, layout: Layout) -> None:
         """Prepare the nodes; subgraphs that one calls come before it.
@@ -100,7 +101,7 @@ class MicroSubgraph:
                 self._check_outputs(node)
                 layout.finish_prepare(operator)
             except Exception as error:
-                raise _failed(node, registration, "prepare", error) from error
+                raise node_error(node, registration, "prepare", error) from error
 
     def _check_outputs(self, node: Node) -> None:
         for index in node.outputs:
@@ -156,29 +157,7 @@ class MicroSubgraph:
                 reset_temp_allocations()
         except Exception as error:
             node, registration = self._nodes[position], self._registrations[position]
-            raise _failed(node, registration, "invoke", error) from error
+            raise node_error(node, registration, "invoke", error) from error
 
     def _calls(self) -> zip[tuple[OperatorSpec, Node, Registration]]:
         return zip(self.spec.operators, self._nodes, self._registrations, strict=True)
-
-
-def _node(operator: OperatorSpec) -> Node:
-    custom = operator.custom_options
-    return Node(
-        operator.index,
-        operator.inputs,
-        operator.outputs,
-        operator.intermediates,
-        operator.options,
-        b"" if custom is None else custom.tobytes(),
-        operator.version,
-    )
-
-
-def _failed(node: Node, registration: Registration, verb: str, error: Exception) -> Exception:
-    if isinstance(error, NodeError | ArenaTooSmallError):
-        return error
-    is_worded = isinstance(error, OperatorError | StateError)
-    reason = str(error) if is_worded else f"{type(error).__name__}: {error}"
-    message = f"Node number {node.index} ({registration.name}) failed to {verb}: {reason}"
-    return NodeError(message, node_index=node.index, op=registration.name)

@@ -12,6 +12,8 @@ from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
+    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
+
     from numpy.typing import DTypeLike, NDArray
 
     from delegraph.graph.model import OperatorSpec
@@ -102,6 +104,20 @@ class Node:
     version: int = 1
     user_data: Any = field(default=None, repr=False)
     delegate: object | None = None
+
+    @classmethod
+    def from_operator(cls, operator: OperatorSpec) -> Self:
+        """Return the node that the model declares as *operator*."""
+        custom = operator.custom_options
+        return cls(
+            operator.index,
+            operator.inputs,
+            operator.outputs,
+            operator.intermediates,
+            operator.options,
+            b"" if custom is None else custom.tobytes(),
+            operator.version,
+        )
 
 
 class Scratch(Protocol):

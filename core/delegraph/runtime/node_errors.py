@@ -1,35 +1,41 @@
-"""The errors of nodes: which one, what it was doing, why."""
+"""The error of a node: which one, what it was doing, why."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
-from delegraph.delegation.delegate import NO_REASON, DelegateParams
+from delegraph.delegation.delegate import DelegateParams
 from delegraph.errors import (
+    ArenaTooSmallError,
     DelegateNodeError,
     DelegatePhase,
-    ModelError,
+    DelegraphError,
     NodeError,
-    OperatorError,
     UnresolvedOpError,
+    in_words,
 )
 from delegraph.operators.registration import Node, Registration
-from delegraph.plugins.known_packages import package_for
-from delegraph.plugins.plugin_set import installed
-from delegraph.runtime.delegates.delegated_plan import DelegatedPlan, delegate_name
 
-Verb = Literal["prepare", "allocate", "invoke"]
+Verb = Literal["initialize", "prepare", "allocate", "invoke"]
 
-_PHASES: dict[Verb, DelegatePhase] = {"prepare": "prepare", "allocate": "prepare", "invoke": "eval"}
+_PHASES: dict[Verb, DelegatePhase] = {
+    "initialize": "init",
+    "prepare": "prepare",
+    "allocate": "prepare",
+    "invoke": "eval",
+}
+
+_ALREADY_CLEAR = (UnresolvedOpError, DelegateNodeError, ArenaTooSmallError)
+"""Errors that say more than the node could add."""
 
 
-def node_error(node: Node, registration: Registration, verb: Verb, error: Exception) -> ModelError:
+def node_error(
+    node: Node, registration: Registration, verb: Verb, error: Exception
+) -> DelegraphError:
     """Return the error that says which node failed, at what, and why."""
-    if isinstance(error, UnresolvedOpError | DelegateNodeError):
+    if isinstance(error, _ALREADY_CLEAR):
         return error
-    reason = str(error) if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
-    message = f"Node number {node.index} ({registration.name}) failed to {verb}: {reason}"
+    message = f"Node number {node.index} ({registration.name}) failed to {verb}: {in_words(error)}"
     if node.delegate is None:
         return NodeError(message, node_index=node.index, op=registration.name)
     delegate: Any = node.delegate
@@ -46,39 +52,3 @@ def _replaced(params: DelegateParams) -> str:
     nodes = params.nodes_to_replace
     shown = ", ".join(map(str, nodes[:8])) + (", ..." if len(nodes) > 8 else "")
     return f"node {shown}" if len(nodes) == 1 else f"nodes {shown}"
-
-
-def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
-    """Return the error that lists all custom operators nobody provides; *node* is the first."""
-    missing: dict[str, list[Node]] = {}
-    for found, registration in plan.steps():
-        if registration.is_unresolved:
-            missing.setdefault(registration.name, []).append(found)
-    first = plan.node(node.index)[1].name
-    lines = [f"Encountered unresolved custom op: {first}."]
-    for name, nodes in sorted(missing.items()):
-        what = f"{name} ({len(nodes)} node{'s' * (len(nodes) > 1)})"
-        lines.append(f"  {what}: {_refusals(plan, nodes) or _remedy(name)}")
-    return UnresolvedOpError("\n".join(lines), node_index=node.index, op=first)
-
-
-def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
-    """Return why delegates that know an operator left it; the others say no more than that."""
-    reasons = {
-        f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
-        for applied in plan.applied
-        for node in nodes
-        if (rejection := applied.rejections.get(node.index, NO_REASON)).constraint
-        not in ("op", NO_REASON.constraint)
-    }
-    return "; ".join(reasons)
-
-
-def _remedy(custom_op: str) -> str:
-    offers = installed().for_custom_ops([custom_op])
-    if offers:
-        return f"delegate {offers[0].spec.name!r} is there for it and was not applied"
-    package = package_for(custom_op)
-    if package is not None:
-        return f"pip install {package}"
-    return "register_custom_op(), or a delegate that claims it"

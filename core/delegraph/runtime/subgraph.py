@@ -24,10 +24,11 @@ from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
 from delegraph.runtime.delegates.fallback import guarded
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.kept_data import KeptData
-from delegraph.runtime.node_errors import node_error, unresolved_op_error
+from delegraph.runtime.node_errors import node_error
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.runtime.threads import BlasThreads
+from delegraph.runtime.unresolved_ops import unresolved_op_error
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,11 +124,14 @@ class LiteRtContext:
         ]
         operators = align(identities, self._spec)
         for index, operator in operators.items():
-            node, custom = self._nodes[index][0], operator.custom_options
-            node.intermediates, node.options = operator.intermediates, operator.options
-            node.custom_options = b"" if custom is None else custom.tobytes()
-            node.version = operator.version
-            self._nodes[index] = node, self._host.registration(operator, self._nodes[index][1])
+            native, registration = self._nodes[index]
+            node = replace(
+                Node.from_operator(operator),
+                index=index,
+                inputs=native.inputs,
+                outputs=native.outputs,
+            )
+            self._nodes[index] = node, self._host.registration(operator, registration)
         return operators
 
     def widened_constants(self, inputs: Sequence[int]) -> dict[int, NDArray[Any]]:

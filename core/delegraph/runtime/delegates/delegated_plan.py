@@ -57,17 +57,7 @@ class DelegatedPlan:
         resolve = subgraph.session.resolver.resolve
         self.nodes: list[tuple[Node, Registration]] = []
         for operator in subgraph.spec.operators:
-            custom = operator.custom_options
-            node = Node(
-                operator.index,
-                operator.inputs,
-                operator.outputs,
-                operator.intermediates,
-                operator.options,
-                b"" if custom is None else custom.tobytes(),
-                operator.version,
-            )
-            registration = resolve(operator)
+            node, registration = Node.from_operator(operator), resolve(operator)
             if registration.init is not None:
                 node.user_data = registration.init(subgraph.context, node)
             self.nodes.append((node, registration))

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.delegation.delegate import DelegateParams
-from delegraph.errors import ModelError, NodeError, OperatorError, UnresolvedOpError, in_words
+from delegraph.errors import OperatorError, UnresolvedOpError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.runtime.delegates.private_state import PrivateContext, PrivateState
+from delegraph.runtime.node_errors import node_error
 from delegraph.runtime.threads import BlasThreads
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class OriginalNodes:
         try:
             step = registration.prepare(self._context, node)
         except Exception as error:
-            raise _failed(node, registration, "prepare", error) from error
+            raise node_error(node, registration, "prepare", error) from error
         return self._reading_buffers(step, node)
 
     def _reading_buffers(self, step: Eval, node: Node) -> Eval:
@@ -186,7 +187,7 @@ class OriginalNodes:
         try:
             self._context.memory.allocate(first, last)
         except OperatorError as error:
-            raise _failed(*self.nodes[last], "allocate", error) from error
+            raise node_error(*self.nodes[last], "allocate", error) from error
 
     # -- running -------------------------------------------------------------------------------
 
@@ -235,7 +236,7 @@ class OriginalNodes:
         try:
             self._steps[position]()
         except Exception as error:
-            raise _failed(*self.nodes[position], "invoke", error) from error
+            raise node_error(*self.nodes[position], "invoke", error) from error
 
     def deliver(self) -> None:
         """Copy the results of the last :meth:`run` to the delegate node's outputs.
@@ -316,11 +317,3 @@ def _makers(subgraph: Subgraph, wanted: Sequence[int]) -> list[int]:
             found.add(operator.index)
             pending += operator.inputs
     return sorted(found)
-
-
-def _failed(node: Node, registration: Registration, verb: str, error: Exception) -> ModelError:
-    if isinstance(error, ModelError):
-        return error
-    reason = str(error) if isinstance(error, OperatorError) else in_words(error)
-    message = f"Node number {node.index} ({registration.name}) failed to {verb}: {reason}"
-    return NodeError(message, node_index=node.index, op=registration.name)

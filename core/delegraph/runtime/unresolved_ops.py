@@ -1,0 +1,48 @@
+"""The error of a model with custom operators that nobody provides: which ones, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delegraph.delegation.delegate import NO_REASON
+from delegraph.errors import UnresolvedOpError
+from delegraph.operators.registration import Node
+from delegraph.plugins.known_packages import package_for
+from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegates.delegated_plan import DelegatedPlan, delegate_name
+
+
+def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
+    """Return the error that lists all custom operators nobody provides; *node* is the first."""
+    missing: dict[str, list[Node]] = {}
+    for found, registration in plan.steps():
+        if registration.is_unresolved:
+            missing.setdefault(registration.name, []).append(found)
+    first = plan.node(node.index)[1].name
+    lines = [f"Encountered unresolved custom op: {first}."]
+    for name, nodes in sorted(missing.items()):
+        what = f"{name} ({len(nodes)} node{'s' * (len(nodes) > 1)})"
+        lines.append(f"  {what}: {_refusals(plan, nodes) or _remedy(name)}")
+    return UnresolvedOpError("\n".join(lines), node_index=node.index, op=first)
+
+
+def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
+    """Return why delegates that know an operator left it; the others say no more than that."""
+    reasons = {
+        f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
+        for applied in plan.applied
+        for node in nodes
+        if (rejection := applied.rejections.get(node.index, NO_REASON)).constraint
+        not in ("op", NO_REASON.constraint)
+    }
+    return "; ".join(reasons)
+
+
+def _remedy(custom_op: str) -> str:
+    offers = installed().for_custom_ops([custom_op])
+    if offers:
+        return f"delegate {offers[0].spec.name!r} is there for it and was not applied"
+    package = package_for(custom_op)
+    if package is not None:
+        return f"pip install {package}"
+    return "register_custom_op(), or a delegate that claims it"
