@@ -6,10 +6,10 @@ from .delegation.delegate import DelegateContext as DelegateContext
 from .delegation.delegate import DelegateFlags as DelegateFlags
 from .delegation.delegate import DelegateOptions as DelegateOptions
 from .delegation.delegate import DelegateParams as DelegateParams
-from .delegation.delegate import Rejection as Rejection
 from .delegation.graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .delegation.graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
 from .delegation.placement import Placement as Placement
+from .delegation.rejections import Rejection as Rejection
 from .delegation.rules import PlacementRule as PlacementRule
 from .delegation.simple_delegate import SimpleDelegateInterface as SimpleDelegateInterface
 from .delegation.simple_delegate import (

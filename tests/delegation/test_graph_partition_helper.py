@@ -23,7 +23,7 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.delegation.delegate import NO_REASON
+from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import DelegateError
 from delegraph.schema.options import AddOptions, MulOptions
 

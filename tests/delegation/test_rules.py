@@ -15,8 +15,10 @@ from graph_model import graph_model, subgraphs_model
 
 from delegraph import PlacementRule, Rejection
 from delegraph.delegation import rules as rules_module
+from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.placement import NodePlacement, Placement
-from delegraph.delegation.rules import PlacementRules, require_full
+from delegraph.delegation.rules import require_full
+from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import ArgumentError, PlacementError
 from delegraph.graph import parse_model
 from delegraph.graph.model import Model, Signature
@@ -38,9 +40,13 @@ def loop() -> Model:
     return dataclasses.replace(parse_model(content), signatures=signatures)
 
 
+def bind(rules: Rules, model: Model) -> BoundRules:
+    return BoundRules(placement_rules(rules), model)
+
+
 def meant(model: Model, **conditions: Any) -> dict[int, list[int]]:
     """Return the nodes of each subgraph that a rule with *conditions* means."""
-    bound = PlacementRules.of([PlacementRule("exclude", **conditions)]).bind(model)
+    bound = bind([PlacementRule("exclude", **conditions)], model)
     barred = {s.index: sorted(bound.barred(s.index, "any")) for s in model.subgraphs}
     return {subgraph: nodes for subgraph, nodes in barred.items() if nodes}
 
@@ -93,9 +99,9 @@ def test_subgraphs_and_signatures_narrow_a_rule(
 
 
 def test_exclude_bars_one_delegate_or_all() -> None:
-    bound = PlacementRules.of(
-        [PlacementRule("exclude", "npu", nodes=0), PlacementRule("exclude", nodes=1)]
-    ).bind(SINES)
+    bound = bind(
+        [PlacementRule("exclude", "npu", nodes=0), PlacementRule("exclude", nodes=1)], SINES
+    )
     assert sorted(bound.barred(0, "npu")) == [0, 1]
     assert bound.barred(0, "gpu") == {
         1: Rejection("rule", "rule 2: exclude nodes 1 from every delegate")
@@ -103,14 +109,14 @@ def test_exclude_bars_one_delegate_or_all() -> None:
 
 
 def test_pin_bars_all_other_delegates() -> None:
-    bound = PlacementRules.of([PlacementRule("pin", "npu", nodes=0)]).bind(SINES)
+    bound = bind([PlacementRule("pin", "npu", nodes=0)], SINES)
     assert bound.barred(0, "npu") == {}
     assert bound.barred(0, "gpu") == {0: Rejection("rule", "rule 1: pin nodes 0 to npu")}
 
 
 def test_the_first_of_several_rules_is_the_reason() -> None:
     rules = [PlacementRule("exclude", operators="SIN"), PlacementRule("exclude", nodes=0)]
-    bound = PlacementRules.of(rules).bind(SINES)
+    bound = bind(rules, SINES)
     assert "rule 1" in str(bound.barred(0, "any")[0])
 
 
@@ -138,7 +144,7 @@ def test_the_first_of_several_rules_is_the_reason() -> None:
 )
 def test_contradicting_rules_are_both_named(rules: list[PlacementRule], message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
-        PlacementRules.of(rules).bind(SINES)
+        bind(rules, SINES)
 
 
 def test_rules_that_agree_are_taken() -> None:
@@ -147,7 +153,7 @@ def test_rules_that_agree_are_taken() -> None:
         PlacementRule("pin", "npu", operators="ADD"),
         PlacementRule("exclude", "gpu", nodes=1),
     ]
-    assert PlacementRules.of(rules).bind(SINES).barred(0, "npu") == {}
+    assert bind(rules, SINES).barred(0, "npu") == {}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,7 @@ def test_rules_that_agree_are_taken() -> None:
 def test_a_rule_without_a_node_is_refused(conditions: dict[str, Any], message: str) -> None:
     rules = [PlacementRule("exclude", operators="SIN"), PlacementRule("exclude", **conditions)]
     with pytest.raises(ArgumentError, match=rf"rule 2 \(.*\) matches nothing: {message}"):
-        PlacementRules.of(rules).bind(SINES)
+        bind(rules, SINES)
 
 
 def test_a_rule_for_nodes_that_only_validate_is_refused() -> None:
@@ -217,14 +223,14 @@ def test_a_wrong_value_is_refused(arguments: dict[str, Any], message: str) -> No
 )
 def test_what_is_no_list_of_rules_is_refused(rules: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
-        PlacementRules.of(rules)
+        placement_rules(rules)
 
 
 def test_no_rules_bar_nothing() -> None:
-    rules = PlacementRules.of(None)
+    rules = placement_rules(None)
     assert len(rules) == 0
-    assert rules.bind(SINES).barred(0, "any") == {}
-    assert PlacementRules.of(rules) is rules
+    assert bind(rules, SINES).barred(0, "any") == {}
+    assert placement_rules(rules) is rules
 
 
 # -- rules in a file -------------------------------------------------------------------------------
@@ -252,7 +258,7 @@ def test_a_file_says_the_same_as_code(tmp_path: Path) -> None:
         PlacementRule("pin", "npu", nodes=["3", "10-12"], subgraph=0, signature="run"),
     )
     for path in (file, str(file)):
-        assert tuple(PlacementRules.of(path)) == in_code
+        assert tuple(placement_rules(path)) == in_code
 
 
 @pytest.mark.parametrize(
@@ -281,19 +287,19 @@ def test_mistakes_in_a_file_name_file_and_rule(tmp_path: Path, text: str, messag
     file = tmp_path / "rules.toml"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(ArgumentError, match=re.escape(message)) as caught:
-        PlacementRules.of(file)
+        placement_rules(file)
     assert str(file) in str(caught.value)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"none\.toml' cannot be read: No such file"):
-        PlacementRules.of(tmp_path / "none.toml")
+        placement_rules(tmp_path / "none.toml")
 
 
 def test_reasons_name_the_file(tmp_path: Path) -> None:
     file = tmp_path / "npu.toml"
     file.write_text("[[rule]]\naction = 'exclude'\nnodes = 0")
-    bound = PlacementRules.of(file).bind(SINES)
+    bound = bind(file, SINES)
     assert str(bound.barred(0, "any")[0]) == (
         "rule 1 of npu.toml: exclude nodes 0 from every delegate"
     )
@@ -320,19 +326,19 @@ def placement(
 
 
 def test_pins_that_are_met_pass() -> None:
-    bound = PlacementRules.of([PlacementRule("pin", "npu", operators="SIN")]).bind(SINES)
+    bound = bind([PlacementRule("pin", "npu", operators="SIN")], SINES)
     bound.check_pins(placement(["npu", None, None, "npu", None]))
 
 
 def test_pins_to_a_delegate_that_is_not_applied_pass() -> None:
-    bound = PlacementRules.of([PlacementRule("pin", "npu", operators="SIN")]).bind(SINES)
+    bound = bind([PlacementRule("pin", "npu", operators="SIN")], SINES)
     bound.check_pins(placement([None] * 5, applied=["gpu"]))
 
 
 def test_missed_pins_are_listed_with_the_delegates_reason() -> None:
     rules = [PlacementRule("pin", "npu", operators=["SIN", "MUL"])]
     with pytest.raises(PlacementError) as caught:
-        PlacementRules.of(rules).bind(SINES).check_pins(placement([None, None, None, "npu", None]))
+        bind(rules, SINES).check_pins(placement([None, None, None, "npu", None]))
     assert str(caught.value) == (
         "rule 1 (pin operators SIN, MUL to npu) is not met by 2 nodes: node 0 (SIN): op: is SIN; "
         "node 2 (MUL): op: is MUL"
@@ -368,7 +374,7 @@ def test_long_lists_are_cut() -> None:
         graph_model([("SIN", f"t{i}", f"t{i + 1}") for i in range(20)], inputs="t0", outputs="t20")
     )
     left = tuple(NodePlacement(0, i, "SIN") for i in range(20))
-    bound = PlacementRules.of([PlacementRule("pin", "npu", operators="SIN")]).bind(model)
+    bound = bind([PlacementRule("pin", "npu", operators="SIN")], model)
     with pytest.raises(PlacementError, match=r"by 20 nodes: node 0 .*node 7 .*; and 12 more$"):
         bound.check_pins(Placement(left, (), ("npu",)))
 

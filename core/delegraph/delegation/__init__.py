@@ -6,7 +6,6 @@ from delegraph.delegation.delegate import (
     DelegateFlags,
     DelegateOptions,
     DelegateParams,
-    Rejection,
 )
 from delegraph.delegation.partitioner import (
     GraphInfo,
@@ -14,6 +13,7 @@ from delegraph.delegation.partitioner import (
     NodeSubset,
     partition_graph_into_independent_node_subsets,
 )
+from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import (
     SimpleDelegate,
     SimpleDelegateInterface,

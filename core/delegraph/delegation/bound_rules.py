@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import translate
 
-from delegraph.delegation.delegate import Rejection
 from delegraph.delegation.placement import Placement, is_never_delegated, reason_in_words
+from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.rules import PlacementRule, PlacementRules, shortened
 from delegraph.errors import ArgumentError, PlacementError
 from delegraph.graph.calls import reachable_subgraphs

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
-from delegraph.delegation.delegate import DelegateContext, Rejection
+from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError
-from delegraph.operators.registration import Node, Registration
+from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 FEATURES = {
@@ -139,9 +139,7 @@ class Capabilities:
         """Return whether one claim names the operator, all the types and all the features."""
         return any(claim.covers(operator, types, features) for claim in self.claims)
 
-    def check(
-        self, registration: Registration, node: Node, context: DelegateContext
-    ) -> bool | Rejection:
+    def check(self, registration: Registration, node: Node, context: OpContext) -> bool | Rejection:
         """Return True when a claim covers the node's operator and types, else a reason.
 
         Features are not looked at: a delegate that lacks one checks that itself.
@@ -162,7 +160,7 @@ class Capabilities:
         return " or ".join(dict.fromkeys(op for claim in self.claims for op in claim.operators))
 
 
-def _other_type(claim: Claim, node: Node, context: DelegateContext) -> Rejection | None:
+def _other_type(claim: Claim, node: Node, context: OpContext) -> Rejection | None:
     """Return a rejection for the first tensor of a type that *claim* does not name."""
     for index in (*node.inputs, *node.outputs):
         if index >= 0:

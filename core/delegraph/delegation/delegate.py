@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.rejections import Rejection
+from delegraph.errors import DelegateError
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.schema.enums import TensorType
 
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from delegraph.delegation.capabilities import Capabilities
     from delegraph.operators.tensor import Tensor
 
 PartitionPolicy = Literal["largest", "measured"]
@@ -46,53 +48,6 @@ class DelegateFlags(IntFlag):
     REQUIRE_PROPAGATED_SHAPES = 2
     PER_OPERATOR_PROFILING = 4
     HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a delegate leaves a node to others. Falsy, so ``if supported:`` reads as expected.
-
-    Attributes:
-        constraint: short stable id, ``"dtype"``, ``"op"``, ``"rank"``; letters, digits, ``-_.``.
-        message: one sentence for people; made from the other fields when empty.
-        actual: what the node has.
-        expected: what the delegate needs.
-        tensor: index of the tensor concerned, None when it is the node as a whole.
-    """
-
-    constraint: str
-    message: str = ""
-    actual: object = None
-    expected: object = None
-    tensor: int | None = None
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __str__(self) -> str:
-        if self.message:
-            return self.message
-        parts = [self.constraint]
-        if self.actual is not None:
-            parts.append(f"is {self.actual}")
-        if self.expected is not None:
-            parts.append(f"needs {self.expected}")
-        where = "" if self.tensor is None else f" (tensor {self.tensor})"
-        return " ".join(parts[:1]) + (": " if len(parts) > 1 else "") + ", ".join(parts[1:]) + where
-
-    def to_json(self) -> dict[str, object]:
-        """Return the reason as a JSON-ready dictionary; ``actual`` and ``expected`` as text."""
-        return {
-            "constraint": self.constraint,
-            "message": str(self),
-            "actual": None if self.actual is None else str(self.actual),
-            "expected": None if self.expected is None else str(self.expected),
-            "tensor": self.tensor,
-        }
-
-
-NO_REASON = Rejection("no-reason", "no reason given")
-"""Recorded for a delegate that answers with a bare ``False``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +243,6 @@ class Delegate(ABC):
 
     def capabilities(self) -> Capabilities:
         """Return what the delegate claims to compute, and how exactly; nothing by default."""
-        from delegraph.delegation.capabilities import Capabilities
-
         return Capabilities()
 
     def note(self) -> str:
@@ -321,8 +274,6 @@ class Delegate(ABC):
         Raises:
             DelegateError: by default: the delegate keeps no buffers.
         """
-        from delegraph.errors import DelegateError
-
         raise DelegateError(f"delegate {self.name()!r} has no buffer to copy {tensor!r} from")
 
     def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
@@ -331,8 +282,6 @@ class Delegate(ABC):
         Raises:
             DelegateError: by default: the delegate keeps no buffers.
         """
-        from delegraph.errors import DelegateError
-
         raise DelegateError(f"delegate {self.name()!r} has no buffer to copy {tensor!r} to")
 
     def free_buffer_handle(  # noqa: B027 - optional: most delegates keep no buffers

@@ -9,16 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-import numpy as np
-
-from delegraph.delegation.delegate import (
-    NO_REASON,
-    DelegateContext,
-    DelegateOptions,
-    DelegateParams,
-    Rejection,
-)
-from delegraph.errors import DelegateError, in_words
+from delegraph.delegation.delegate import DelegateContext, DelegateOptions, DelegateParams
+from delegraph.delegation.rejections import Rejection, collect_rejections
 from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
@@ -86,7 +78,7 @@ class GraphPartitionHelper:
         Args:
             start_node_index: leave supported nodes with a smaller *node index*.
             end_node_index: leave those with a larger one; None for no end. The first supported
-                node behind it ends the questions: nobody is asked about the rest of the plan.
+                node after it ends the questions: nobody is asked about the rest of the plan.
 
         Raises:
             DelegateError: the predicate raised, or its answer is none; it names the node.
@@ -152,47 +144,20 @@ class GraphPartitionHelper:
 
     def _ask_about_the_plan(self, start: int, end: int | None) -> None:
         plan = self._context.get_execution_plan()
-        self._supported, self._unsupported = [], {}
+        self._unsupported = collect_rejections(
+            map(self._context.get_node_and_registration, plan),
+            self._answer,
+            delegate=self._delegate,
+            first=start,
+            last=end,
+        )
+        self._supported = [index for index in plan if index not in self._unsupported]
         self.num_total_nodes = len(plan)
-        for position, index in enumerate(plan):
-            answer = self._ask(index)
-            if isinstance(answer, Rejection):
-                self._unsupported[index] = answer
-            elif end is not None and index > end:
-                expected = f"a node index up to {end}"
-                self._unsupported.update(
-                    (i, Rejection("node-range", actual=i, expected=expected))
-                    for i in plan[position:]
-                )
-                break
-            elif index < start:
-                self._unsupported[index] = Rejection(
-                    "node-range", actual=index, expected=f"a node index from {start}"
-                )
-            else:
-                self._supported.append(index)
         self.num_supported_nodes = len(self._supported)
-
-    def _ask(self, index: int) -> Rejection | None:
-        """Return why the delegate leaves a node, None when it takes it."""
-        node, registration = self._context.get_node_and_registration(index)
-        where = f"asked about node {index} ({registration.name})"
-        try:
-            answer: object = self._answer(registration, node)
-        except Exception as error:
-            raise self._error(f"{where}: {in_words(error)}", index) from error
-        if isinstance(answer, Rejection):
-            return answer
-        if isinstance(answer, bool | np.bool_):
-            return None if answer else NO_REASON
-        raise self._error(f"{where}: its answer is {answer!r}, not a bool or a Rejection", index)
 
     def _answer(self, registration: Registration, node: Node) -> bool | Rejection:
         assert self._is_supported is not None
         return self._is_supported(registration, node, self._context)
-
-    def _error(self, message: str, node_index: int) -> DelegateError:
-        return DelegateError(message, delegate=self._delegate, phase="claim", node_index=node_index)
 
 
 class FP16GraphPartitionHelper(GraphPartitionHelper):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.delegation.delegate import DelegateContext, DelegateParams
 from delegraph.errors import DelegateError
 from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity
 from delegraph.graph.strings import encode_strings
@@ -20,11 +19,39 @@ from delegraph.schema.options import BUILTIN_OPTIONS
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
 
+
+class Graph(Protocol):
+    """The graph that a partition is of; a ``DelegateContext`` is one."""
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the subgraph, by index."""
+
+    def get_node_and_registration(self, node_index: int) -> tuple[Node, Registration]:
+        """Return a node and its implementation."""
+
+
+class Partition(Protocol):
+    """Nodes of the graph and their border; ``DelegateParams`` are one."""
+
+    @property
+    def nodes_to_replace(self) -> Sequence[int]:
+        """Node indices in execution order."""
+
+    @property
+    def input_tensors(self) -> Sequence[int]:
+        """Tensor indices read from outside."""
+
+    @property
+    def output_tensors(self) -> Sequence[int]:
+        """Tensor indices that others read."""
+
+
 _HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # mean nothing outside of their process
 
 
-def partition_as_model(context: DelegateContext, params: DelegateParams) -> bytes:
-    """Return the partition that *params* describes as a ``.tflite`` file.
+def partition_as_model(graph: Graph, partition: Partition) -> bytes:
+    """Return the partition as a ``.tflite`` file.
 
     Inputs are the ``input_tensors`` that are neither constant nor variable, outputs are the
     ``output_tensors``, each in their order. Variables keep a state of their own in it. Tensors have
@@ -35,30 +62,30 @@ def partition_as_model(context: DelegateContext, params: DelegateParams) -> byte
         DelegateError: a node cannot stand alone, as it calls another subgraph, was replaced by a
             delegate, or reads a resource that is made outside.
     """
-    return write_model(_PartitionRecords(context).model(params))
+    return write_model(_PartitionRecords(graph).model(partition))
 
 
 class _PartitionRecords:
     """Collects the records of one partition, numbering its tensors, codes and buffers afresh."""
 
-    def __init__(self, context: DelegateContext) -> None:
-        self._context = context
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
         self._tensors: list[tables.Tensor] = []
         self._index: dict[int, int] = {-1: -1}  # tensor index in the graph to that in the partition
         self._codes: dict[tables.OperatorCode, int] = {}
         self._buffers = [tables.Buffer()]  # the first one is empty by convention
         self._buffer_of: dict[tuple[int, int], int] = {}  # by address and size
 
-    def model(self, params: DelegateParams) -> tables.Model:
+    def model(self, partition: Partition) -> tables.Model:
         """Return the record of the whole file."""
-        inputs = tuple(i for i in params.input_tensors if self._is_input(self._context.tensors[i]))
+        inputs = tuple(i for i in partition.input_tensors if self._is_input(self._graph.tensors[i]))
         operators = [
-            self._operator(*self._context.get_node_and_registration(index))
-            for index in params.nodes_to_replace
+            self._operator(*self._graph.get_node_and_registration(index))
+            for index in partition.nodes_to_replace
         ]
         subgraph = tables.SubGraph(
             inputs=self._moved(inputs),
-            outputs=self._moved(params.output_tensors),
+            outputs=self._moved(partition.output_tensors),
             operators=tuple(operators),
             name="main",
         )
@@ -104,7 +131,7 @@ class _PartitionRecords:
         """Return the partition's indices of tensors of the graph."""
         for index in indices:
             if index not in self._index:
-                record = self._tensor(self._context.tensors[index])
+                record = self._tensor(self._graph.tensors[index])
                 self._index[index] = self._add(record)
         return tuple(self._index[index] for index in indices)
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
-from delegraph.delegation.delegate import NO_REASON, Rejection
+from delegraph.delegation.rejections import NO_REASON, Rejection
 
 _VALIDATION = "VALIDATION:"
 

@@ -1,7 +1,7 @@
 """What users ask of a placement, whatever the delegate: rules for nodes, and ``require="full"``.
 
-A rule keeps nodes off delegates, or pins them to one. Rules are written in code or in a TOML file;
-:meth:`PlacementRules.bind` finds their nodes in a model.
+A rule keeps nodes off delegates, or pins them to one. :mod:`delegraph.delegation.rules_file` reads
+rules from a TOML file, :mod:`delegraph.delegation.bound_rules` finds their nodes in a model.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 from delegraph.delegation.placement import Placement, index_ranges, refusals_in_words
 from delegraph.errors import ArgumentError, PlacementError
-
-if TYPE_CHECKING:
-    from delegraph.delegation.bound_rules import BoundRules
-    from delegraph.graph.model import Model
 
 RuleAction = Literal["exclude", "pin"]
 
@@ -124,29 +120,6 @@ class PlacementRules:
     rules: tuple[PlacementRule, ...] = ()
     file: str = ""
 
-    @classmethod
-    def of(cls, rules: Rules | None) -> PlacementRules:
-        """Return the rules that are given: a TOML file's by its path, or rules made in code.
-
-        Raises:
-            ArgumentError: the file cannot be read or has a mistake, or something is not a rule.
-        """
-        if rules is None:
-            return cls()
-        if isinstance(rules, PlacementRules):
-            return rules
-        if isinstance(rules, str | os.PathLike):
-            from delegraph.delegation.rules_file import read_rules
-
-            return read_rules(os.fspath(rules))
-        if isinstance(rules, PlacementRule) or not isinstance(rules, Iterable):
-            raise ArgumentError(f"rules is a list of PlacementRule or a file, not {rules!r}")
-        found = tuple(rules)
-        for rule in found:
-            if not isinstance(rule, PlacementRule):
-                raise ArgumentError(f"rules is a list of PlacementRule, and one is {rule!r}")
-        return cls(found)
-
     def __len__(self) -> int:
         return len(self.rules)
 
@@ -161,20 +134,6 @@ class PlacementRules:
     def quote(self, position: int) -> str:
         """Return the label with the rule itself."""
         return f"{self.label(position)} ({self.rules[position]})"
-
-    def bind(self, model: Model) -> BoundRules:
-        """Return the rules with the nodes of *model* that each of them means.
-
-        Raises:
-            ArgumentError: a rule without a node, or two rules that contradict each other.
-        """
-        from delegraph.delegation.bound_rules import BoundRules
-
-        return BoundRules(self, model)
-
-
-Rules: TypeAlias = str | os.PathLike[str] | Iterable[PlacementRule] | PlacementRules
-"""What users give: a TOML file by its path, or rules made in code."""
 
 
 def require_full(placement: Placement) -> None:

@@ -1,4 +1,6 @@
-"""Placement rules in a TOML file: one ``[[rule]]`` table each, its keys those of the rule.
+"""Placement rules as users give them: made in code, or in a TOML file.
+
+In a file, each rule is a ``[[rule]]`` table; its keys are the attributes of ``PlacementRule``.
 
 Example:
     ::
@@ -15,18 +17,39 @@ Example:
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.errors import ArgumentError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+Rules: TypeAlias = str | os.PathLike[str] | Iterable[PlacementRule] | PlacementRules
+"""What users give: a TOML file by its path, or rules made in code."""
 
 _KEYS = ("action", "delegate", "nodes", "operators", "tensors", "subgraph", "signature")
+
+
+def placement_rules(rules: Rules | None) -> PlacementRules:
+    """Return the rules that are given: a TOML file's by its path, or rules made in code.
+
+    Raises:
+        ArgumentError: the file cannot be read or has a mistake, or something is not a rule.
+    """
+    if rules is None:
+        return PlacementRules()
+    if isinstance(rules, PlacementRules):
+        return rules
+    if isinstance(rules, str | os.PathLike):
+        return read_rules(os.fspath(rules))
+    if isinstance(rules, PlacementRule) or not isinstance(rules, Iterable):
+        raise ArgumentError(f"rules is a list of PlacementRule or a file, not {rules!r}")
+    found = tuple(rules)
+    for rule in found:
+        if not isinstance(rule, PlacementRule):
+            raise ArgumentError(f"rules is a list of PlacementRule, and one is {rule!r}")
+    return PlacementRules(found)
 
 
 def read_rules(path: str) -> PlacementRules:
@@ -42,6 +65,10 @@ def read_rules(path: str) -> PlacementRules:
 
 
 def _tables(path: str) -> list[Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib  # here, as most interpreters have no rules
+    else:
+        import tomli as tomllib
     try:
         with open(path, "rb") as file:
             content = tomllib.load(file)

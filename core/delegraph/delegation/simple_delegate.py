@@ -18,9 +18,9 @@ from delegraph.delegation.delegate import (
     DelegateOptions,
     DelegateParams,
     PartitionPolicy,
-    Rejection,
 )
 from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
+from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator

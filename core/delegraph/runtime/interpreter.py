@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.placement import Placement
-from delegraph.delegation.rules import PlacementRules, Rules
+from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.registration import Numerics
@@ -137,7 +137,7 @@ class Interpreter:
         self._views = LiveViews()
         self._session: Session | None = None
         model = model_of(model_path, model_content)
-        self._session = Session(model, options, custom_ops, PlacementRules.of(rules))
+        self._session = Session(model, options, custom_ops, placement_rules(rules))
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
         if defaults.are_wanted(experimental_op_resolver_type) and (applied or delegates is None):
             applied = defaults.added_to(applied, self._session.unresolved_custom_ops())

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.control_edges import parse_control_edges
 from delegraph.delegation.delegate import Delegate, PartitionPolicy
 from delegraph.delegation.placement import Placement, is_never_delegated
@@ -95,7 +96,7 @@ class Session:
         self.memory_limit = MemoryLimit.of(options.memory_limit, len(model.content))
         self.resources: dict[Any, Any] = {}
         self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
-        self.rules = rules.bind(model) if rules else None
+        self.rules = BoundRules(rules, model) if rules else None
         self.delegates: list[Delegate] = []
         self.incidents = Incidents()
         self.watch = Watch()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delegraph.delegation.delegate import NO_REASON
+from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import UnresolvedOpError
 from delegraph.operators.registration import Node
 from delegraph.plugins.known_packages import package_for

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams, Rejection
+from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
+from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, UnsupportedModelError
 from delegraph.graph.model import Model, OperatorSpec
 from delegraph.native.abi import (

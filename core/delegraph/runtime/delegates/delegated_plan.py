@@ -17,14 +17,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.delegate import (
-    NO_REASON,
-    Delegate,
-    DelegateFlags,
-    DelegateParams,
-    Rejection,
-)
+from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
 from delegraph.delegation.partitioner import NodeSubset
+from delegraph.delegation.rejections import NO_REASON, Rejection
 from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.operators.registration import InPlace, Node, Registration
 from delegraph.runtime.delegates.failure_policy import Incident

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.delegation.delegate import Delegate, DelegateFlags, Rejection
+from delegraph.delegation.delegate import Delegate, DelegateFlags
+from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegraphError, OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, OpContext, Registration

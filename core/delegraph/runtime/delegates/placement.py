@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
-from delegraph.delegation.delegate import Delegate, Rejection
+from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
@@ -14,6 +14,7 @@ from delegraph.delegation.placement import (
     is_never_delegated,
     total_bytes,
 )
+from delegraph.delegation.rejections import Rejection
 from delegraph.errors import in_words
 from delegraph.graph.calls import called_subgraphs
 from delegraph.operators.registration import Node

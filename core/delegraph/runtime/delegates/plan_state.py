@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from delegraph.delegation.delegate import Delegate, Rejection
+from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.rejections import Rejection
 
 Barred = Mapping[int, Rejection]
 """Model nodes that a delegate may not have, and why."""

@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Any
 from unittest import SkipTest
 
-from delegraph.delegation.delegate import NO_REASON, Delegate, DelegateContext, DelegateFlags
+from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags
+from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import DelegraphError, PluginOptionError, UnresolvedOpError
 from delegraph.operators.registration import Node
 from delegraph.plugins.options import describe_options

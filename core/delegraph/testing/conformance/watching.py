@@ -10,13 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.capabilities import Capabilities
-from delegraph.delegation.delegate import (
-    Delegate,
-    DelegateContext,
-    DelegateFlags,
-    PartitionPolicy,
-    Rejection,
-)
+from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags, PartitionPolicy
+from delegraph.delegation.rejections import Rejection
 from delegraph.operators.registration import Eval, Node, OpContext, Registration
 
 if TYPE_CHECKING:

@@ -1,0 +1,125 @@
+"""Why a delegate leaves nodes: the reason for one, and how the reasons of a plan are collected.
+
+A delegate refuses a node with a :class:`Rejection`. :func:`collect_rejections` asks it about each
+node of a plan; :mod:`delegraph.delegation.graph_partition_helper` adds those of nodes that the
+limits on partitions leave. ``Interpreter.placement`` shows them by node and delegate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from delegraph.errors import DelegateError, in_words
+from delegraph.operators.registration import Node, Registration
+
+Ask: TypeAlias = "Callable[[Registration, Node], bool | Rejection]"
+"""Whether a delegate takes a node, or why not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a delegate leaves a node to others. Falsy, so ``if supported:`` reads as expected.
+
+    Attributes:
+        constraint: short stable id, ``"dtype"``, ``"op"``, ``"rank"``; letters, digits, ``-_.``.
+        message: one sentence for people; made from the other fields when empty.
+        actual: what the node has.
+        expected: what the delegate needs.
+        tensor: index of the tensor concerned, None when it is the node as a whole.
+    """
+
+    constraint: str
+    message: str = ""
+    actual: object = None
+    expected: object = None
+    tensor: int | None = None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        if self.message:
+            return self.message
+        parts = [self.constraint]
+        if self.actual is not None:
+            parts.append(f"is {self.actual}")
+        if self.expected is not None:
+            parts.append(f"needs {self.expected}")
+        where = "" if self.tensor is None else f" (tensor {self.tensor})"
+        return " ".join(parts[:1]) + (": " if len(parts) > 1 else "") + ", ".join(parts[1:]) + where
+
+    def to_json(self) -> dict[str, object]:
+        """Return the reason as a JSON-ready dictionary; ``actual`` and ``expected`` as text."""
+        return {
+            "constraint": self.constraint,
+            "message": str(self),
+            "actual": None if self.actual is None else str(self.actual),
+            "expected": None if self.expected is None else str(self.expected),
+            "tensor": self.tensor,
+        }
+
+
+NO_REASON = Rejection("no-reason", "no reason given")
+"""Recorded for a delegate that answers with a bare ``False``."""
+
+
+def collect_rejections(
+    nodes: Iterable[tuple[Node, Registration]],
+    ask: Ask,
+    *,
+    delegate: str,
+    first: int = 0,
+    last: int | None = None,
+) -> dict[int, Rejection]:
+    """Return why nodes are left, by node index; a node that is not in it is taken.
+
+    Args:
+        nodes: of a plan, in its order.
+        ask: the question to the delegate.
+        delegate: its name, for errors.
+        first: leave nodes with a smaller index that the delegate would take.
+        last: leave those with a larger one; None for no end. The first of them ends the questions:
+            nobody is asked about the nodes after it.
+
+    Raises:
+        DelegateError: *ask* raised, or its answer is none; it names the node.
+    """
+    rejections: dict[int, Rejection] = {}
+    is_over = False
+    for node, registration in nodes:
+        found = None if is_over else _rejection(node, registration, ask, delegate)
+        if found is None and last is not None and (is_over or node.index > last):
+            is_over = True
+            found = _out_of_range(node, f"up to {last}")
+        elif found is None and node.index < first:
+            found = _out_of_range(node, f"from {first}")
+        if found is not None:
+            rejections[node.index] = found
+    return rejections
+
+
+def _out_of_range(node: Node, limit: str) -> Rejection:
+    return Rejection("node-range", actual=node.index, expected=f"a node index {limit}")
+
+
+def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) -> Rejection | None:
+    """Return why the delegate leaves a node, None when it takes it."""
+    where = f"asked about node {node.index} ({registration.name})"
+    try:
+        answer: object = ask(registration, node)
+    except Exception as error:
+        raise _error(f"{where}: {in_words(error)}", delegate, node.index) from error
+    if isinstance(answer, Rejection):
+        return answer
+    if isinstance(answer, bool | np.bool_):
+        return None if answer else NO_REASON
+    message = f"{where}: its answer is {answer!r}, not a bool or a Rejection"
+    raise _error(message, delegate, node.index)
+
+
+def _error(message: str, delegate: str, node_index: int) -> DelegateError:
+    return DelegateError(message, delegate=delegate, phase="claim", node_index=node_index)
