@@ -3,6 +3,7 @@
 # make conformance   run every operator case beside the official interpreter
 # make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
+# make dist    build every wheel and sdist into dist/, check them, try them in an empty environment
 # make clean   remove the virtual environment and caches
 #
 # demo and test need Python 3.10 or newer and make, nothing else: they create .venv here and install
@@ -17,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance litert-matrix flex-oracle flex-record lint types clean
+.PHONY: help demo test conformance litert-matrix flex-oracle flex-record dist lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -77,6 +78,17 @@ $(FLEX_VENV)/tensorflow/bin/python:
 	@$@ -m pip --disable-pip-version-check install --quiet tensorflow-cpu==2.21.* \
 	  --editable . --editable ./delegates/flex || { rm -rf $(FLEX_VENV)/tensorflow; exit 1; }
 
+# Each wheel is built from its sdist, as a packager would build it.
+dist: $(VENV)/installed-dist
+	@rm -rf dist
+	@for folder in $(dir $(PROJECTS)); do \
+	  echo "Building $$folder ..."; \
+	  $(BIN)/python -m build --outdir dist $$folder >$(VENV)/build.log 2>&1 \
+	    || { cat $(VENV)/build.log >&2; exit 1; }; done
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python -m pytest tests/distributions/built.py
+
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -89,7 +101,7 @@ types: $(VENV)/installed-test
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
-	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
 
@@ -114,4 +126,8 @@ $(VENV)/installed-test: $(VENV)/installed
 	@echo "Installing the test tools into $(VENV) ..."
 	@$(PIP) install --quiet --upgrade "pip>=25.1"
 	@$(PIP) install --quiet --group test
+	@touch $@
+
+$(VENV)/installed-dist: $(VENV)/installed-test
+	@$(PIP) install --quiet --group dist
 	@touch $@

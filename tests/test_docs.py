@@ -28,12 +28,14 @@ from delegraph.schema.writer import write_model
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+LINKED_PAGES = [*PAGES, *sorted(ROOT.glob("[!R]*.md")), *sorted(ROOT.glob("delegates/*/*.md"))]
+BLOB = "https://github.com/delegraph/delegraph/blob/main/"
 TUTORIAL = DOCS / "first-delegate.md"
 EXAMPLE = ROOT / "plugins_example"
 
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?:\[[^\]]*\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -144,11 +146,17 @@ def test_command_prints_what_the_page_shows(command: str, output: str) -> None:
         assert run.returncode == 0, printed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+@pytest.mark.parametrize("page", LINKED_PAGES, ids=page_name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    """Links to this repository's own address are files of the clone."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
-    targets = [t.split("#")[0] for t in LINK.findall(text) if "://" not in t]
-    assert [t for t in targets if t and not (page.parent / t).exists()] == []
+    targets = [t.split("#")[0] for t in LINK.findall(text)]
+    files = [
+        ROOT / t.removeprefix(BLOB) if t.startswith(BLOB) else page.parent / t
+        for t in targets
+        if t and (t.startswith(BLOB) or "://" not in t)
+    ]
+    assert [str(f) for f in files if not f.exists()] == []
 
 
 def tutorial_files(*, final: bool = True) -> dict[str, str]:
