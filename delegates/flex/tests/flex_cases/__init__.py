@@ -2,6 +2,9 @@
 
 Every module here has a function ``cases()``. What TensorFlow makes of the cases is recorded beside
 the tests, so that tests need no TensorFlow; where it is installed, they ask it.
+
+A record belongs to inputs of certain bits, so every processor must make the same ones: with BLAS
+and with functions like ``exp`` only from numbers for which the result is exact.
 """
 
 from __future__ import annotations
