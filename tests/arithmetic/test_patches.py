@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from kernel_context import Memory
 
 from delegraph.arithmetic import patches as module
 from delegraph.arithmetic.padding import window
 from delegraph.arithmetic.patches import Patches
 from delegraph.schema.enums import Padding
+from support.kernel_context import Memory
 
 
 def windows_one_by_one(image, windows, pad_value):

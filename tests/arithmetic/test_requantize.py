@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from kernel_context import Memory
 
 from delegraph.arithmetic.accumulator_scaling import (
     fixed_point_scaling,
@@ -10,6 +9,7 @@ from delegraph.arithmetic.accumulator_scaling import (
     real_scaling,
 )
 from delegraph.arithmetic.requantize import Method, Requantize
+from support.kernel_context import Memory
 
 SCALINGS = {
     "halves-up": lambda m: fixed_point_scaling(m, halves_away=False),

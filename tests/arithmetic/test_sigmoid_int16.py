@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
-from quantized_pairs import every_value
+
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import every_value
 
 INT16_SCALES = [2.0**e for e in range(-15, -7)] + [1e-5, 3e-4, 0.003, 0.1]
 

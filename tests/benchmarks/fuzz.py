@@ -31,13 +31,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from corpus import CORPUS, corpus_file, corpus_rows
-from mutations import mutated, structure
-from one_op import one_op_model, tensor
-
 import delegraph
 from delegraph.errors import MalformedModelError, ModelError
 from delegraph.graph import parse_model
+from delegraph.testing import one_op_model, tensor
+from support.corpus import CORPUS, corpus_file, corpus_rows
+from support.mutations import mutated, structure
 
 SLOW = 0.02
 """Seconds of the official reference kernels; models that take longer are only allocated."""

@@ -20,13 +20,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from by_name import ByName, ByNameKernel
-from graph_model import graph_model
-from one_op import tensor
 
 from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
 from delegraph.native import LiteRtInterpreter
 from delegraph.schema.options import AddOptions
+from delegraph.testing import graph_model, tensor
+from support.by_name import ByName, ByNameKernel
 
 NODES = 50
 ROUNDS = 3000

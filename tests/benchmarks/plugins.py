@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fake_distributions import write_plugin
+from support.fake_distributions import write_plugin
 
 PLUGINS = 50
 BROKEN = 5

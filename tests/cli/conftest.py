@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from chosen_plugins import disable_plugins
-from command import Command, Ran
-from one_op import one_op_model, tensor
 
 from delegraph.cli import main
 from delegraph.plugins import installed
+from delegraph.testing import one_op_model, tensor
+from support.chosen_plugins import disable_plugins
+from support.command import Command, Ran
 
 DEMO_MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
 

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from command import Command
-from fake_distributions import write_plugin
+
+from support.command import Command
+from support.fake_distributions import write_plugin
 
 RANKED = """\
 import dataclasses

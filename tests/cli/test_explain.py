@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from command import Command
-from graph_model import graph_model
+
+from delegraph.testing import graph_model
+from support.command import Command
 
 
 def test_stages_come_in_execution_order(delegraph: Command, sines: Path) -> None:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chosen_plugins import use_plugins_of
-from command import Command
-from fake_distributions import write_distribution
-from one_op import constant, one_op_model, tensor
 
 from delegraph.schema.options import FullyConnectedOptions
+from delegraph.testing import constant, one_op_model, tensor
+from support.chosen_plugins import use_plugins_of
+from support.command import Command
+from support.fake_distributions import write_distribution
 
 
 def test_a_model_is_shown_with_interface_and_operators(delegraph: Command, sines: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 import pytest
-from command import Command
 
 from delegraph.cli import COMMANDS, CommandGroup, main
 from delegraph.cli import delegraph as root
@@ -20,6 +19,7 @@ from delegraph.errors import (
     PluginOptionError,
     UnknownDelegateError,
 )
+from support.command import Command
 
 
 def test_help_lists_commands_and_exit_codes(delegraph: Command) -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Command
 
 from delegraph.graph.loader import load_model
 from delegraph.micro.offline_plans import offline_plan
+from support.command import Command
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Command
+
+from support.command import Command
 
 
 def test_new_writes_a_project_and_says_what_comes_next(

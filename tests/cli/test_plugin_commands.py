@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from command import Command
-from fake_distributions import command_plugin, write_plugin
+
+from support.command import Command
+from support.fake_distributions import command_plugin, write_plugin
 
 HELLO = """import click
     @click.command("hello")

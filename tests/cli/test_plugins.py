@@ -3,8 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Command
-from fake_distributions import write_plugin
+
+from support.command import Command
+from support.fake_distributions import write_plugin
 
 WITH_OPTIONS = """\
 import dataclasses

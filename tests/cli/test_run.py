@@ -6,11 +6,11 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from command import Command
-from one_op import constant, one_op_model, tensor
 
 from delegraph.operators.registration import Numerics
 from delegraph.schema.options import AddOptions, ReducerOptions
+from delegraph.testing import constant, one_op_model, tensor
+from support.command import Command
 
 
 @pytest.fixture

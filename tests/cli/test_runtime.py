@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import Command
+
+from support.command import Command
 
 pytest.importorskip("ai_edge_litert")
 

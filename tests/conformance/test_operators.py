@@ -6,9 +6,9 @@
 from collections import Counter
 
 import pytest
+
 from conformance.judging import Judge
 from conformance.run import run_operator
-
 from delegraph.testing.operator_cases import MAKERS, cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 

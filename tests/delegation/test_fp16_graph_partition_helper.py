@@ -6,11 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import corpus_file, corpus_rows, needs_corpus
-from graph_model import graph_model
-from looking import Looking
 from numpy.testing import assert_array_equal
-from one_op import constant, tensor
 
 from delegraph import (
     Delegate,
@@ -27,6 +23,9 @@ from delegraph.errors import DelegateError
 from delegraph.operators.registration import Eval
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.testing import constant, graph_model, tensor
+from support.corpus import corpus_file, corpus_rows, needs_corpus
+from support.looking import Looking
 
 
 class Float16(Delegate):

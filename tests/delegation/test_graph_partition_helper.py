@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looking import Looking
 
 from delegraph import (
     DelegateContext,
@@ -26,6 +24,8 @@ from delegraph import (
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import DelegateError
 from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.testing import graph_model
+from support.looking import Looking
 
 
 def look(model: bytes, see: Callable[[DelegateContext], None]) -> None:

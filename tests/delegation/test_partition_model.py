@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from ai_edge_litert.interpreter import OpResolverType
-from corpus import corpus_file, needs_corpus
-from graph_model import graph_model, subgraphs_model
 from numpy.testing import assert_array_equal
-from one_op import constant, official_outputs, one_op_model, tensor
 
 from delegraph import Delegate, DelegateFlags, DelegateParams, Interpreter, Node, Registration
 from delegraph.errors import DelegateError
@@ -29,6 +26,9 @@ from delegraph.schema.options import (
 )
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
+from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
+from support.corpus import corpus_file, needs_corpus
+from support.official import official_outputs
 
 
 class Partitions(Delegate):

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_name import sines
-from graph_model import graph_model, subgraphs_model
 
 from delegraph import PlacementRule, Rejection
 from delegraph.delegation import rules as rules_module
@@ -23,6 +21,8 @@ from delegraph.errors import ArgumentError, PlacementError
 from delegraph.graph import parse_model
 from delegraph.graph.model import Model, Signature
 from delegraph.schema.options import AddOptions, WhileOptions
+from delegraph.testing import graph_model, subgraphs_model
+from support.by_name import sines
 
 SINES = parse_model(sines())  # SIN x>a, ADD a x>b, MUL x two>c, SIN c>d, ADD b d>y
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import doctest
 
-from graph_model import subgraphs_model
-
 from delegraph.graph import calls, parse_model
 from delegraph.graph.calls import called_subgraphs, reachable_subgraphs
 from delegraph.schema.options import AddOptions, WhileOptions
 from delegraph.schema.stablehlo_options import StablehloCaseOptions
+from delegraph.testing import subgraphs_model
 
 
 def test_operators_without_subgraphs_call_none() -> None:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-from one_op import constant, one_op_model, tensor
 
 from delegraph.graph import parse_model
 from delegraph.graph.lifetimes import Lifetime, tensor_lifetimes
+from delegraph.testing import constant, one_op_model, tensor
 
 
 def test_a_constant_is_there_before_the_plan_and_an_output_after_it() -> None:

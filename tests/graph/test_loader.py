@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import CORPUS, corpus_rows, needs_corpus
-from one_op import TensorDef, constant, one_op_model, one_op_records, quantized, tensor
 
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph import load_model, parse_model
@@ -17,6 +15,9 @@ from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, DimensionType, TensorType
 from delegraph.schema.options import AddOptions, PadOptions
 from delegraph.schema.writer import write_model
+from delegraph.testing import TensorDef, constant, one_op_model, tensor
+from delegraph.testing.one_op import one_op_records, quantized
+from support.corpus import CORPUS, corpus_rows, needs_corpus
 
 
 def add(*inputs: TensorDef) -> tables.Model:

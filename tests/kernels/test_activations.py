@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
-from quantized_pairs import LIMITS, every_value, random_floats
 
 from delegraph.schema.options import LeakyReluOptions
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import LIMITS, every_value, random_floats
 
 LEAKY = [LeakyReluOptions(alpha=alpha) for alpha in (0.2, 1.5, -0.3)]
 RELUS = ["RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"]

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
 
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import ArgMaxOptions, ArgMinOptions
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 OPTIONS = {"ARG_MAX": ArgMaxOptions, "ARG_MIN": ArgMinOptions}
 X = np.random.default_rng(1).integers(0, 5, (3, 4, 21))

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
 from flatbuffers import flexbuffers
+
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 
 def options(**values):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, delegraph_outputs, one_op_model, tensor
 
 from delegraph.schema.options import BatchMatMulOptions
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 GENERATORS = {
     "f4": lambda rng, shape: rng.normal(0, 1, shape).astype(np.float32),

@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from one_op import constant, delegraph_outputs, one_op_model, tensor
-from quantized_pairs import every_pair, random_floats, random_integers
 
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import AddOptions, DivOptions, MulOptions, SubOptions
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
+from support.quantized_pairs import every_pair, random_floats, random_integers
 
 OPTIONS = {"ADD": AddOptions, "SUB": SubOptions, "MUL": MulOptions, "DIV": DivOptions}
 NUMPY = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}

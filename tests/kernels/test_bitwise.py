@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from quantized_pairs import random_integers
+
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import random_integers
 
 TYPES = ["INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32"]
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
-from one_op import constant, delegraph_outputs
+
+from delegraph.testing import constant, delegraph_outputs
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 GIVEN = [constant, fed]
 

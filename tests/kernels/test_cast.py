@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
-from quantized_pairs import random_integers
 
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import CastOptions
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import random_integers
 
 INTEGERS = ["INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64"]
 FLOATS = ["FLOAT32", "FLOAT16", "FLOAT64", "COMPLEX64"]

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, texts
-from quantized_pairs import every_pair, random_integers
+
+from delegraph.testing.operator_case import fed, texts
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import every_pair, random_integers
 
 OPS = ["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"]
 

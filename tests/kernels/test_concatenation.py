@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, tensor
 
 from delegraph.schema.options import ConcatenationOptions
+from delegraph.testing import constant, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 

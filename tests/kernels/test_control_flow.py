@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from agreement import texts
-from many_subgraphs import Graph, Op, model_of
-from one_op import constant, delegraph_outputs, official_outputs, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.options import (
@@ -18,6 +15,10 @@ from delegraph.schema.options import (
     VarHandleOptions,
     WhileOptions,
 )
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.operator_case import texts
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.official import official_outputs
 
 F = np.float32
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
 
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv3DOptions
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 FLOAT_TOLERANCE = 1e-5
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from one_op import constant, one_op_model, tensor
 
 from delegraph import Interpreter
+from delegraph.testing import constant, one_op_model, tensor
 
 COUNT = 20000
 

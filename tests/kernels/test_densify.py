@@ -4,8 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, model_and_arrays
-from one_op import TensorDef, constant, delegraph_outputs
 
 from delegraph.arithmetic.sparsity import dense_places
 from delegraph.errors import OperatorError
@@ -13,6 +11,8 @@ from delegraph.graph.model import DimensionMetadata, Sparsity
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
 from delegraph.schema.options import DensifyOptions
+from delegraph.testing import TensorDef, constant, delegraph_outputs
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 
 def csr(dense):

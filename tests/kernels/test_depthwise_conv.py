@@ -4,8 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from convolution_operands import (
+
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import Padding
+from delegraph.schema.options import DepthwiseConv2DOptions
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.convolution_operands import (
     FLOAT,
     HYBRID_CHANNELS,
     INT4_CHANNELS,
@@ -15,11 +19,8 @@ from convolution_operands import (
     UINT8,
     operands,
 )
-from one_op import constant, delegraph_outputs, one_op_model, tensor
-
-from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph.schema.enums import Padding
-from delegraph.schema.options import DepthwiseConv2DOptions
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = {
     "float": FLOAT,

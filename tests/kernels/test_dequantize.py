@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
-from quantized_pairs import every_value, random_integers
+
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import every_value, random_integers
 
 
 @pytest.mark.parametrize(("scale", "zero_point"), [(0.1, 3), (0.0123, 0), (0.5, 100)])

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from agreement import fed, model_and_arrays
 from flatbuffers import flexbuffers
-from one_op import constant, delegraph_outputs, official_outputs
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.detection_postprocess import Options
+from delegraph.testing import constant, delegraph_outputs
+from delegraph.testing.operator_case import fed
+from support.agreement import model_and_arrays
+from support.official import official_outputs
 
 OP = "TFLite_Detection_PostProcess"
 GIVEN = {

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays, texts
-from one_op import constant, delegraph_outputs
 
 from delegraph.schema.options import DilateOptions
+from delegraph.testing import constant, delegraph_outputs
+from delegraph.testing.operator_case import fed, texts
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 X = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 GIVEN = [constant, fed]

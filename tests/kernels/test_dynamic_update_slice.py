@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
 
 from delegraph.schema.options import DynamicUpdateSliceOptions
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i1", "i4", "i8", "?"])

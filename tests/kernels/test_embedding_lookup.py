@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, delegraph_outputs, one_op_model, tensor
 
 from delegraph.schema.enums import CombinerType
 from delegraph.schema.options import EmbeddingLookupSparseOptions
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 RNG = np.random.default_rng(0)
 NUMBERS = np.array([3, 0, 9, 9], np.int32)

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, tensor
+
+from delegraph.testing import constant, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 DIMS = [fed(np.int32([2, 3])), constant(np.int32([2, 3])), fed(np.int64([2, 3]))]
 

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
+
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 A = np.array([[7], [-7], [9]])
 B = np.array([2, -2, 3, 5])

@@ -4,8 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from convolution_operands import (
+
+from delegraph.schema import tables
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as Format
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import FullyConnectedOptions
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.convolution_operands import (
     FLOAT,
     HYBRID,
     HYBRID_CHANNELS,
@@ -18,13 +24,8 @@ from convolution_operands import (
     UINT8,
     operands,
 )
-from one_op import constant, delegraph_outputs, one_op_model, tensor
-
-from delegraph.schema import tables
-from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as Format
-from delegraph.schema.enums import TensorType
-from delegraph.schema.options import FullyConnectedOptions
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = {
     "float": FLOAT,

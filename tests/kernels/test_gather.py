@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, texts
-from one_op import constant
 
 from delegraph.schema.options import GatherNdOptions, GatherOptions
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed, texts
+from support.agreement import assert_agrees, assert_both_refuse
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 INDEX_TYPES = [np.int16, np.int32, np.int64]

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
-from quantized_pairs import LIMITS, every_value, random_floats
 
 from delegraph.schema.options import GeluOptions
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import LIMITS, every_value, random_floats
 
 OPTIONS = [GeluOptions(approximate=approximate) for approximate in (False, True)]
 SCALES = [(0.1, 0.1), (0.05, 0.09), (0.0321, 0.5), (0.4, 0.011), (0.0235, 0.0039)]

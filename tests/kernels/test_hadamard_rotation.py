@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, fed, model_and_arrays
 from flatbuffers import flexbuffers
-from one_op import delegraph_outputs, tensor
+
+from delegraph.testing import delegraph_outputs, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, model_and_arrays
 
 OP = "aeq.hadamard_rotation"
 

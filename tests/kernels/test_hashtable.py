@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from agreement import texts
-from many_subgraphs import Graph, Op, model_of
-from one_op import constant, delegraph_outputs, official_outputs, tensor
 
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import (
@@ -13,6 +10,10 @@ from delegraph.schema.options import (
     HashtableOptions,
     HashtableSizeOptions,
 )
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.operator_case import texts
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.official import official_outputs
 
 NUMBERS, WORDS = np.array([3, 5, 5], np.int64), texts(b"three", b"five\0", b"again")
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, texts
-from one_op import constant
+
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed, texts
+from support.agreement import assert_agrees, assert_both_refuse
 
 KEYS = np.array([-11, 0, 1234], np.int32)
 LOOKUP = np.array([1234, -292, -11, 0, 2000], np.int32)

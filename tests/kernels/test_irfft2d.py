@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import fed, model_and_arrays
-from one_op import constant, delegraph_outputs
+
+from delegraph.testing import constant, delegraph_outputs
+from delegraph.testing.operator_case import fed
+from support.agreement import model_and_arrays
 
 
 def inverse(x, length, given=constant):

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
-from quantized_pairs import random_floats, random_integers
 
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import L2NormOptions
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import random_floats, random_integers
 
 SHAPES = [(7,), (3, 10), (2, 3, 101), (2, 3, 4, 5)]
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from quantized_pairs import random_floats
 
 from delegraph.schema.options import LocalResponseNormalizationOptions
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import random_floats
 
 OP = "LOCAL_RESPONSE_NORMALIZATION"
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
 
 from delegraph.schema.enums import LSHProjectionType
 from delegraph.schema.options import LSHProjectionOptions
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = [LSHProjectionType.DENSE, LSHProjectionType.SPARSE]
 BOTH = pytest.mark.parametrize("kind", KINDS)

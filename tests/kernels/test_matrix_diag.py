@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
 
 from delegraph.schema.options import MatrixDiagOptions, MatrixSetDiagOptions
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3)])

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from quantized_pairs import random_floats
+
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import random_floats
 
 TYPES = ["float32", "float16", "int64", "int32", "int16", "int8", "uint8"]
 

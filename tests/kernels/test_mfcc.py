@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
 from flatbuffers import flexbuffers
-from one_op import constant
+
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 DEFAULTS = {
     "upper_frequency_limit": 4000,

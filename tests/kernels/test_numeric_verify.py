@@ -4,8 +4,10 @@ import logging
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
 from flatbuffers import flexbuffers
+
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 INTEGERS = {"UINT8": np.uint8, "INT8": np.int8, "INT16": np.int16}
 

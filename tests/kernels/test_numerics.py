@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pytest
-from one_op import constant, delegraph_outputs, official_outputs, one_op_model, tensor
 
 from delegraph import Interpreter
 from delegraph.operators.registration import Numerics
@@ -24,6 +23,7 @@ from delegraph.schema.options import (
     SoftmaxOptions,
     TransposeConvOptions,
 )
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
 from delegraph.testing.convolution_operands import (
     INT4_CHANNELS,
     INT8,
@@ -34,6 +34,7 @@ from delegraph.testing.convolution_operands import (
     operands,
 )
 from delegraph.testing.reference_numerics import DIFFERENCES
+from support.official import official_outputs
 
 
 class Case(NamedTuple):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, tensor
 
 from delegraph.schema.enums import MirrorPadMode
 from delegraph.schema.options import MirrorPadOptions, PadOptions, PadV2Options
+from delegraph.testing import constant, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2)
 GIVEN = [constant, fed]

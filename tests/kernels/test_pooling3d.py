@@ -4,9 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from agreement import fed, model_and_arrays
 from flatbuffers import flexbuffers
-from one_op import delegraph_outputs, tensor
+
+from delegraph.testing import delegraph_outputs, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import model_and_arrays
 
 
 def options(size, strides, padding, data_format="NDHWC"):

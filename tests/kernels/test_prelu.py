@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
-from quantized_pairs import every_pair, random_floats, random_integers
+
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import every_pair, random_floats, random_integers
 
 
 @pytest.mark.parametrize("shape", [(6,), (1, 6), (4, 5, 6), (5, 1)], ids=str)

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from one_op import constant, tensor
-from quantized_pairs import LIMITS, every_value, random_floats, random_integers
+
+from delegraph.testing import constant, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import LIMITS, every_value, random_floats, random_integers
 
 ZERO_POINTS = {"UINT8": [0, 128, 255], "INT8": [-128, 0, 127], "INT16": [0, 100]}
 FLOAT_CASES = [(type, zero) for type, zeros in ZERO_POINTS.items() for zero in zeros]

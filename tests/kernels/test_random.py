@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, one_op_model, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.options import RandomOptions
+from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 SEEDS = [(1, 0), (0, 1), (7, -3), (-(1 << 40) + 5, (1 << 50) + 1)]
 DISTRIBUTIONS = [("RANDOM_UNIFORM", 0.0), ("RANDOM_STANDARD_NORMAL", 1e-6)]

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
+
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 CASES = [(0, 10, 3), (10, 0, -3), (-3, 7, 2), (1, 2, 1)]
 

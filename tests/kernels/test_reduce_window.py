@@ -2,10 +2,6 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
-from many_subgraphs import Graph, Op, model_of
-from one_op import constant, delegraph_outputs, official_outputs, tensor
-from stablehlo import tensor_like
 
 from delegraph.schema.enums import ReduceWindowFunction as Function
 from delegraph.schema.options import (
@@ -14,6 +10,12 @@ from delegraph.schema.options import (
     ReduceWindowOptions,
     StablehloReduceWindowOptions,
 )
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.operator_case import fed
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
+from support.official import official_outputs
+from support.stablehlo import tensor_like
 
 FUNCTIONS = [function for function in Function if function != Function.UNSUPPORTED]
 DTYPES = ["float32", "float64", "int8", "uint8", "int64", "bool"]

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, delegraph_outputs, official_outputs, one_op_model, tensor
-from quantized_pairs import random_floats, random_integers
 
 from delegraph.schema.options import ReducerOptions
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.official import official_outputs
+from support.quantized_pairs import random_floats, random_integers
 
 OPS = ["SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"]
 CASES = [

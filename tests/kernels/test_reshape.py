@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, texts
-from one_op import constant
 
 from delegraph.kernels.reshape import stretched
 from delegraph.schema.options import (
@@ -12,6 +10,9 @@ from delegraph.schema.options import (
     ReshapeOptions,
     SqueezeOptions,
 )
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed, texts
+from support.agreement import assert_agrees, assert_both_refuse
 
 VALUES = np.arange(12, dtype=np.float32).reshape(2, 6)
 GIVEN = [constant, fed]  # a shape known while preparing, and one that comes with the invoke

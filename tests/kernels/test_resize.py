@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
-from one_op import constant, delegraph_outputs, tensor
 
 from delegraph.arithmetic.resize_bilinear import fixed_taps, float_taps
 from delegraph.schema.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 OPS = {
     "RESIZE_BILINEAR": ResizeBilinearOptions,

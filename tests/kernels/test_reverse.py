@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
 
 from delegraph.schema.options import ReverseSequenceOptions, ReverseV2Options
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 X = np.arange(27, dtype=np.float32).reshape(3, 3, 3)
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
 
 from delegraph.schema.options import ScatterNdOptions
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 GIVEN = [constant, fed]
 CASES = [([[0], [2], [0]], (4,)), ([[0, 1], [1, 1]], (2, 3)), ([[1], [1]], (3, 2))]

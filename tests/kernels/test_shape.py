@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, fed
-from many_subgraphs import Graph, Op, model_of
-from one_op import constant, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import ConcatenationOptions, PadOptions, RankOptions, ShapeOptions
+from delegraph.testing import constant, tensor
+from delegraph.testing.operator_case import fed
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.agreement import assert_agrees
 
 ONE = np.array([1], np.int32)
 

@@ -3,9 +3,10 @@
 import itertools
 
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, texts
 
 from delegraph.schema.options import SkipGramOptions
+from delegraph.testing.operator_case import fed, texts
+from support.agreement import assert_agrees, assert_both_refuse
 
 TEXTS = [b"the quick brown fox jumps", b"a", b"", b"a  b\tc\n", b" a b c", b" a", b"  a b", b" "]
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, texts
-from one_op import constant
+
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed, texts
+from support.agreement import assert_agrees, assert_both_refuse
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
 GIVEN = [constant, fed]

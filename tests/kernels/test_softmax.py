@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
-from quantized_pairs import LIMITS, random_floats, random_integers
 
 from delegraph.schema.options import SoftmaxOptions
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.quantized_pairs import LIMITS, random_floats, random_integers
 
 SHAPES = [(7,), (3, 10), (2, 3, 1001), (50, 2), (2, 3, 4, 5)]
 ONE = SoftmaxOptions(beta=1.0)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant, tensor
 
 from delegraph.schema.options import BatchToSpaceNDOptions, SpaceToBatchNDOptions
+from delegraph.testing import constant, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 GIVEN = [constant, fed]
 DTYPES = [("f4", None, 0), ("u1", 0.5, 7), ("i1", 0.5, -3)]

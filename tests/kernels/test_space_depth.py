@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
 
 from delegraph.schema.options import DepthToSpaceOptions, SpaceToDepthOptions
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 DTYPES = ["f4", "u1", "i1", "i4", "i8"]
 X = np.arange(2 * 4 * 6 * 8).reshape(2, 4, 6, 8) % 251

@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from convolution_operands import (
+
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import Padding, TensorType
+from delegraph.schema.options import TransposeConvOptions
+from delegraph.testing import constant
+from delegraph.testing.convolution_operands import (
     FLOAT,
     HYBRID,
     HYBRID_CHANNELS,
@@ -14,11 +18,8 @@ from convolution_operands import (
     UINT8,
     operands,
 )
-from one_op import constant
-
-from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph.schema.enums import Padding, TensorType
-from delegraph.schema.options import TransposeConvOptions
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = {
     "float": FLOAT,

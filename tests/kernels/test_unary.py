@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
-from one_op import delegraph_outputs, tensor
-from quantized_pairs import every_value, random_floats
+
+from delegraph.testing import delegraph_outputs, tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
+from support.quantized_pairs import every_value, random_floats
 
 FLOAT_OPS = ["ABS", "NEG", "EXP", "LOG", "SIN", "COS", "SQRT", "RSQRT", "SQUARE"]
 FLOAT_OPS += ["FLOOR", "CEIL", "ROUND", "SIGN"]

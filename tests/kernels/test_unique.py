@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
 
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import UniqueOptions
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 
 @pytest.mark.parametrize("places", ["INT32", "INT64"])

@@ -4,8 +4,10 @@ import functools
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import constant
+
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 GIVEN = [constant, fed]
 JOINS = {"SUM": np.add, "PROD": np.multiply, "MAX": np.maximum, "MIN": np.minimum}

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from many_subgraphs import Graph, Op, model_of
-from one_op import delegraph_outputs, official_outputs, tensor
 
 from delegraph.schema.options import VarHandleOptions
+from delegraph.testing import delegraph_outputs, tensor
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.official import official_outputs
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from corpus import corpus_file, corpus_rows, needs_corpus
 
 from delegraph.errors import ModelError
 from delegraph.graph import load_model
@@ -19,6 +18,7 @@ from delegraph.memory import (
     usage_records,
     verify_plan,
 )
+from support.corpus import corpus_file, corpus_rows, needs_corpus
 
 INPLACE = {"ADD": 12, "SUB": 12, "MUL": 12, "DIV": 12, "SOFTMAX": 4, "RESHAPE": 5, "SQUEEZE": 5}
 MODELS = [row["name"] for row in corpus_rows()]

@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 
 import pytest
-import slow_strategies as slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from delegraph.memory.task_profiles import (
     calculate_task_profiles,
 )
 from delegraph.memory.verifier import verify_plan
+from support import slow_strategies as slow
 
 S = MemoryStrategy
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graph_model import graph_model, subgraphs_model
-from one_op import constant, tensor
 
 from delegraph.errors import MalformedModelError
 from delegraph.graph.loader import parse_model
 from delegraph.micro.allocation_info import ScratchRequest, allocation_infos
 from delegraph.schema.options import CallOnceOptions, IfOptions, WhileOptions
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 
 FLAG = {"c": tensor((1,), "BOOL")}
 

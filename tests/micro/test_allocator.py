@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from corpus import corpus_file, corpus_rows, needs_corpus
-from graph_model import graph_model, subgraphs_model
-from one_op import tensor
 
 from delegraph.errors import (
     ArenaTooSmallError,
@@ -30,6 +27,8 @@ from delegraph.micro.planners import (
 )
 from delegraph.micro.recording import RecordingMicroAllocator
 from delegraph.micro.targets import TARGET_32, TARGET_64
+from delegraph.testing import graph_model, subgraphs_model, tensor
+from support.corpus import corpus_file, corpus_rows, needs_corpus
 
 TWELVE = tensor((3, 4))  # 48 bytes
 

@@ -5,9 +5,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from corpus import CORPUS, corpus_file, needs_corpus
-from graph_model import graph_model, subgraphs_model
-from one_op import constant, tensor
 
 from delegraph import Interpreter
 from delegraph.errors import ArenaTooSmallError, ArgumentError, ModelError, NodeError, StateError
@@ -19,6 +16,8 @@ from delegraph.micro.stage import MicroState
 from delegraph.micro.targets import TARGET_32, TARGET_64
 from delegraph.operators.registration import Registration
 from delegraph.schema.options import CallOnceOptions, IfOptions, WhileOptions
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from support.corpus import CORPUS, corpus_file, needs_corpus
 
 SINES = graph_model([("SIN", "x", "s"), ("ADD", "s x", "y")], inputs="x", outputs="y")
 MODELS = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from one_op import constant, one_op_model, tensor
 
 from delegraph.graph.loader import parse_model
 from delegraph.micro.kernel_memory import UNKNOWN_KERNEL_BYTES, kernel_memory
 from delegraph.micro.targets import TARGET_32, TARGET_64
 from delegraph.schema.options import SVDFOptions
+from delegraph.testing import constant, one_op_model, tensor
 
 
 def memory(op, inputs, outputs, target=TARGET_32, options=None):

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 
 from delegraph.errors import MalformedModelError
 from delegraph.graph.loader import parse_model
 from delegraph.micro.offline_plans import METADATA_NAME, encode_offline_plan, offline_plan
+from delegraph.testing import graph_model
 
 
 def model(content):

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from agreement import assert_both_refuse, fed
-from one_op import tensor
 
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_rank, require_shape
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_both_refuse
 
 
 def test_number_of_inputs():

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flatbuffers import flexbuffers
-from graph_model import graph_model
 from numpy.typing import NDArray
-from one_op import TensorDef, constant, one_op_model, tensor
 
 from delegraph import CustomOp, CustomOptions, Interpreter, Registration, TensorDescription
 from delegraph.errors import ArgumentError, NodeError, OperatorError, UnresolvedOpError
@@ -22,6 +20,7 @@ from delegraph.operators.custom_op import (
     unregister_custom_op,
 )
 from delegraph.operators.custom_options import options_as
+from delegraph.testing import TensorDef, constant, graph_model, one_op_model, tensor
 
 X = np.float32([1, 2, 3])
 VECTOR = tensor((3,))

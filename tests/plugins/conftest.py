@@ -19,5 +19,4 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv(DISABLE_VARIABLE, raising=False)
     yield folder
     for name in [name for name in sys.modules if name.startswith("fake_")]:
-        if name != "fake_distributions":
-            del sys.modules[name]
+        del sys.modules[name]

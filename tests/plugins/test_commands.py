@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 import pytest
-from fake_distributions import command_plugin, write_plugin
 
 from delegraph import CommandSpec
 from delegraph.errors import ArgumentError, PluginError, PluginLoadError
 from delegraph.plugins import PluginSet, PluginState
+from support.fake_distributions import command_plugin, write_plugin
 
 BODY = "import click; return click.Command('hello')"
 

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_distributions import GOOD, write_distribution, write_plugin
 
 from delegraph.plugins import Plugin, PluginSet, PluginState
+from support.fake_distributions import GOOD, write_distribution, write_plugin
 
 SPEC = "from delegraph.plugins import CustomOpSpec, DelegateSpec, hookimpl\n"
 HOOK = SPEC + "@hookimpl\ndef delegraph_delegates({arguments}):\n    {body}\n"

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_distributions import write_distribution, write_plugin
 from importlib_metadata import EntryPoint
 
 from delegraph.delegation.delegate import Delegate
@@ -19,6 +18,7 @@ from delegraph.errors import (
 from delegraph.operators.custom_op import unregister_custom_op
 from delegraph.operators.registration import Registration
 from delegraph.plugins import PluginSet
+from support.fake_distributions import write_distribution, write_plugin
 
 OPTIONS = """\
 import dataclasses

@@ -5,10 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from one_op import constant, delegraph_outputs, official_outputs, one_op_model, tensor
 
 from delegraph import builtin_registration
 from delegraph.schema.options import BroadcastToOptions
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from support.official import official_outputs
 
 
 @pytest.mark.parametrize(("version", "known"), [(1, "2 to 4"), (5, "2 to 4"), (0, "2 to 4")])

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
-from one_op import one_op_model, tensor
 
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema.options import AddOptions
+from delegraph.testing import one_op_model, tensor
 
 Mistake = Callable[[Any], object]
 

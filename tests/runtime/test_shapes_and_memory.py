@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import graph_model
-from one_op import constant, tensor
 
 from delegraph import (
     Interpreter,
@@ -23,6 +21,7 @@ from delegraph import (
 )
 from delegraph.errors import ArgumentError, NodeError, ResizeError, UnresolvedOpError
 from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.testing import constant, graph_model, tensor
 
 
 def reshape_then_add() -> bytes:

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from agreement import fed, model_and_arrays, texts
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
-from one_op import constant
 
 from delegraph import Interpreter
 from delegraph.schema.options import StridedSliceOptions
+from delegraph.testing import constant
+from delegraph.testing.operator_case import fed, texts
+from support.agreement import model_and_arrays
 
 
 def first_element(values):

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from corpus import corpus_file, needs_corpus
-from mutations import MUTATIONS, structure
-from one_op import constant, one_op_model, tensor
 
 from delegraph.errors import ModelError
 from delegraph.graph import parse_model
 from delegraph.schema.options import Conv2DOptions, ReshapeOptions
+from delegraph.testing import constant, one_op_model, tensor
+from support.corpus import corpus_file, needs_corpus
+from support.mutations import MUTATIONS, structure
 
 COPIES = 60
 SECONDS = 2.0

@@ -10,9 +10,7 @@ import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as generated
-from corpus import CORPUS, corpus_rows, needs_corpus
 from flatbuffers import number_types
-from one_op import constant, one_op_model, tensor
 
 from delegraph.errors import MalformedModelError
 from delegraph.schema import tables
@@ -21,6 +19,8 @@ from delegraph.schema.options import Conv2DOptions, PackOptions
 from delegraph.schema.reader import read_model
 from delegraph.schema.table import Scalar, ScalarVector, String, Table, Union
 from delegraph.schema.writer import write_model
+from delegraph.testing import constant, one_op_model, tensor
+from support.corpus import CORPUS, corpus_rows, needs_corpus
 
 
 def read(content: bytes | bytearray) -> tables.Model:

@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import CORPUS, corpus_rows, needs_corpus
 from numpy.testing import assert_array_equal
-from one_op import one_op_records, tensor
 
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, QuantizationDetails
@@ -24,6 +22,9 @@ from delegraph.schema.table import (
     Union,
 )
 from delegraph.schema.writer import write_model
+from delegraph.testing import tensor
+from delegraph.testing.one_op import one_op_records
+from support.corpus import CORPUS, corpus_rows, needs_corpus
 
 
 def read(content: bytes) -> tables.Model:

@@ -10,7 +10,6 @@ from pathlib import Path
 from unittest import SkipTest
 
 import pytest
-import seeded_faults as faulty
 
 from delegraph import Capabilities, Claim, Delegate, DelegateSpec, Interpreter
 from delegraph.errors import DelegateError, PluginOptionError
@@ -18,6 +17,7 @@ from delegraph.testing.conformance import attempts, contract, isolation, numbers
 from delegraph.testing.conformance.generated import check_generated_models
 from delegraph.testing.conformance.subject import Subject, require_claims, subject_of
 from delegraph.testing.delegate_conformance import CONTRACT
+from support import seeded_faults as faulty
 
 ADD = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast"), Claim("ADD", "INT32")])
 MAY_BE_SKIPPED = (contract.options_are_validated, contract.dynamic_shapes_are_followed)

@@ -14,7 +14,7 @@ AUTHOR = """
 import pytest
 from delegraph.testing import DelegateConformance
 from delegraph.testing.conformance import attempts
-import seeded_faults as faulty
+from support import seeded_faults as faulty
 
 attempts.RANDOM_CASES = 5
 

@@ -10,7 +10,6 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
-import seeded_faults as faulty
 
 from delegraph import Delegate, Interpreter
 from delegraph.errors import ArgumentError, DelegateError
@@ -22,6 +21,7 @@ from delegraph.testing.conformance.trials import Trial, answers, open_interprete
 from delegraph.testing.delegate_conformance import CONTRACT
 from delegraph.testing.one_op import tensor
 from delegraph.testing.operator_case import OperatorCase, fed, operator_case
+from support import seeded_faults as faulty
 
 RANDOM = np.random.default_rng(6)
 

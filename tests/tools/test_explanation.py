@@ -4,7 +4,6 @@ import doctest
 from collections.abc import Callable
 
 import pytest
-from one_op import one_op_model, tensor
 
 from delegraph import (
     Delegate,
@@ -16,6 +15,7 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
+from delegraph.testing import one_op_model, tensor
 from delegraph.tools import explanation
 from delegraph.tools.explanation import Refusal, Stage, explain
 

@@ -7,18 +7,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from by_name import ByName
-from graph_model import graph_model
-from one_op import tensor
 
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import parse_model
 from delegraph.memory import OffsetsAssignment, verify_plan
 from delegraph.micro.offline_plans import offline_plan
+from delegraph.testing import graph_model, tensor
 from delegraph.tools.memory_plot import draw_plan
 from delegraph.tools.memory_report import COMPARED, IN_PLACE, PLANNERS, MemoryReport, memory_report
 from delegraph.tools.offline_plan import with_offline_plan
+from support.by_name import ByName
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 SIZES = {name: tensor((25,)) for name in "xaby"}

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from one_op import constant, one_op_model, tensor
-
 from delegraph.graph.loader import parse_model
 from delegraph.schema.options import FullyConnectedOptions
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph.tools.model_summary import OperatorCount, summarize_model
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_name import ByName, sines
-from graph_model import graph_model, subgraphs_model
 
 from delegraph import Interpreter, PlacementRule
 from delegraph.errors import ArgumentError
+from delegraph.testing import graph_model, subgraphs_model
 from delegraph.tools.placement_lock import (
     NodeChange,
     PlacementDifference,
@@ -23,6 +22,7 @@ from delegraph.tools.placement_lock import (
     read_lock,
     write_lock,
 )
+from support.by_name import ByName, sines
 
 OPS = ("SIN", "ADD", "MUL")
 

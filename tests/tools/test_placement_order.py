@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from by_name import ByName
 
 from delegraph import Interpreter
 from delegraph.graph.loader import load_model
 from delegraph.tools.explanation import explain, explain_placement
+from support.by_name import ByName
 
 SINES = Path(__file__).parents[2] / "docs" / "demo" / "models" / "sines.tflite"
 

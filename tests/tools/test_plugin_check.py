@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_distributions import write_plugin
 
 from delegraph.plugins import Plugin, PluginSet
 from delegraph.tools.plugin_check import Finding, Level, check_plugins
+from support.fake_distributions import write_plugin
 
 OPERATOR = """\
 from delegraph import CustomOpSpec, hookimpl

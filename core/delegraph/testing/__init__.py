@@ -1,7 +1,11 @@
-"""What authors of delegates test them with: the conformance kit.
+"""What authors of delegates test them with.
 
-``DelegateConformance`` is the class to subclass. The rest is loaded when it is first used, because
-pytest imports this package in every run of an environment, for its plugin.
+``DelegateConformance`` is the conformance kit's class to subclass. For tests of one's own,
+``one_op_model``, ``graph_model`` and ``subgraphs_model`` write small models, of tensors made by
+``tensor`` and ``constant``, and ``delegraph_outputs`` runs them.
+
+Each is loaded when it is first used, because pytest imports this package in every run of an
+environment, for its plugin.
 """
 
 import lazy_loader

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from delegraph_edgetpu.devices import VARIABLE, devices
+
+sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from graph_model import NodeText, graph_model
 
+from delegraph.testing import graph_model
 from delegraph.testing.one_op import TensorDef, constant, tensor
+from delegraph.testing.several_ops import NodeText
 
 
 def q(*shape: int, type: str = "INT8", scale: float = 0.5, zero_point: int = 3) -> TensorDef:

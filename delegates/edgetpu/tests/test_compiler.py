@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled_models import DIGITS, outputs_of, random_inputs
-from graph_model import subgraphs_model
-from quantised_chains import bias, chain, q, weights
 
 import delegraph_edgetpu
+from compiled_models import DIGITS, outputs_of, random_inputs
 from delegraph import BuiltinOperator, Interpreter
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.loader import parse_model
@@ -19,11 +17,13 @@ from delegraph.schema import tables
 from delegraph.schema.options import Conv2DOptions
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
+from delegraph.testing import subgraphs_model
 from delegraph.testing.one_op import constant, tensor
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.executable import Executable, parse
+from quantised_chains import bias, chain, q, weights
 
 MIXED = chain(
     [

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 
 import pytest
-from compiled_models import addition, compiled_records, random_inputs
 
+from compiled_models import addition, compiled_records, random_inputs
 from delegraph.testing import DelegateConformance
 from delegraph.testing.conformance.composition import behind_a_reshape
 from delegraph.testing.conformance.subject import Subject

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiled_models import outputs_of
-from corpus import corpus_file, needs_corpus
 
 import delegraph_edgetpu
+from compiled_models import outputs_of
+from corpus import corpus_file, needs_corpus
 from delegraph import Interpreter
 from delegraph.tools.model_inputs import random_values
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
+
 from compiled_models import (
     DIGITS,
     addition,
@@ -15,8 +17,6 @@ from compiled_models import (
     outputs_of,
     random_inputs,
 )
-from flatbuffers import flexbuffers
-
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError, NodeError
 from delegraph.schema.reader import read_model

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import corpus_file, needs_corpus
 from flatbuffers import flexbuffers
 
+from corpus import corpus_file, needs_corpus
 from delegraph.graph import load_model
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options, write_custom_options
 from delegraph_edgetpu.errors import ExecutableError

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from compiled_models import (
     addition,
     compiled,
@@ -13,7 +14,6 @@ from compiled_models import (
     outputs_of,
     random_inputs,
 )
-
 from delegraph import Interpreter, TensorType, load_delegate
 from delegraph.errors import NodeError, PluginError, PluginOptionError
 from delegraph.schema.writer import write_model

@@ -5,8 +5,8 @@ import threading
 
 import numpy as np
 import pytest
-from compiled_models import compiled, convolution, outputs_of, random_inputs
 
+from compiled_models import compiled, convolution, outputs_of, random_inputs
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError
 from delegraph_edgetpu import edgetpu_custom_op, statistics

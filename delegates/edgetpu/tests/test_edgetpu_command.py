@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from compiled_models import DIGITS
-from quantised_chains import chain
 
+from compiled_models import DIGITS
 from delegraph.cli import main
 from delegraph.testing.one_op import tensor
+from quantised_chains import chain
 
 MODEL = chain(
     [("RELU", "x", "a"), ("SOFTMAX", "a", "b"), ("TANH", "b", "c"), ("RELU", "c", "y")],

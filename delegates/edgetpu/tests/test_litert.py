@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiled_models import compiled, convolution, outputs_of, random_inputs
 
+from compiled_models import compiled, convolution, outputs_of, random_inputs
 from delegraph import Interpreter
 from delegraph.testing.operator_cases import cases
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled_models import compiled, outputs_of, random_inputs
-from corpus import corpus_file, needs_corpus
-from graph_model import graph_model
 from numpy.typing import NDArray
 
+from compiled_models import compiled, outputs_of, random_inputs
+from corpus import corpus_file, needs_corpus
 from delegraph import CustomOp, Interpreter
 from delegraph.errors import ArgumentError, StateError
+from delegraph.testing import graph_model
 from delegraph.testing.one_op import tensor
 from delegraph_edgetpu import (
     PipelinedModelRunner,

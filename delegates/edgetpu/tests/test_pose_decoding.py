@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from slow_poses import decoded, masks
 
 from delegraph_edgetpu.instance_masks import instance_masks
 from delegraph_edgetpu.pose_decoding import (
@@ -15,6 +14,7 @@ from delegraph_edgetpu.pose_decoding import (
     _best_first,
     decode_poses,
 )
+from slow_poses import decoded, masks
 
 Maps = tuple[np.ndarray, np.ndarray, np.ndarray]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import CORPUS, corpus_file, needs_corpus
 from flatbuffers import flexbuffers
 
 import delegraph_edgetpu
+from corpus import CORPUS, corpus_file, needs_corpus
 from delegraph import Interpreter
 from delegraph.errors import OperatorError
 from delegraph.schema.layer_options import ResizeBilinearOptions

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from compiled_models import (
     addition,
     compiled,
@@ -15,9 +16,6 @@ from compiled_models import (
     random_inputs,
 )
 from corpus import CORPUS, corpus_file, needs_corpus
-from graph_model import graph_model
-from real_packages import EXECUTION_ONLY, executable, package, small_package
-
 from delegraph import (
     DelegateContext,
     DelegateParams,
@@ -30,12 +28,14 @@ from delegraph import (
 )
 from delegraph.errors import DelegateError, NodeError
 from delegraph.graph.loader import load_model
+from delegraph.testing import graph_model
 from delegraph.testing.one_op import TensorDef, tensor
 from delegraph_edgetpu import ExecutableError, edgetpu_custom_op, statistics
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options, write_custom_options
 from delegraph_edgetpu.description import describe_options
 from delegraph_edgetpu.executable import RealExecutable, parse
 from delegraph_edgetpu.real_executables import Layer, explain_refusal, read_real
+from real_packages import EXECUTION_ONLY, executable, package, small_package
 
 
 def real(content: bytes) -> RealExecutable:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import corpus_file, corpus_rows, needs_corpus
 from flatbuffers import flexbuffers
 
 import delegraph_edgetpu
+from corpus import corpus_file, corpus_rows, needs_corpus
 from delegraph import Interpreter
 from delegraph.graph import load_model
 from delegraph.graph.loader import parse_model

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiled_models import DIGITS
-from quantised_chains import bias, chain, q, weights
 
 import delegraph_edgetpu
+from compiled_models import DIGITS
 from delegraph.graph.loader import parse_model
 from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
 from delegraph.testing.one_op import TensorDef, constant, one_op_model
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.work import cycles, multiply_adds, parameter_sizes
+from quantised_chains import bias, chain, q, weights
 
 
 def call(op: str, inputs: list[TensorDef], output: TensorDef, options: object = None) -> Call:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flex_cases import Case
 from numpy.typing import NDArray
+
+from flex_cases import Case
 from packed_arrays import encode, load, pack, save, unpack
 
 FOLDER = Path(__file__).parent / "recorded"

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flex_models import FLOAT, flex_model, results
 from scipy import special
 
 from delegraph import Interpreter, TensorType
@@ -21,6 +20,7 @@ from delegraph_flex.custom_options import write_custom_options
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executors import has_tensorflow
 from delegraph_flex.node_def import NodeDef
+from flex_models import FLOAT, flex_model, results
 
 X = np.array([-1.5, 0, 0.25, 2], np.float32)
 NUMPY = ["flex:executor=numpy"]

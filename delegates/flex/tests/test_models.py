@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flex_comparison import difference
-from packed_arrays import load, unpack
 
 from delegraph import Interpreter
+from flex_comparison import difference
+from packed_arrays import load, unpack
 
 FOLDER = Path(__file__).parent / "models"
 MODELS = sorted(path.stem for path in FOLDER.glob("*.tflite"))

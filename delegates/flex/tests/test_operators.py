@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
-import flex_cases
 import numpy as np
 import pytest
-from flex_comparison import difference
 from numpy.typing import NDArray
-from recorded_results import NotRecorded, recorded
 
+import flex_cases
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
+from flex_comparison import difference
+from recorded_results import NotRecorded, recorded
 
 CASES = dict(flex_cases.all_cases())
 HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None

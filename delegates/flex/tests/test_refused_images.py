@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import flex_cases
 import numpy as np
 import pytest
-from flex_cases import strings
 
+import flex_cases
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from delegraph_flex.flex_node import Unsupported
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
+from flex_cases import strings
 
 F32, I32 = DataType.FLOAT32, DataType.INT32
 IMAGE = np.ones((1, 4, 5, 2), np.float32)

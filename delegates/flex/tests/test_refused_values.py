@@ -7,10 +7,10 @@ import logging
 import time
 from typing import Any
 
-import flex_cases
 import numpy as np
 import pytest
 
+import flex_cases
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from delegraph_flex.flex_node import Unsupported

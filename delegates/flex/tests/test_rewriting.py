@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flex_models import flex_model, results
 
 from delegraph import ActivationFunctionType, Interpreter
 from delegraph.errors import ArgumentError, NodeError, ResizeError
@@ -20,6 +19,7 @@ from delegraph.testing.operator_cases import cases
 from delegraph_flex import CannotFlexify, flexify
 from delegraph_flex.executors import has_tensorflow
 from delegraph_flex.rewrite_rules import RULES
+from flex_models import flex_model, results
 
 SINES = Path(__file__).parents[3] / "docs" / "demo" / "models" / "sines.tflite"
 EXECUTORS = ["numpy", *(["tensorflow"] if has_tensorflow() else [])]

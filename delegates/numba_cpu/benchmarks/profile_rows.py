@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from arithmetic import multiply_adds
 from peak import float32_peak, int8_peak
 from rich.console import Console
 from runtimes import model_inputs
 
+from arithmetic import multiply_adds
 from delegraph import Interpreter
 from delegraph.cli.printing import print_table
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS

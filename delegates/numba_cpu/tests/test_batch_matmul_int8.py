@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from one_op import TensorDef, constant, one_op_model, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.layer_options import BatchMatMulOptions
+from delegraph.testing import TensorDef, constant, one_op_model, tensor
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.plugin import NumbaCpuOptions

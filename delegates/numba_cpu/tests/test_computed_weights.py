@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from one_op import constant, one_op_model, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.layer_options import FullyConnectedOptions
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.plugin import NumbaCpuOptions

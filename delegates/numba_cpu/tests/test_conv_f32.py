@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 from numpy.typing import NDArray
-from one_op import TensorDef, constant, one_op_model, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.array_options import AddOptions
@@ -21,6 +19,7 @@ from delegraph.schema.layer_options import (
     FullyConnectedOptions,
     TransposeConvOptions,
 )
+from delegraph.testing import TensorDef, constant, graph_model, one_op_model, tensor
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.plugin import NumbaCpuOptions

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 from numpy.typing import NDArray
-from one_op import TensorDef, constant, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.enums import ActivationFunctionType as Act
@@ -21,6 +19,7 @@ from delegraph.schema.layer_options import (
     FullyConnectedOptions,
     TransposeConvOptions,
 )
+from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.plugin import NumbaCpuOptions

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 from numpy.typing import NDArray
-from one_op import constant, one_op_model, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.array_options import AddOptions
@@ -20,6 +18,7 @@ from delegraph.schema.layer_options import (
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
 )
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.plugin import NumbaCpuOptions

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 from numpy.typing import NDArray
-from one_op import constant, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import SVDFOptions
+from delegraph.testing import constant, graph_model, tensor
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph_numba_cpu.cpu import supported_levels

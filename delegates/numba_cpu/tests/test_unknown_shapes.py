@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 from numpy.typing import NDArray
-from one_op import constant, tensor
 
 from delegraph import Interpreter
 from delegraph.errors import NodeError
 from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
+from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.plugin import NumbaCpuOptions
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graph_model import graph_model
-from one_op import TensorDef, constant, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.layer_options import FullyConnectedOptions
+from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph.testing.operator_cases.quantizing import sparse_rows
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.plugin import NumbaCpuOptions

@@ -1,12 +1,12 @@
 """BIDIRECTIONAL_SEQUENCE_LSTM, against the official interpreter."""
 
 import pytest
-from consecutive import assert_steps_agree, delegraph_run
-from one_op import one_op_model, tensor
-from recurrent_layers import Weights, gates, lstm_weights, state
 
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import BidirectionalSequenceLSTMOptions
+from delegraph.testing import one_op_model, tensor
+from delegraph.testing.recurrent_layers import Weights, gates, lstm_weights, state
+from support.consecutive import assert_steps_agree, delegraph_run
 
 TIME, INPUT, CELL = 4, 3, 4
 

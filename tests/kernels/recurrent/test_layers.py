@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from consecutive import delegraph_run
-from one_op import constant, one_op_model, tensor
-from recurrent_layers import IntegerLstm, Weights, lstm_weights, state
 
 from delegraph.schema.options import (
     SequenceRNNOptions,
     SVDFOptions,
     UnidirectionalSequenceLSTMOptions,
 )
+from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing.recurrent_layers import IntegerLstm, Weights, lstm_weights, state
+from support.consecutive import delegraph_run
 
 SIZES = [(0, 4, 3), (2, 0, 3), (2, 4, 0)]
 

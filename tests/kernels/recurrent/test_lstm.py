@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from consecutive import assert_steps_agree, delegraph_run, official_run
-from one_op import constant, one_op_model, tensor
-from recurrent_layers import IntegerLstm, Weights, gates, lstm_weights, state
 
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import LSTMKernelType
 from delegraph.schema.options import LSTMOptions
+from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing.recurrent_layers import IntegerLstm, Weights, gates, lstm_weights, state
+from support.consecutive import assert_steps_agree, delegraph_run, official_run
 
 BATCH, INPUT, CELL = 2, 3, 4
 TOLERANCE = 1e-6

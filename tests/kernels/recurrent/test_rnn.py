@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from consecutive import assert_steps_agree, delegraph_run, official_run
-from one_op import constant, one_op_model, tensor
-from recurrent_layers import Weights, state
 
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import (
@@ -12,6 +9,9 @@ from delegraph.schema.options import (
     RNNOptions,
     SequenceRNNOptions,
 )
+from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing.recurrent_layers import Weights, state
+from support.consecutive import assert_steps_agree, delegraph_run, official_run
 
 BATCH, TIME, INPUT, UNITS = 2, 4, 3, 5
 TOLERANCE = 1e-6

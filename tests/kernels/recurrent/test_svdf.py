@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from consecutive import assert_steps_agree, delegraph_run, official_run
-from corpus import corpus_file, needs_corpus
-from one_op import constant, one_op_model, tensor
-from recurrent_layers import Weights, state
 
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import SVDFOptions
+from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing.recurrent_layers import Weights, state
+from support.consecutive import assert_steps_agree, delegraph_run, official_run
+from support.corpus import corpus_file, needs_corpus
 
 BATCH, INPUT, FILTERS, MEMORY = 2, 3, 8, 5
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from consecutive import assert_steps_agree, delegraph_run, official_run
-from corpus import CORPUS, corpus_file, needs_corpus
-from one_op import TensorDef, constant, one_op_model, tensor
-from recurrent_layers import IntegerLstm, Weights, gates, lstm_weights, state
 
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import UnidirectionalSequenceLSTMOptions
+from delegraph.testing import TensorDef, constant, one_op_model, tensor
+from delegraph.testing.recurrent_layers import IntegerLstm, Weights, gates, lstm_weights, state
+from support.consecutive import assert_steps_agree, delegraph_run, official_run
+from support.corpus import CORPUS, corpus_file, needs_corpus
 
 BATCH, TIME, INPUT, CELL = 2, 5, 3, 4
 TOLERANCE = 1e-6  # absolute and relative; sums are added up in another order

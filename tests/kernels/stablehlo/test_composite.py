@@ -2,10 +2,11 @@
 
 import numpy as np
 from flatbuffers import flexbuffers
-from many_subgraphs import Graph, Op, model_of
-from one_op import delegraph_outputs, official_outputs, tensor
 
 from delegraph.schema.options import AddOptions, StableHLOCompositeOptions
+from delegraph.testing import delegraph_outputs, tensor
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.official import official_outputs
 
 
 def test_the_decomposition_is_run():

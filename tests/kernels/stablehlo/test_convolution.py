@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from one_op import official_outputs, one_op_model, tensor
-from stablehlo import assert_refused, assert_result, tensor_like
 
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import Conv2DOptions, StablehloConvolutionOptions
+from delegraph.testing import one_op_model, tensor
+from support.official import official_outputs
+from support.stablehlo import assert_refused, assert_result, tensor_like
 
 
 def options(rank=2, *, layouts=None, **given):

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from one_op import tensor
-from stablehlo import assert_refused, assert_result
 
 from delegraph.schema.options import (
     StablehloBroadcastInDimOptions,
@@ -13,6 +11,8 @@ from delegraph.schema.options import (
     StablehloSliceOptions,
     StablehloTransposeOptions,
 )
+from delegraph.testing import tensor
+from support.stablehlo import assert_refused, assert_result
 
 CUBE = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
 

@@ -3,10 +3,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from one_op import tensor
-from stablehlo import assert_refused, assert_result
 
 from delegraph.schema.options import StablehloDotGeneralOptions
+from delegraph.testing import tensor
+from support.stablehlo import assert_refused, assert_result
 
 
 def dims(batch=((), ()), contract=((), ())):

@@ -5,13 +5,14 @@ import operator
 import ml_dtypes
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
-from stablehlo import assert_refused, assert_result
 
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
 from delegraph.schema.enums import StablehloComparisonType as Comparison
 from delegraph.schema.options import StablehloCompareOptions
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.stablehlo import assert_refused, assert_result
 
 OFFICIAL = ["ADD", "MULTIPLY", "MAXIMUM", "MINIMUM"]
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]

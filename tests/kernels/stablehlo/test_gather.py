@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
-from stablehlo import assert_result
 
 from delegraph.schema.options import StablehloGatherOptions
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
+from support.stablehlo import assert_result
 
 OPERAND = np.arange(1, 25, dtype=np.int32).reshape(3, 4, 2)
 # operand shape, index shape, offset_dims, collapsed, map, index_vector_dim, slice sizes

@@ -1,14 +1,14 @@
 """Models of several StableHLO operators, as converters write them, against NumPy."""
 
 import numpy as np
-from many_subgraphs import Graph, Op, model_of
-from one_op import constant, delegraph_outputs, tensor
 
 from delegraph.schema.options import (
     StablehloBroadcastInDimOptions,
     StablehloDotGeneralOptions,
     StablehloReduceOptions,
 )
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.subgraphs import Graph, Op, model_of
 
 
 def body(op):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, fed, model_and_arrays
-from one_op import constant, delegraph_outputs
 
 from delegraph.schema.options import StablehloPadOptions
+from delegraph.testing import constant, delegraph_outputs
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, model_and_arrays
 
 X = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 

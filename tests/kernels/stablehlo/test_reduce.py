@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from many_subgraphs import Graph, Op, model_of
-from one_op import constant, delegraph_outputs, tensor
-from stablehlo import tensor_like
 
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
 from delegraph.schema.options import (
@@ -12,6 +9,9 @@ from delegraph.schema.options import (
     StablehloCompareOptions,
     StablehloReduceOptions,
 )
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.stablehlo import tensor_like
 
 SIMPLE = [
     ("STABLEHLO_ADD", None, np.add, 0),

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed
-from one_op import tensor
 
 from delegraph.schema.enums import RngAlgorithm
 from delegraph.schema.options import StablehloRngBitGeneratorOptions
+from delegraph.testing import tensor
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse
 
 OP = "STABLEHLO_RNG_BIT_GENERATOR"
 STATES = [[0, 0], [1, 2], [(1 << 64) - 1, (1 << 64) - 2], [5, (1 << 32) - 2]]

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from many_subgraphs import Graph, Op, model_of
-from one_op import delegraph_outputs, official_outputs, tensor
-from stablehlo import tensor_like
 
 from delegraph.schema.options import StablehloScatterOptions
+from delegraph.testing import delegraph_outputs, tensor
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.official import official_outputs
+from support.stablehlo import tensor_like
 
 UPDATES = [None, "STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"]
 # operand, indices, updates, update_window_dims, inserted, map, index_vector_dim

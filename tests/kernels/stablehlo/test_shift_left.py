@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agrees, assert_both_refuse, fed, model_and_arrays
-from one_op import delegraph_outputs
+
+from delegraph.testing import delegraph_outputs
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 OP = "STABLEHLO_SHIFT_LEFT"
 DTYPES = [np.int8, np.int16, np.int32]

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from many_subgraphs import Graph, Op, model_of
-from one_op import constant, delegraph_outputs, tensor
-from stablehlo import tensor_like
 
 from delegraph.kernels.stablehlo.sort import network_order
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
@@ -15,6 +12,9 @@ from delegraph.schema.options import (
     StablehloCompareOptions,
     StablehloSortOptions,
 )
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.subgraphs import Graph, Op, model_of
+from support.stablehlo import tensor_like
 
 
 def relation(name, kind=Comparison.STABLEHLO_COMPARISON_TYPE_NOTYPE):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from many_subgraphs import Graph, Op, model_of
-from one_op import constant, delegraph_outputs, tensor
 
 from delegraph.schema.enums import StablehloComparisonDirection as Direction
 from delegraph.schema.options import StablehloCompareOptions, StablehloWhileOptions
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.subgraphs import Graph, Op, model_of
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 0), (1, 0), (5, 10)])

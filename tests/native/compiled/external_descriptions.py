@@ -16,13 +16,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from graph_model import graph_model
-
 from delegraph.errors import DelegraphError
 from delegraph.native.compiled.builtin_data import builtin_data
 from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.schema.table import Scalar, ScalarVector, Table
+from delegraph.testing import graph_model
 
 _HAVE_POINTERS = {BuiltinOperator.BUCKETIZE, BuiltinOperator.VAR_HANDLE}
 _HAVE_POINTERS |= {BuiltinOperator.STABLEHLO_COMPOSITE}

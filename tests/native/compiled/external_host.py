@@ -13,11 +13,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from graph_model import graph_model, subgraphs_model
-from one_op import constant, tensor
-
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph.schema.options import AddOptions
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 
 SCENARIOS: dict[str, Callable[[Host], Any]] = {}
 

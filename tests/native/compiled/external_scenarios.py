@@ -35,10 +35,9 @@ from external_host import (
     scenario,
     words,
 )
-from graph_model import subgraphs_model
-from one_op import tensor
 
 from delegraph.schema.options import AddOptions, IfOptions, SubOptions
+from delegraph.testing import subgraphs_model, tensor
 
 
 @scenario

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus import CORPUS, needs_corpus
 
 from delegraph import Interpreter, load_delegate
 from delegraph.errors import DelegateLoadError, PluginOptionError, UnknownDelegateError
+from support.corpus import CORPUS, needs_corpus
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -17,7 +17,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
-from by_name import ByName, X, sines
 
 from delegraph import DelegateFlags
 from delegraph.errors import DelegateError
@@ -25,6 +24,7 @@ from delegraph.graph.loader import parse_model
 from delegraph.native import LiteRtInterpreter, litert_delegate
 from delegraph.native.litert import thunks
 from delegraph.native.litert.installed_runtimes import interpreter_module
+from support.by_name import ByName, X, sines
 
 OFFICIAL = interpreter_module()
 CONTENT = sines()

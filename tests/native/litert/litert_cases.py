@@ -16,13 +16,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
-from by_name import ByName, ByNameKernel, X, sines
-from policy_models import doubling
 
 from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
 from delegraph.native import LiteRtInterpreter
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.self_check import check_runtime
+from support.by_name import ByName, ByNameKernel, X, sines
+from support.policy_models import doubling
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 ALONE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES

@@ -20,8 +20,8 @@ LIFETIMES = (
     "applied_twice", "in_a_circle", "alive_at_exit", "stale",
 )  # fmt: skip
 NEEDS = (
-    "click", "flatbuffers", "importlib-metadata", "ml_dtypes", "packaging", "pluggy", "rich",
-    "threadpoolctl", "tomli",
+    "click", "flatbuffers", "importlib-metadata", "lazy_loader", "ml_dtypes", "packaging", "pluggy",
+    "rich", "threadpoolctl", "tomli",
 )  # fmt: skip
 
 

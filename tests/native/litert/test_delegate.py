@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import ByName, ByNameKernel, X, sines
-from graph_model import graph_model
-from looking import Looking
 from numpy.typing import NDArray
-from one_op import constant, tensor
-from policy_models import doubling, positive_positions, remembering
 
 from delegraph import (
     Delegate,
@@ -27,6 +22,10 @@ from delegraph import (
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.native import LiteRtInterpreter, litert_delegate
 from delegraph.schema.options import AddOptions, Conv2DOptions, GatherOptions, MulOptions
+from delegraph.testing import constant, graph_model, tensor
+from support.by_name import ByName, ByNameKernel, X, sines
+from support.looking import Looking
+from support.policy_models import doubling, positive_positions, remembering
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import corpus_file, needs_corpus
 from numpy.typing import NDArray
 
 from delegraph import Interpreter, OpResolverType
 from delegraph.native import LiteRtInterpreter
 from delegraph.plugins import installed
+from support.corpus import corpus_file, needs_corpus
 
 pytest.importorskip("ai_edge_litert")
 

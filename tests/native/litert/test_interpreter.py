@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import ByName, ByNameKernel, X, sines
-from policy_models import doubling
 
 from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
 from delegraph.errors import ArgumentError, DelegateError, StateError, UnknownDelegateError
 from delegraph.native import LiteRtInterpreter, litert_delegate
+from support.by_name import ByName, ByNameKernel, X, sines
+from support.policy_models import doubling
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from corpus import corpus_file, needs_corpus
-from graph_model import graph_model
-from looking import Looking
-from one_op import constant, tensor
 
 from delegraph import DelegateContext, DelegateFlags
 from delegraph.errors import DelegateError
@@ -16,6 +12,9 @@ from delegraph.native import LiteRtInterpreter
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.testing import constant, graph_model, tensor
+from support.corpus import corpus_file, needs_corpus
+from support.looking import Looking
 
 ADD, MUL, CUSTOM = (int(BuiltinOperator[name]) for name in ("ADD", "MUL", "CUSTOM"))
 

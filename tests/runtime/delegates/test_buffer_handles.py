@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import ByName, ByNameKernel, X, run
-from graph_model import graph_model
 
 from delegraph import (
     Delegate,
@@ -21,6 +19,8 @@ from delegraph import (
 )
 from delegraph.errors import DelegateError, DelegateNodeError
 from delegraph.schema.options import AddOptions
+from delegraph.testing import graph_model
+from support.by_name import ByName, ByNameKernel, X, run
 
 SIN_THEN_ADD = graph_model(
     [("SIN", "x", "s"), ("ADD", "s x", "y", AddOptions())], inputs="x", outputs="y s"

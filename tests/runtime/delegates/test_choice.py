@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_name import ByName
-from fake_distributions import write_plugin
 
 from delegraph import Interpreter, load_delegate
 from delegraph.errors import ArgumentError, PluginOptionError, UnknownDelegateError
 from delegraph.plugins import PluginSet, plugin_set
 from delegraph.runtime.delegates.choice import as_delegates
+from support.by_name import ByName
+from support.fake_distributions import write_plugin
 
 RANKED = """\
 import dataclasses
@@ -81,7 +81,7 @@ def test_all_offers_come_by_rank() -> None:
 
 
 def test_the_interpreter_applies_by_rank(tmp_path: Path) -> None:
-    from one_op import one_op_model, tensor
+    from delegraph.testing import one_op_model, tensor
 
     model = one_op_model("SIN", [tensor((2,))], [tensor((2,))])
     interpreter = Interpreter(model_content=model, delegates={"d": None, "c": {"level": 3}})

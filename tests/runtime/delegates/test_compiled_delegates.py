@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from by_name import ByName
 
 from delegraph import Delegate, load_delegate
 from delegraph.delegation.simple_delegate import SimpleDelegate
@@ -17,6 +16,7 @@ from delegraph.errors import PluginOptionError, UnknownDelegateError
 from delegraph.runtime.delegates import compiled_delegates
 from delegraph.runtime.delegates.choice import as_delegates
 from delegraph.runtime.delegates.compiled_delegates import is_library
+from support.by_name import ByName
 
 Loaded = list[tuple[str, dict[str, Any]]]
 

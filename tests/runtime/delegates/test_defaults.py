@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from by_name import ByName, X, run
-from chosen_plugins import disable_plugins, use_plugins_of
-from fake_distributions import write_distribution
-from graph_model import graph_model
 
 from delegraph import Interpreter, OpResolverType, Registration, Rejection
 from delegraph.errors import PluginLoadError, UnresolvedOpError
+from delegraph.testing import graph_model
+from support.by_name import ByName, X, run
+from support.chosen_plugins import disable_plugins, use_plugins_of
+from support.fake_distributions import write_distribution
 
 PLUGIN = """\
-from by_name import ByName
+from support.by_name import ByName
 from delegraph import DelegateSpec, hookimpl
 
 def _twice():

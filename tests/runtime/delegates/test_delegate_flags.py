@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
-from graph_model import graph_model
-from one_op import tensor
 
 from delegraph import (
     DelegateContext,
@@ -20,6 +17,8 @@ from delegraph import (
 )
 from delegraph.errors import DelegateError
 from delegraph.schema.options import AddOptions
+from delegraph.testing import graph_model, tensor
+from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 HINT = DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE

@@ -6,9 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
-from graph_model import graph_model, subgraphs_model
-from one_op import tensor
 
 from delegraph import (
     DelegateContext,
@@ -23,6 +20,8 @@ from delegraph import (
 )
 from delegraph.errors import ArgumentError, DelegateError, UnresolvedOpError
 from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.testing import graph_model, subgraphs_model, tensor
+from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 
 
 def test_sin_delegate_gives_four_subsets_in_topological_order() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from by_name import ByName, X, Y, run, sines
-from fake_distributions import write_distribution
 
 from delegraph import DelegateSpec, Interpreter
 from delegraph.errors import DelegateError, DelegateNodeError, PluginLoadError, PluginOptionError
 from delegraph.plugins import PluginSet
+from support.by_name import ByName, X, Y, run, sines
+from support.fake_distributions import write_distribution
 
 PLUGIN = """\
 from dataclasses import dataclass

@@ -7,19 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import sines
-from corpus import corpus_file, needs_corpus
-from faulty_delegate import Fault, Faulty, FaultyKernel, failing, first_output, spoil
-from graph_model import graph_model
-from policy_models import (
-    MODELS,
-    assert_same,
-    counting,
-    delegated,
-    floats,
-    stepped,
-    undelegated,
-)
 
 from delegraph import (
     Delegate,
@@ -33,6 +20,19 @@ from delegraph import (
 )
 from delegraph.errors import DelegateError, DelegateNodeError
 from delegraph.operators.registration import InPlace
+from delegraph.testing import graph_model
+from support.by_name import sines
+from support.corpus import corpus_file, needs_corpus
+from support.faulty_delegate import Fault, Faulty, FaultyKernel, failing, first_output, spoil
+from support.policy_models import (
+    MODELS,
+    assert_same,
+    counting,
+    delegated,
+    floats,
+    stepped,
+    undelegated,
+)
 
 # -- raise ---------------------------------------------------------------------------------------
 

@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import SubgraphText, graph_model, subgraphs_model
-from one_op import constant, tensor
-from timed_delegate import US, Clock, Timed, chain, kernels, measure, watching
 
 from delegraph import (
     BuiltinOperator,
@@ -31,6 +28,9 @@ from delegraph.schema.options import (
     MulOptions,
     WhileOptions,
 )
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from delegraph.testing.several_ops import SubgraphText
+from support.timed_delegate import US, Clock, Timed, chain, kernels, measure, watching
 
 # -- who wins ------------------------------------------------------------------------------------
 

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 from numpy.testing import assert_array_equal
-from one_op import constant, tensor
-from timed_delegate import Clock, Timed, TimedKernel, chain, kernels, measure, watching
 
 from delegraph import (
     DelegateContext,
@@ -26,6 +23,8 @@ from delegraph.runtime.delegates.measured_partitions import losing_nodes
 from delegraph.schema.options import (
     GatherOptions,
 )
+from delegraph.testing import constant, graph_model, tensor
+from support.timed_delegate import Clock, Timed, TimedKernel, chain, kernels, measure, watching
 
 
 def stateful() -> bytes:

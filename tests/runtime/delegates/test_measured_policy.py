@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import graph_model
 from numpy.testing import assert_array_equal
-from timed_delegate import Clock, Timed, TimedKernel, chain, kernels
 
 from delegraph import (
     DelegateContext,
@@ -30,6 +28,8 @@ from delegraph.schema.options import (
     AddOptions,
     MulOptions,
 )
+from delegraph.testing import graph_model
+from support.timed_delegate import Clock, Timed, TimedKernel, chain, kernels
 
 
 class Crawling(SimpleDelegateInterface):

@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import sines
-from faulty_delegate import Faulty
-from graph_model import graph_model
-from one_op import constant, tensor
-from policy_models import (
+
+from delegraph import DelegateContext, Interpreter, Registration, SimpleDelegateKernelInterface
+from delegraph.errors import NodeError, OperatorError, UnresolvedOpError
+from delegraph.operators.registration import Node
+from delegraph.runtime.delegates.original_nodes import OriginalNodes
+from delegraph.schema.options import AddOptions, DequantizeOptions
+from delegraph.testing import constant, graph_model, tensor
+from support.by_name import sines
+from support.faulty_delegate import Faulty
+from support.policy_models import (
     counting,
     doubling,
     floats,
@@ -18,12 +23,6 @@ from policy_models import (
     remembering,
     stepped,
 )
-
-from delegraph import DelegateContext, Interpreter, Registration, SimpleDelegateKernelInterface
-from delegraph.errors import NodeError, OperatorError, UnresolvedOpError
-from delegraph.operators.registration import Node
-from delegraph.runtime.delegates.original_nodes import OriginalNodes
-from delegraph.schema.options import AddOptions, DequantizeOptions
 
 X = np.array([2.0, 0.5, -1.0, 0.0], np.float32)
 

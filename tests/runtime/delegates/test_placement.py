@@ -6,10 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import ByName, ByNameKernel, X, run, sines
-from corpus import corpus_file, needs_corpus
-from graph_model import graph_model, subgraphs_model
-from one_op import constant, tensor
 
 from delegraph import (
     Delegate,
@@ -24,6 +20,9 @@ from delegraph.delegation.placement import Crossing, NodePlacement, Placement
 from delegraph.delegation.rules import require_full
 from delegraph.plugins import installed
 from delegraph.schema.options import AddOptions, WhileOptions
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from support.by_name import ByName, ByNameKernel, X, run, sines
+from support.corpus import corpus_file, needs_corpus
 
 FLOATS = 16  # bytes of [4] float32
 

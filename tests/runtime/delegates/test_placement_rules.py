@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import ByName, Y, partitions, run, sines
-from graph_model import graph_model
 
 from delegraph import (
     Delegate,
@@ -18,6 +16,8 @@ from delegraph import (
     Registration,
 )
 from delegraph.errors import ArgumentError, DelegateError, PlacementError
+from delegraph.testing import graph_model
+from support.by_name import ByName, Y, partitions, run, sines
 
 OPS = ("SIN", "ADD", "MUL")
 

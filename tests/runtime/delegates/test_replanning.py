@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
-from graph_model import graph_model, subgraphs_model
-from one_op import constant, tensor
 
 from delegraph import (
     DelegateContext,
@@ -23,6 +20,8 @@ from delegraph import (
 from delegraph.errors import ArgumentError, DelegateError, StateError
 from delegraph.runtime.delegates.failure_policy import Incident, Incidents
 from delegraph.schema.options import AddOptions, LessOptions, WhileOptions
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import sines
-from faulty_delegate import Faulty, off_by
-from graph_model import graph_model
-from one_op import constant
-from policy_models import STATEFUL, assert_same, delegated, floats, stepped, undelegated
 
 from delegraph import DelegateContext, Interpreter, Node
 from delegraph.delegation.capabilities import Tolerance
 from delegraph.schema.options import AddOptions
+from delegraph.testing import constant, graph_model
+from support.by_name import sines
+from support.faulty_delegate import Faulty, off_by
+from support.policy_models import STATEFUL, assert_same, delegated, floats, stepped, undelegated
 
 
 def test_a_wrong_delegate_is_quarantined_at_the_first_invoke() -> None:

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import ByName
-from corpus import corpus_file, needs_corpus
 
 from delegraph import (
     DelegateContext,
@@ -18,6 +16,8 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.rules import PlacementRule
+from support.by_name import ByName
+from support.corpus import corpus_file, needs_corpus
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_float.tflite"
 

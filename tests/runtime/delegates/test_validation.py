@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from by_name import sines
-from faulty_delegate import Fault, Faulty, first_output
-from graph_model import graph_model
-from one_op import constant, tensor
-from policy_models import MODELS, assert_same, delegated, floats, stepped, undelegated
 
 from delegraph import Interpreter, Node
 from delegraph.errors import DelegateError, DelegateNodeError
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.options import AddOptions, ArgMaxOptions, GreaterOptions
+from delegraph.testing import constant, graph_model, tensor
+from support.by_name import sines
+from support.faulty_delegate import Fault, Faulty, first_output
+from support.policy_models import MODELS, assert_same, delegated, floats, stepped, undelegated
 
 
 def _set(**values: Any) -> Fault:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import written_models
-from flex_comparison import difference
-from packed_arrays import load, pack, save, unpack
 
 from delegraph import Interpreter
 from delegraph.graph import load_model
 from delegraph_flex.allowlist import tflite_allowlist
 from delegraph_flex.custom_options import PREFIX
+from flex_comparison import difference
+from packed_arrays import load, pack, save, unpack
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 """Where the repository keeps small ones."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-import flex_cases
 import tensorflow as tf
-from flex_cases import Case
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import op_def_registry
 
+import flex_cases
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
 from delegraph_flex.node_def import NodeDef
+from flex_cases import Case
 
 CASES_IN_A_MODEL = 12
 

@@ -15,8 +15,9 @@ from typing import Any
 import case_models
 import tensorflow as tf
 import written_models
-from flex_cases import Case
 from numpy.typing import NDArray
+
+from flex_cases import Case
 from packed_arrays import pack, save
 
 Task = tuple[str, Any]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
+
 from packed_arrays import load, pack, save, unpack
 
 

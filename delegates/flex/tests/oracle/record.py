@@ -10,9 +10,8 @@ from collections import defaultdict
 
 import flex_cases
 import recorded_results
-from flex_cases import Case
-
 from delegraph_flex.tensorflow_executor.executor import TensorFlowExecutor
+from flex_cases import Case
 
 
 def main(wanted: list[str]) -> int:

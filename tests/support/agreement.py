@@ -12,19 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from one_op import (
-    TensorDef,
-    delegraph_outputs,
-    official_outputs,
-    one_op_model,
-    tensor,
-)
 
 from delegraph.schema.table import Table
-from delegraph.testing.operator_case import Fed, fed, texts
-
-__all__ = ["Fed", "assert_agrees", "assert_both_refuse", "fed", "model_and_arrays", "texts"]
-
+from delegraph.testing import TensorDef, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.operator_case import Fed
+from support.official import official_outputs
 
 Inputs = Sequence["Fed | TensorDef | None"]
 Outputs = Sequence["str | TensorDef"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 needs_corpus = pytest.mark.skipif(
     not (CORPUS / "manifest.json").is_file(), reason=f"there is no corpus in {CORPUS}"

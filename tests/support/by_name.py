@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-from graph_model import graph_model
-from one_op import constant
 
 from delegraph import (
     DelegateContext,
@@ -22,6 +20,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.testing import constant, graph_model
 
 COMPUTE: dict[str, Callable[..., Any]] = {
     "ADD": np.add,

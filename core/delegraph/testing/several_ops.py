@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from one_op import TensorDef, tensor
 
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.schema.options import BUILTIN_OPTIONS
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
+from delegraph.testing.one_op import TensorDef, tensor
 
 NodeText = tuple[str, str, str] | tuple[str, str, str, Table]
 """Operator, input names, output names, and options if there are any; ``-`` is an absent input."""

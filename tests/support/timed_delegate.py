@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from graph_model import graph_model
 
 from delegraph import (
     DelegateContext,
@@ -22,6 +21,7 @@ from delegraph import (
 )
 from delegraph.operators.registration import Eval, Prepare
 from delegraph.runtime.delegates.measured_partitions import losing_nodes
+from delegraph.testing import graph_model
 
 US = 1e-6
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
-from one_op import TensorDef, delegraph_outputs, one_op_model, tensor
 
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.schema.table import Table
+from delegraph.testing import TensorDef, delegraph_outputs, one_op_model, tensor
 
 
 def tensor_like(array: NDArray[Any]) -> TensorDef:

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from by_name import sines
-from faulty_delegate import Faulty
-from graph_model import graph_model, subgraphs_model
 from numpy.typing import NDArray
-from one_op import constant, tensor
 
 from delegraph import Interpreter
 from delegraph.schema.options import (
@@ -27,6 +23,9 @@ from delegraph.schema.options import (
     WhereOptions,
     WhileOptions,
 )
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from support.by_name import sines
+from support.faulty_delegate import Faulty
 
 
 def positive_positions() -> bytes:

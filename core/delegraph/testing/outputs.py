@@ -1,0 +1,59 @@
+"""What Delegraph makes of a model and its inputs, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.operators.registration import Numerics
+from delegraph.runtime.delegates.choice import AnyDelegate
+from delegraph.runtime.interpreter import Interpreter
+
+
+def delegraph_outputs(
+    model: bytes,
+    inputs: Sequence[NDArray[Any]],
+    *,
+    numerics: Numerics | None = None,
+    delegates: Sequence[AnyDelegate] = (),
+) -> list[NDArray[Any]]:
+    """Return every graph output, in order, as copies.
+
+    Args:
+        model: a ``.tflite`` file.
+        inputs: one array for each graph input; other shapes than declared resize the input.
+        numerics: as for :class:`delegraph.Interpreter`.
+        delegates: applied in this order; objects, names, or names with options.
+
+    Raises:
+        ValueError: the model is refused, or the number of inputs is another.
+        RuntimeError: an operator is refused, or fails.
+    """
+    with Interpreter(model_content=model, numerics=numerics, delegates=delegates) as interpreter:
+        return outputs_of(interpreter, inputs)
+
+
+def outputs_of(interpreter: Any, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return every graph output of an interpreter, in order, as copies.
+
+    Args:
+        interpreter: Delegraph's, or any with the same methods; it is resized, allocated, invoked.
+        inputs: as for :func:`delegraph_outputs`.
+
+    Raises:
+        ValueError: the number of inputs is another.
+    """
+    details = interpreter.get_input_details()
+    if len(details) != len(inputs):
+        raise ValueError(f"the model has {len(details)} inputs, got {len(inputs)} arrays")
+    for detail, array in zip(details, inputs, strict=True):
+        if tuple(detail["shape"]) != np.shape(array):
+            interpreter.resize_tensor_input(detail["index"], np.shape(array))
+    interpreter.allocate_tensors()
+    for detail, array in zip(details, inputs, strict=True):
+        interpreter.set_tensor(detail["index"], np.asarray(array))
+    interpreter.invoke()
+    return [np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details()]
