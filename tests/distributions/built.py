@@ -17,9 +17,9 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
-from distributions.projects import ROOT, URL, Project, projects
 
 import delegraph
+from distributions.projects import ROOT, URL, Project, projects
 
 DIST = ROOT / "dist"
 PROJECTS = projects()

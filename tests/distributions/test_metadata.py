@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from distributions.projects import ROOT, URL, Project, projects
 from packaging.requirements import Requirement
 
 import delegraph
+from distributions.projects import ROOT, URL, Project, projects
 
 PROJECTS = projects()
 every_project = pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)
