@@ -116,7 +116,7 @@ _ROOM = {
 }
 _ELEMENTS = 8  # of every other list, which C stores in an array of fixed length
 _UNCOUNTED = {"StablehloPadOptions", "StablehloReduceWindowOptions"}  # as long as the rank
-_TRAILING = {"Pool2DOptions": 4}  # ints behind the members, that a kernel of TFLite fills in
+_TRAILING = {"Pool2DOptions": 4}  # ints after the members, that a kernel of TFLite fills in
 
 _NUMBERED_FROM_1: dict[type | None, Callable[[Any], int]] = {
     Padding: lambda value: value + 1,

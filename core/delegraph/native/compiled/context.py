@@ -11,23 +11,43 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import addressof
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from delegraph.delegation.delegate import DelegateContext
 from delegraph.errors import ArgumentError, DelegateError, OperatorError, in_words
 from delegraph.native.abi import TfLiteContext, TfLiteStatus, int_array
-from delegraph.native.compiled.context_functions import CONTEXTS, write_functions
 from delegraph.native.compiled.nodes import NativeNode
 from delegraph.native.compiled.tensors import TensorStructs
-
-if TYPE_CHECKING:
-    from delegraph.native.compiled.external_delegate import ExternalDelegate
 
 logger = logging.getLogger(__name__)
 
 
+class Owner(Protocol):
+    """A compiled delegate, as its contexts and kernels see it."""
+
+    address: int
+    """Of the ``TfLiteDelegate``."""
+
+    def name(self) -> str:
+        """Return the name that logs show."""
+
+    def native_context(self, context: DelegateContext) -> NativeContext:
+        """Return the context of another subgraph; the same one as long as that lives."""
+
+    def address_of_owner(self, delegate: object | None) -> int:
+        """Return the address that stands for a tensor's or node's delegate; 0 for none."""
+
+    def retain(self) -> None:
+        """Keep the native delegate for one more kernel."""
+
+    def release(self) -> None:
+        """Undo one :meth:`retain`."""
+
+
 class NativeContext:
     """The struct of one subgraph for one delegate, and what its functions work on.
+
+    Whoever makes one writes its functions; see :mod:`delegraph.native.compiled.context_functions`.
 
     Attributes:
         delegate: whose code sees it.
@@ -39,7 +59,7 @@ class NativeContext:
         kept: memory given out for as long as the subgraph lives.
     """
 
-    def __init__(self, delegate: ExternalDelegate, context: DelegateContext) -> None:
+    def __init__(self, delegate: Owner, context: DelegateContext) -> None:
         self.delegate = delegate
         self.tensors = TensorStructs(context.tensors, delegate.address_of_owner)
         self.external_contexts: dict[int, int] = {}
@@ -53,9 +73,7 @@ class NativeContext:
         self.struct: Any = TfLiteContext()
         self.struct.tensors = self.tensors.address
         self.struct.recommended_num_threads = context.recommended_num_threads
-        write_functions(self.struct)
         self.address = addressof(self.struct)
-        CONTEXTS[self.address] = self
 
     # -- calls ---------------------------------------------------------------------------------
 
@@ -193,7 +211,7 @@ class NativeContext:
         self.report(in_words(error))
 
     def check(self, status: int, function: str, said_before: Sequence[str] = ()) -> None:
-        """Let pass the status OK of a call that is still in progress; log what was reported.
+        """Reject a status other than OK of a call in progress; log what was reported.
 
         Args:
             status: what the delegate's function returned.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from delegraph.delegation.delegate import DelegateParams
@@ -28,24 +28,24 @@ from delegraph.native.abi import (
     libc,
     malloc_int_array,
 )
+from delegraph.native.compiled.context import NativeContext
+from delegraph.native.compiled.external_kernel import KernelFunctions, kernel_registration
 from delegraph.native.compiled.nodes import params_struct
 from delegraph.native.compiled.report_error import report_error_callback
 
-if TYPE_CHECKING:
-    from delegraph.native.compiled.context import NativeContext
-
 Function = Callable[..., Any]
 
-CONTEXTS: WeakValueDictionary[int, NativeContext] = WeakValueDictionary()
+_contexts: WeakValueDictionary[int, NativeContext] = WeakValueDictionary()
 """Contexts by the address of their struct, as long as their subgraphs live."""
 
 _FUNCTIONS: dict[str, Function] = {}
 
 
-def write_functions(struct: Any) -> None:
-    """Fill every function pointer of a ``TfLiteContext``."""
+def write_functions(native: NativeContext) -> None:
+    """Fill every function pointer of a context's struct; they find the context by its address."""
     for name, function in _callbacks().items():
-        setattr(struct, name, ctypes.cast(function, ctypes.c_void_p).value)
+        setattr(native.struct, name, ctypes.cast(function, ctypes.c_void_p).value)
+    _contexts[native.address] = native
 
 
 @cache
@@ -68,7 +68,7 @@ def _contained(function: Function, failed: Any) -> Function:
     """Return *function* for C: it finds the context, and lets no exception out."""
 
     def call(address: int, *arguments: Any) -> Any:
-        native = CONTEXTS.get(address)
+        native = _contexts.get(address)
         if native is None:
             return failed
         try:
@@ -82,7 +82,7 @@ def _contained(function: Function, failed: Any) -> Function:
 
 
 def _report(address: int, message: str) -> None:
-    native = CONTEXTS.get(address)
+    native = _contexts.get(address)
     if native is not None:
         native.report(message)
 
@@ -119,7 +119,7 @@ def replace_node_subsets_with_delegate_kernels(
         raise ArgumentError(f"nodes are replaced for another delegate, at {delegate or 0:#x}")
     native.read_nodes()
     native.current.replace_node_subsets_with_delegate_kernels(
-        native.delegate.kernel_registration(native, registration),
+        kernel_registration(native, KernelFunctions(registration)),
         ints_at(nodes),
         native.delegate,
     )

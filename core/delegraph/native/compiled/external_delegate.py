@@ -28,12 +28,10 @@ from delegraph.errors import DelegateError, DelegateLoadError
 from delegraph.native.abi import (
     DELEGATE_FUNCTIONS,
     TfLiteDelegate,
-    TfLiteRegistration,
     callback,
 )
 from delegraph.native.compiled.context import NativeContext
-from delegraph.native.compiled.external_kernel import KernelFunctions, kernel_registration
-from delegraph.operators.registration import Registration
+from delegraph.native.compiled.context_functions import write_functions
 from delegraph.operators.tensor import Tensor
 
 logger = logging.getLogger(__name__)
@@ -76,7 +74,7 @@ class ExternalDelegate(Delegate):
             self._plugin.release()
 
     def _require_prepare(self) -> None:
-        if self._struct.Prepare:  # what lies behind it, older libraries do not have
+        if self._struct.Prepare:  # the fields after it, older libraries do not have
             return
         reason = "has no Prepare function, so it can claim nothing"
         if self._struct.opaque_delegate_builder:
@@ -149,13 +147,8 @@ class ExternalDelegate(Delegate):
         found = self._contexts.get(context)
         if found is None:
             found = self._contexts[context] = NativeContext(self, context)
+            write_functions(found)
         return found
-
-    def kernel_registration(
-        self, native: NativeContext, registration: TfLiteRegistration
-    ) -> Registration:
-        """Return the registration of delegate nodes that call the functions of *registration*."""
-        return kernel_registration(native, KernelFunctions(registration), self.name())
 
     def address_of_owner(self, delegate: object | None) -> int:
         """Return the address that stands for a tensor's or node's delegate; 0 for none."""

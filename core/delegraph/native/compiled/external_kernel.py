@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ctypes import addressof
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from delegraph.errors import DelegateError, OperatorError
 from delegraph.native.abi import REGISTRATION_FUNCTIONS, TfLiteRegistration, callback
+from delegraph.native.compiled.context import NativeContext
 from delegraph.native.compiled.nodes import NativeNode
 from delegraph.native.compiled.tensors import TensorStruct
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
-
-if TYPE_CHECKING:
-    from delegraph.native.compiled.context import NativeContext
 
 _READ = ("init", "free", "prepare", "invoke")
 """Fields that every version of the struct has; a delegate may have been compiled for any."""
@@ -38,9 +36,7 @@ def _function(name: str, address: int | None) -> Callable[..., Any] | None:
     return None if not address else callback(REGISTRATION_FUNCTIONS[name])(address)
 
 
-def kernel_registration(
-    native: NativeContext, functions: KernelFunctions, delegate_name: str
-) -> Registration:
+def kernel_registration(native: NativeContext, functions: KernelFunctions) -> Registration:
     """Return the registration by which Delegraph runs *functions*."""
 
     def prepare(context: Any, node: Node) -> Eval:
@@ -52,7 +48,7 @@ def kernel_registration(
             kernel.free()
 
     return Registration(
-        functions.name or delegate_name,
+        functions.name or native.delegate.name(),
         prepare,
         BuiltinOperator.DELEGATE,
         init=lambda context, node: ExternalKernel(native, functions, context, node),

@@ -32,7 +32,7 @@ from delegraph.native.abi import libc
 logger = logging.getLogger(__name__)
 
 STACK_WORDS = 16
-"""Eight-byte words of the caller's stack that are looked at; arguments behind them read as 0."""
+"""Eight-byte words of the caller's stack that are looked at; arguments after them read as 0."""
 
 _LONGEST = 4096  # bytes of a message
 
@@ -108,7 +108,7 @@ def formatted(
     stack: Sequence[int],
 ) -> bytes:
     """Return what ``printf`` makes of *text* and the arguments found in registers and stack."""
-    overflow = (c_uint64 * (len(stack) + 64))(*stack)  # zeros behind, for arguments further away
+    overflow = (c_uint64 * (len(stack) + 64))(*stack)  # then zeros, for arguments further away
     if known.skipped:
         return _vsnprintf(text, ctypes.addressof(overflow))
     arguments: Any
@@ -146,7 +146,7 @@ class _ArmList(ctypes.Structure):
 
 
 def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return the registers saved as a prologue does, and a ``va_list`` behind two arguments."""
+    """Return the registers saved as a prologue does, and a ``va_list`` after two arguments."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 4).from_address(start + 16)[:] = [*integers]
@@ -156,7 +156,7 @@ def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tu
 
 
 def _aarch64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return the registers saved as a prologue does, and a ``va_list`` behind two arguments."""
+    """Return the registers saved as a prologue does, and a ``va_list`` after two arguments."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 6).from_address(start)[:] = [*integers]

@@ -72,7 +72,7 @@ class TensorStruct:
         self._shape: tuple[int, ...] | None = None  # that dims has
         self._state: Any = None  # that the struct was given; None when C has changed it
         self._data: Any = None  # the array that data points into
-        self._memory: LibcMemory | None = None  # behind _data, when C may reallocate it
+        self._memory: LibcMemory | None = None  # of _data, when C may reallocate it
         self._strings: Any = None  # as TFLite stores them
         self._kept: list[Any] = []  # what the other pointers refer to
         self.struct.buffer_handle = NULL_BUFFER_HANDLE
@@ -270,7 +270,7 @@ class TensorStruct:
 
 
 class TensorStructs:
-    """The structs behind ``context.tensors`` of one subgraph.
+    """The structs that stand for ``context.tensors`` of one subgraph.
 
     Args:
         tensors: the subgraph's; those there now are the model's.

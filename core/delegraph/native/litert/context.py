@@ -23,7 +23,6 @@ from delegraph.native import tensor_types
 from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
 from delegraph.native.litert.host import ForeignDelegate, Host
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
-from delegraph.native.litert.shapes import widened_constants
 from delegraph.native.litert.subgraph import LiteRtSubgraph
 from delegraph.native.litert.tensors import LiteRtTensors, require_resizable
 from delegraph.operators.registration import (
@@ -44,6 +43,7 @@ class LiteRtContext:
 
     Attributes:
         address: of the ``TfLiteContext``.
+        spec: the subgraph as the model declares it.
         operators: the model's operator of each node, by node index.
         native_tensors: the tensors, with what binds them to the runtime's memory.
         has_buffer_handles: whether a delegate keeps values of tensors in buffers of its own.
@@ -66,9 +66,9 @@ class LiteRtContext:
         model = host.model
         index, primary = position or self._native.position(len(model.subgraphs))
         self._primary = primary
-        self._spec: SubgraphSpec = model.subgraphs[index]
+        self.spec: SubgraphSpec = model.subgraphs[index]
         self._resources = host.resources(primary)
-        self.native_tensors = LiteRtTensors(address, self._spec.tensors)
+        self.native_tensors = LiteRtTensors(address, self.spec.tensors)
         self._check_tensors()
         self._plan = self._native.plan()
         self._nodes = {i: self._read_node(i) for i in range(max(self._plan, default=-1) + 1)}
@@ -78,13 +78,13 @@ class LiteRtContext:
     # -- reading the runtime -------------------------------------------------------------------
 
     def _check_tensors(self) -> None:
-        specs, tensors = self._spec.tensors, self.native_tensors
+        specs, tensors = self.spec.tensors, self.native_tensors
         found = [tensors.native(i).type for i in range(min(len(specs), len(tensors)))]
         expected = [
             tensor_types.C_TYPES.get(spec.type, found[i] if i < len(found) else 0)
             for i, spec in enumerate(specs)
         ]
-        require_same_types(found, expected, self._spec.index)
+        require_same_types(found, expected, self.spec.index)
 
     def _read_node(self, index: int) -> tuple[Node, Registration]:
         native, kind = self._native.node(index)
@@ -122,7 +122,7 @@ class LiteRtContext:
             NodeIdentity(i, kind.builtin_code, kind.custom_name, node.inputs, node.outputs)
             for i, (node, kind) in own.items()
         ]
-        operators = align(identities, self._spec)
+        operators = align(identities, self.spec)
         for index, operator in operators.items():
             native, registration = self._nodes[index]
             node = replace(
@@ -134,10 +134,6 @@ class LiteRtContext:
             self._nodes[index] = node, self._host.registration(operator, registration)
         return operators
 
-    def widened_constants(self, inputs: Sequence[int]) -> dict[int, NDArray[Any]]:
-        """Return those of *inputs* that are made of constants alone, by index."""
-        return widened_constants(self, self._spec, inputs)
-
     # -- description ---------------------------------------------------------------------------
 
     @property
@@ -148,22 +144,22 @@ class LiteRtContext:
     @property
     def inputs(self) -> Sequence[int]:
         """Tensor indices of the subgraph's inputs."""
-        return self._spec.inputs
+        return self.spec.inputs
 
     @property
     def outputs(self) -> Sequence[int]:
         """Tensor indices of the subgraph's outputs."""
-        return self._spec.outputs
+        return self.spec.outputs
 
     @property
     def variables(self) -> Sequence[int]:
         """Tensor indices of the subgraph's variables."""
-        return tuple(spec.index for spec in self._spec.tensors if spec.is_variable)
+        return tuple(spec.index for spec in self.spec.tensors if spec.is_variable)
 
     @property
     def subgraph_index(self) -> int:
         """Position of this subgraph in the model."""
-        return self._spec.index
+        return self.spec.index
 
     @property
     def subgraph_names(self) -> Sequence[str]:
@@ -182,7 +178,7 @@ class LiteRtContext:
 
     @property
     def numerics(self) -> Numerics:
-        """Which official kernels the nodes left behind are computed by."""
+        """Which official kernels compute the nodes that no delegate has."""
         return self._host.numerics
 
     @property
@@ -346,7 +342,7 @@ class LiteRtContext:
 
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
         """Give a tensor that was added by a delegate its type."""
-        if tensor.index < len(self._spec.tensors):
+        if tensor.index < len(self.spec.tensors):
             raise ArgumentError(f"{tensor!r} belongs to the model and keeps its type")
         if type not in tensor_types.C_TYPES:
             raise ArgumentError(f"{type.name} is no type of the C interface")

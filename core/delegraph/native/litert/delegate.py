@@ -25,6 +25,7 @@ from delegraph.native.abi import (
 )
 from delegraph.native.litert import guard
 from delegraph.native.litert.context import LiteRtContext
+from delegraph.native.litert.host import BufferContext
 from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
 from delegraph.operators.registration import Node, Numerics, Registration
@@ -132,7 +133,7 @@ class LiteRtDelegate:
         self.last_exception: BaseException | None = None
         self.claims: dict[int, Claims] = {}
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
-        self._buffers: dict[tuple[int, int], LiteRtContext] = {}  # by context and handle
+        self._buffers: dict[tuple[int, int], BufferContext] = {}  # by context and handle
         self._applying = _Applying()
         self._resolver = OpResolver()
         self.address = malloc(ctypes.sizeof(TfLiteDelegate))
@@ -211,7 +212,7 @@ class LiteRtDelegate:
         found = _by_address.get(address or 0)
         return None if found is None else found.delegate
 
-    def keep_buffer(self, context: LiteRtContext, handle: int) -> None:
+    def keep_buffer(self, context: BufferContext, handle: int) -> None:
         """See ``Host``."""
         self._buffers[context.address, handle] = context
 

@@ -36,7 +36,7 @@ _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
 
 def require_known(namespace: Mapping[str, Any]) -> None:
-    """Let pass the interpreter module with these globals.
+    """Reject the interpreter module with these globals unless it is known.
 
     Raises:
         UnsupportedRuntimeError: its runtime cannot take our delegates; the message says why.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from delegraph.delegation.delegate import DelegateContext
 from delegraph.graph.model import Model, OperatorSpec
+from delegraph.native.litert.tensors import LiteRtTensors
 from delegraph.operators.registration import Numerics, Registration
-
-if TYPE_CHECKING:
-    from delegraph.native.litert.context import LiteRtContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,15 @@ class FallibleKernel(Protocol):
     error: BaseException | None
 
 
+class BufferContext(DelegateContext, Protocol):
+    """A context in which a delegate may keep values of tensors in buffers of its own."""
+
+    address: int
+    """Of the ``TfLiteContext``."""
+
+    native_tensors: LiteRtTensors
+
+
 class Host(Protocol):
     """A delegate, as its contexts see it."""
 
@@ -44,7 +52,7 @@ class Host(Protocol):
     def delegate_at(self, address: int | None) -> object | None:
         """Return the delegate of ours whose C struct is there; None for others."""
 
-    def keep_buffer(self, context: LiteRtContext, handle: int) -> None:
+    def keep_buffer(self, context: BufferContext, handle: int) -> None:
         """Remember that a buffer belongs to a tensor of this subgraph, until it is freed."""
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,12 @@ from delegraph.delegation.delegate import DelegateFlags
 from delegraph.errors import DelegateError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.native.abi import NULL_BUFFER_HANDLE, TfLiteContext
-from delegraph.native.litert.shapes import propagate_shapes
+from delegraph.native.litert.context import LiteRtContext
+from delegraph.native.litert.shapes import propagate_shapes, widened_constants
+from delegraph.native.litert.thunks import CalledDelegate
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
-
-if TYPE_CHECKING:
-    from delegraph.native.litert.context import LiteRtContext
-    from delegraph.native.litert.delegate import LiteRtDelegate
 
 _TENSORS: int = TfLiteContext.tensors.offset
 
@@ -38,7 +36,7 @@ class LiteRtKernel:
 
     def __init__(
         self,
-        delegate: LiteRtDelegate,
+        delegate: CalledDelegate,
         context: LiteRtContext,
         registration: Registration,
         node: Node,
@@ -93,7 +91,7 @@ class LiteRtKernel:
     def _place_constants(self) -> None:
         """Let inputs that are made of constants alone have their values already."""
         if self._constants is None:
-            self._constants = self._context.widened_constants(self.node.inputs)
+            self._constants = widened_constants(self._context, self.node.inputs)
         for index, values in self._constants.items():
             tensor = self._context.tensors[index]
             tensor.shape, tensor.data = values.shape, values

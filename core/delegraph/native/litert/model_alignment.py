@@ -69,7 +69,7 @@ def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Op
 
 
 def require_same_types(found: Sequence[int], expected: Sequence[int], subgraph: int) -> None:
-    """Let pass tensor types, numbered as in C, that begin with those of the model.
+    """Check that tensor types, numbered as in C, begin with those of the model.
 
     Raises:
         DelegateError: the interpreter runs another model.
@@ -92,7 +92,7 @@ def _is(operator: OperatorSpec, node: NodeIdentity, half: dict[int, int]) -> boo
 
 
 def _float16_constants(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return the constant behind each DEQUANTIZE: delegates let nodes read that one directly."""
+    """Return the constants that DEQUANTIZE reads: delegates let nodes read those directly."""
     return {
         operator.outputs[0]: operator.inputs[0]
         for operator in subgraph.operators

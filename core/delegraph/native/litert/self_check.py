@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 
 def check_runtime(module: Any) -> None:
-    """Let pass an interpreter module whose structs are as expected.
+    """Check that the structs of an interpreter module are as expected.
 
     Raises:
         UnsupportedRuntimeError: the first thing that is not.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,15 +18,12 @@ from delegraph.delegation.delegate import DelegateParams
 from delegraph.delegation.partition_model import partition_as_model
 from delegraph.errors import ModelError, NodeError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.model import SubgraphSpec
 from delegraph.memory.workspace import Workspace
+from delegraph.native.litert.context import LiteRtContext
 from delegraph.operators.registration import Node, Scratch
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.schema.enums import BuiltinOperator
-
-if TYPE_CHECKING:
-    from delegraph.native.litert.context import LiteRtContext
 
 logger = logging.getLogger(__name__)
 
@@ -114,16 +111,15 @@ class _Shapes:
         return self._workspace.reserve(shape, dtype)
 
 
-def widened_constants(
-    context: LiteRtContext, spec: SubgraphSpec, inputs: Iterable[int]
-) -> dict[int, NDArray[Any]]:
+def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int, NDArray[Any]]:
     """Return those of *inputs* that DEQUANTIZE and DENSIFY make of constants.
 
     Delegraph computes them before nodes are prepared, LiteRT when it first invokes.
     """
+    spec = context.spec
     makers = {o.outputs[0]: o for o in spec.operators if o.builtin_code in _WIDENING and o.outputs}
     node_of = {operator.index: index for index, operator in context.operators.items()}
-    wanted: dict[int, int] = {}  # tensor to the constant behind it
+    wanted: dict[int, int] = {}  # tensor to the constant it is made of
     nodes: set[int] = set()
     for index in inputs:
         chain: set[int] = set()

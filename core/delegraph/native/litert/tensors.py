@@ -150,7 +150,7 @@ def _added(index: int, native: Any) -> Tensor:
 
 
 def require_resizable(tensor: Tensor, shape: tuple[int, ...]) -> None:
-    """Let pass a tensor that can get *shape* now.
+    """Check that a tensor can get *shape* now.
 
     Raises:
         OperatorError: a negative dimension, a constant, or memory that is given out already.

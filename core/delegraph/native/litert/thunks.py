@@ -17,6 +17,7 @@ from ctypes import c_size_t, c_void_p
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
+from delegraph.delegation.delegate import Delegate
 from delegraph.errors import in_words
 from delegraph.native.abi import (
     CALLED,
@@ -34,8 +35,9 @@ logger = logging.getLogger(__name__)
 
 
 class CalledDelegate(Protocol):
-    """A delegate as these functions know it."""
+    """The struct of a delegate, as these functions know it."""
 
+    delegate: Delegate
     last_exception: BaseException | None
 
     @property
