@@ -1,4 +1,4 @@
-"""Padding before, behind and between a tensor's elements."""
+"""Padding before, after and between a tensor's elements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where elements go when an array is padded before, behind and between them, or cropped.
+    """Where elements go when an array is padded before, after and between them, or cropped.
 
     Attributes:
         shape: of the padded array.
@@ -56,7 +56,7 @@ class Placement:
         Args:
             shape: of the array before.
             low: elements added before, for each dimension; negative ones are taken away.
-            high: the same behind.
+            high: the same after.
             between: elements added between two of the array, at least 0.
         """
         padded, source, target = [], [], []

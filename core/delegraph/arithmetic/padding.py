@@ -37,7 +37,7 @@ class Window:
 
     @property
     def after(self) -> int:
-        """Zeros behind the input that the windows reach; 0 when they end inside it."""
+        """Zeros after the input that the windows reach; 0 when they end inside it."""
         if self.output == 0:
             return 0
         reach = (self.output - 1) * self.stride + self.span - self.before

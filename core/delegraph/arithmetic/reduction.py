@@ -18,7 +18,7 @@ class Reduction:
         x: the input.
         y: the output.
         axes: reduced axes, ascending.
-        count: input elements behind each output element.
+        count: input elements that each output element is made of.
         keep_dims: whether reduced axes stay, with length 1.
     """
 

@@ -72,7 +72,7 @@ def _split_lookup(
     length: int,
     vector_end: int,
 ) -> Eval:
-    """Return the eval of an operator whose loops of *length* leave a rest behind *vector_end*."""
+    """Return the eval of an operator whose loops of *length* leave a rest after *vector_end*."""
     a, b, y = tensors
     vector, scalar = (pair_table(a.dtype, y.dtype, function) for function in functions)
     index, fill = pair_index(context, a, b, y)

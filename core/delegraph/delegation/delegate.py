@@ -248,7 +248,7 @@ class Delegate(ABC):
     def note(self) -> str:
         """Return what users should know of the results, a few words; nothing by default.
 
-        Placements show it behind what the delegate takes: ``within 1 unit``.
+        Placements show it after what the delegate takes: ``within 1 unit``.
         """
         return ""
 

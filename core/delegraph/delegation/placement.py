@@ -152,9 +152,9 @@ class Placement:
         remarks = ["quarantined"] if delegate in self.quarantined else []
         if delegate in self.notes:
             remarks.append(self.notes[delegate])
-        behind = f" ({'; '.join(remarks)})" if remarks else ""
+        after = f" ({'; '.join(remarks)})" if remarks else ""
         places = f"{partitions} partition{'s' * (partitions != 1)}"
-        return f"{delegate} takes {nodes} in {places}{behind}"
+        return f"{delegate} takes {nodes} in {places}{after}"
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
         """Yield the nodes that delegates may get: all but those of ``VALIDATION:`` subgraphs."""
@@ -182,7 +182,7 @@ class Placement:
             delegate, partition: which; None for Delegraph's kernels.
             refused_by: delegates that left it, joined by ``; ``; empty when none did.
             constraints: their constraint ids, in the same order.
-            reasons: the same in words, each behind its delegate.
+            reasons: the same in words, each after its delegate.
         """
         return [self._row(node) for node in self.nodes]
 

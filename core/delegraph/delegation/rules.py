@@ -162,7 +162,7 @@ def require_full(placement: Placement) -> None:
 
 
 def shortened(phrases: list[str], limit: int = 8) -> str:
-    """Return phrases joined by ``;``, those behind the first *limit* only counted."""
+    """Return phrases joined by ``;``, those after the first *limit* only counted."""
     shown = phrases[:limit]
     if len(phrases) > limit:
         shown.append(f"and {len(phrases) - limit} more")

@@ -26,7 +26,7 @@ def decode_strings(raw: NDArray[np.uint8], shape: Sequence[int]) -> NDArray[np.o
     """Return the strings of a STRING tensor.
 
     Args:
-        raw: ``[bytes], uint8``; bytes behind the last string do not count.
+        raw: ``[bytes], uint8``; bytes after the last string do not count.
         shape: dimensions of the result.
 
     Returns:

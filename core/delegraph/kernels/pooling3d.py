@@ -86,7 +86,7 @@ def _prepare(context: OpContext, node: Node) -> tuple[Tensor, Tensor, list[Windo
 
 
 def _spatial(options: dict[str, Any], name: str) -> list[int]:
-    """Return the three inner numbers of an option that has 1 before and behind."""
+    """Return the three inner numbers of an option that has 1 before and after."""
     values = [int(value) for value in options.get(name, ())]
     if len(values) != 5 or values[0] != 1 or values[4] != 1:
         raise OperatorError(f"{name} is {values}, expected [1, D, H, W, 1]")

@@ -163,7 +163,7 @@ class _Crowd:
         firsts, lasts = self._lives[:, : self._count]
         offsets, ends, padded_ends = self._places
         live = ((lasts >= first) & (firsts <= last)).nonzero()[0]
-        starts = np.zeros(len(live) + 1, np.int64)  # before each block, and behind all
+        starts = np.zeros(len(live) + 1, np.int64)  # before each block, and after all
         np.maximum.accumulate(padded_ends.take(live), out=starts[1:])
         gaps = offsets.take(live) - starts[:-1]
         fitting = (gaps >= size).nonzero()[0]

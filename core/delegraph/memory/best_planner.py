@@ -228,7 +228,7 @@ def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
 def _orders(packing: Packing) -> Iterator[NDArray[np.intp]]:
     """Yield orders in which to place the records: by size, lifetime or both, and by object.
 
-    Objects that lie behind each other move down when they are placed so.
+    Objects that lie one after another move down when they are placed so.
     """
     lifetimes, units = packing.ends - packing.begins, packing.units
     yield np.argsort(-units, kind="stable")

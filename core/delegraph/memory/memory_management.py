@@ -126,7 +126,7 @@ def assign_offsets_to_tensors(
 ) -> OffsetsAssignment:
     """Return places for the tensors in one buffer, such that no two in use at a task overlap.
 
-    GREEDY_BY_SIZE has an algorithm of its own; the other strategies put objects behind each other.
+    GREEDY_BY_SIZE has an algorithm of its own; the other strategies put objects one after another.
 
     Args:
         records: sizes in bytes, in the order of their first tasks.
@@ -152,7 +152,7 @@ def assign_offsets_to_tensors(
 
 
 def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
-    """Return the places of the tensors when their objects lie behind each other, without gaps.
+    """Return the places of the tensors when their objects lie one after another, without gaps.
 
     Source:
         ObjectsToOffsets, tflite/delegates/gpu/common/memory_management.cc.

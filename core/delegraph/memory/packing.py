@@ -20,7 +20,7 @@ class Packing:
         units: the same in units, rounded up, ``[n], int64``.
         tasks: those at which a record's use begins, ascending, ``[tasks], int64``.
         begins: place in ``tasks`` of each record's first task, ``[n], int64``.
-        ends: place there behind the last of its tasks, ``[n], int64``.
+        ends: place there after the last of its tasks, ``[n], int64``.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or the alignment is below 1.

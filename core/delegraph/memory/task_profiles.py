@@ -79,7 +79,7 @@ def num_tasks(records: Sequence[ByteRecord]) -> int:
 
 
 def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
-    """Yield the sizes in use, descending, at tasks behind which a tensor goes out of use.
+    """Yield the sizes in use, descending, at tasks after which a tensor goes out of use.
 
     All that is in use at other tasks is in use at one of these.
     """

@@ -48,7 +48,7 @@ class Block:
 
     @property
     def end(self) -> int:
-        """First byte behind the block."""
+        """First byte after the block."""
         return self.offset + math.prod(self.shape) * self.dtype.itemsize
 
 

@@ -84,7 +84,7 @@ class Node:
     """One operator call of a running subgraph. Source: TfLiteNode, tflite/core/c/common.h.
 
     Attributes:
-        index: position in the subgraph's node list; delegate nodes are appended behind the model's.
+        index: position in the subgraph's node list; delegate nodes come after the model's.
         inputs: tensor indices, -1 for an absent optional input.
         outputs: tensor indices.
         intermediates: tensor indices that carry quantization of inner values.

@@ -124,7 +124,7 @@ class PluginSet:
         """Return a new delegate.
 
         Args:
-            address: ``name``, ``dist:name``, either with ``:key=value,key=value`` behind it.
+            address: ``name``, ``dist:name``, either with ``:key=value,key=value`` after it.
             options: a mapping or the delegate's own options class; None for those in *address*,
                 or the defaults.
 

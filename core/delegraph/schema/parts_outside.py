@@ -1,6 +1,6 @@
-"""Constants and custom options that stand behind the flatbuffer, found by offset and size.
+"""Constants and custom options that stand after the flatbuffer, found by offset and size.
 
-Offsets inside a flatbuffer have 32 bits, so a file above 2 GB keeps its large parts behind it.
+Offsets inside a flatbuffer have 32 bits, so a file above 2 GB keeps its large parts after it.
 
 Source:
     ``Buffer.offset`` and ``Operator.large_custom_options_offset``,
@@ -21,11 +21,11 @@ from delegraph.errors import MalformedModelError
 from delegraph.schema.tables import Buffer, Model, Operator, with_operators
 
 ALIGNMENT = 16
-"""Bytes; where parts behind the flatbuffer start, as inside."""
+"""Bytes; where parts after the flatbuffer start, as inside."""
 
 
 def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:
-    """Return *model* with the constants and custom options that stand behind the flatbuffer.
+    """Return *model* with the constants and custom options that stand after the flatbuffer.
 
     They are views, as if the file held them as vectors.
 

@@ -56,7 +56,7 @@ _FLAGS = {
 def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
     """Return *model* as the bytes of a ``.tflite`` file.
 
-    Fields that have their default are left out. Constants and custom options are put behind the
+    Fields that have their default are left out. Constants and custom options are put after the
     flatbuffer, and found by offset and size, when together they exceed *inline_limit* bytes;
     those that metadata names stay inside, where the official runtime looks for them.
 

@@ -104,7 +104,7 @@ def explain_placement(placement: Placement, model: Model) -> Explanation:
 
 
 def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[Stage]:
-    """Yield partitions and the nodes between them, each behind what it reads."""
+    """Yield partitions and the nodes between them, each after what it reads."""
     number = subgraph.index
     partition_of = {
         node.index: node.partition for node in placement.nodes if node.subgraph == number
@@ -131,7 +131,7 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return positions such that each comes behind those it needs, else ascending."""
+    """Return positions such that each comes after those it needs, else ascending."""
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):

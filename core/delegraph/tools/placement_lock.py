@@ -54,7 +54,7 @@ class PlacementLock:
         model: file name of the model, without its folder.
         sha256: of the model's bytes, in hexadecimal.
         delegates: those applied, in order, as ``Interpreter(delegates=...)`` takes them.
-        delegate_files: Python files of delegates applied behind them, as the command line takes
+        delegate_files: Python files of delegates applied after them, as the command line takes
             them.
         subgraphs: in the model's order.
     """

@@ -24,7 +24,7 @@ _OUTPUTS = {TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UI
 
 @kernel("STABLEHLO_RNG_BIT_GENERATOR")
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the eval: random bits from a state (key, counter), and the state behind them.
+    """Return the eval: random bits from a state (key, counter), and the state after them.
 
     A third number in a Philox state is the high half of the counter, which the key is otherwise.
 

@@ -144,7 +144,7 @@ def fed_definitions(case: OperatorCase) -> list[Fed]:
 
 
 def behind_a_reshape(trial: Trial) -> Trial | None:
-    """Return the trial with its first input behind a RESHAPE to a shape that is an input, too.
+    """Return the trial with a RESHAPE before its first input, to a shape that is an input, too.
 
     So the shape is known only while invoking. None when Delegraph cannot do that.
     """
