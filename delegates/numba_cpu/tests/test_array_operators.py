@@ -22,7 +22,7 @@ from delegraph.testing.operator_case import Fed, OperatorCase, fed, operator_cas
 from delegraph.testing.operator_cases import cases
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.operators.places import Loop, nest_of
+from delegraph_numba_cpu.operators.moves import Loop, nest_of
 from delegraph_numba_cpu.plugin import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]

@@ -19,7 +19,7 @@ from delegraph import (
 from delegraph_numba_cpu.cpu import level_named, physical_cores
 from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
-from delegraph_numba_cpu.operators.registry import first_rejection
+from delegraph_numba_cpu.operators.checks import first_rejection
 from delegraph_numba_cpu.plugin import NumbaCpuOptions
 from delegraph_numba_cpu.pool import POOL
 from delegraph_numba_cpu.program import Program, ProgramBuilder

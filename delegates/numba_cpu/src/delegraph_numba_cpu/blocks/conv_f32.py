@@ -26,7 +26,7 @@ Words: ``row`` lies between the rows that taps read (padded ones or the input's)
 of output rows by a range of columns (output channels), worked on in chunks of ``chunk`` rows that
 are next to each other; ``top`` counts rows and ``left`` bytes of padding, ``copied`` the bytes of
 an input row that windows reach; ``span`` rows are under a window. ``pitch`` lies between output
-pixels. ``weight``: see ``operators.conv_packing``; those of an image are ``weight_image`` behind
+pixels. ``weight``: see ``operators.packing_f32``; those of an image are ``weight_image`` behind
 those of the one before.
 """
 
@@ -44,7 +44,7 @@ PACK = Block(
     width last_width has_bias bias tiles
     """,
 )
-"""Matrices of ``rows`` by ``columns`` values in blocks of columns; see ``operators.conv_packing``.
+"""Matrices of ``rows`` by ``columns`` values in blocks of columns; see ``operators.packing_f32``.
 
 ``down`` and ``across`` are the bytes between rows and columns of the source, which may be those of
 its transpose; ``has_bias`` asks for a row in front: the ``bias``, or zeros when

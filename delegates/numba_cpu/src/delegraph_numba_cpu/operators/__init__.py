@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.operators import arranging as arranging  # these fill the table
-from delegraph_numba_cpu.operators import batch_matmul_f32 as batch_matmul_f32
-from delegraph_numba_cpu.operators import batch_matmul_int8 as batch_matmul_int8
-from delegraph_numba_cpu.operators import conv_f32 as conv_f32
-from delegraph_numba_cpu.operators import conv_int8 as conv_int8
+from delegraph_numba_cpu.operators import arg_min_max as arg_min_max  # these fill the table
+from delegraph_numba_cpu.operators import batch_matmul as batch_matmul
+from delegraph_numba_cpu.operators import cast as cast
+from delegraph_numba_cpu.operators import comparison as comparison
+from delegraph_numba_cpu.operators import concatenation as concatenation
+from delegraph_numba_cpu.operators import conv as conv
 from delegraph_numba_cpu.operators import conv_layers as conv_layers
-from delegraph_numba_cpu.operators import elementwise as elementwise
-from delegraph_numba_cpu.operators import hybrid as hybrid
-from delegraph_numba_cpu.operators import integers as integers
+from delegraph_numba_cpu.operators import depthwise_conv as depthwise_conv
+from delegraph_numba_cpu.operators import dequantize as dequantize
+from delegraph_numba_cpu.operators import elementwise_f32 as elementwise_f32
+from delegraph_numba_cpu.operators import elementwise_int8 as elementwise_int8
+from delegraph_numba_cpu.operators import elementwise_int32 as elementwise_int32
+from delegraph_numba_cpu.operators import fill as fill
+from delegraph_numba_cpu.operators import fully_connected as fully_connected
+from delegraph_numba_cpu.operators import gather as gather
 from delegraph_numba_cpu.operators import inverted_residual as inverted_residual
-from delegraph_numba_cpu.operators import joining as joining
-from delegraph_numba_cpu.operators import lookup as lookup
+from delegraph_numba_cpu.operators import l2_normalization as l2_normalization
+from delegraph_numba_cpu.operators import log_softmax as log_softmax
 from delegraph_numba_cpu.operators import lstm as lstm
-from delegraph_numba_cpu.operators import moves as moves
-from delegraph_numba_cpu.operators import padding as padding
-from delegraph_numba_cpu.operators import pairs as pairs
-from delegraph_numba_cpu.operators import picking as picking
+from delegraph_numba_cpu.operators import pack as pack
+from delegraph_numba_cpu.operators import pad as pad
 from delegraph_numba_cpu.operators import pooling as pooling
-from delegraph_numba_cpu.operators import quantizing as quantizing
+from delegraph_numba_cpu.operators import quantize as quantize
 from delegraph_numba_cpu.operators import reductions as reductions
-from delegraph_numba_cpu.operators import resizing as resizing
-from delegraph_numba_cpu.operators import rows as rows
-from delegraph_numba_cpu.operators import slicing as slicing
+from delegraph_numba_cpu.operators import reshape as reshape
+from delegraph_numba_cpu.operators import resize as resize
+from delegraph_numba_cpu.operators import reverse as reverse
+from delegraph_numba_cpu.operators import select as select
+from delegraph_numba_cpu.operators import slice as slice
+from delegraph_numba_cpu.operators import softmax as softmax
+from delegraph_numba_cpu.operators import space_batch as space_batch
+from delegraph_numba_cpu.operators import space_depth as space_depth
+from delegraph_numba_cpu.operators import split as split
+from delegraph_numba_cpu.operators import strided_slice as strided_slice
 from delegraph_numba_cpu.operators import strips_int8 as strips_int8
-from delegraph_numba_cpu.operators import svdf_f32 as svdf_f32
-from delegraph_numba_cpu.operators import svdf_int8 as svdf_int8
-from delegraph_numba_cpu.operators import transpose_conv_f32 as transpose_conv_f32
+from delegraph_numba_cpu.operators import svdf as svdf
+from delegraph_numba_cpu.operators import tile as tile
+from delegraph_numba_cpu.operators import transpose as transpose
+from delegraph_numba_cpu.operators import transpose_conv as transpose_conv
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
 
 __all__ = ["OPERATORS", "Call", "Operator"]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph import Tensor
 from delegraph_numba_cpu.blocks import float_word
 from delegraph_numba_cpu.blocks.elementwise import (
     CHAIN,
@@ -24,6 +25,7 @@ from delegraph_numba_cpu.blocks.elementwise import (
     Record,
     Step,
 )
+from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
 
 Place = Memory | Address
@@ -270,3 +272,25 @@ def _memory(place: Place) -> Memory:
 
 def _word(parameter: float | NDArray[Any]) -> int:
     return parameter if isinstance(parameter, int) else float_word(parameter)  # type: ignore[arg-type]
+
+
+def emit_operation(
+    call: Call,
+    builder: ProgramBuilder,
+    operation: Operation,
+    inputs: Sequence[int],
+    parameters: Sequence[float] = (),
+) -> None:
+    y = call.output()
+    chain = Chain(y.shape)
+    operands = [operand(builder, chain, call.context.tensors[index]) for index in inputs]
+    chain.step(operation, operands, *parameters)
+    chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
+
+
+def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int = 0) -> int:
+    """Return the operand that stands for a tensor, with so many more dimensions of 1."""
+    shape = (*tensor.shape, *(1,) * trailing)
+    if math.prod(shape) == 1:
+        shape = ()  # the output's rank may be lower
+    return chain.source(builder.tensor(tensor.index), shape, tensor.dtype.itemsize)

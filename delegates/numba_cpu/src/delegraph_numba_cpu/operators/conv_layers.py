@@ -13,15 +13,10 @@ from delegraph import Tensor
 from delegraph.arithmetic.output_shape import integers
 from delegraph.arithmetic.padding import Window
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph_numba_cpu.operators.conv_f32 import (
-    CLAMPS,
-    UNLIMITED,
-    Range,
-    clamp_range,
-    emit_conv,
-    emit_depthwise,
-)
-from delegraph_numba_cpu.operators.convolutions import windows_of
+from delegraph_numba_cpu.operators.conv import emit_conv
+from delegraph_numba_cpu.operators.convolution_windows import windows_of
+from delegraph_numba_cpu.operators.depthwise_conv import emit_depthwise
+from delegraph_numba_cpu.operators.products_f32 import CLAMPS, UNLIMITED, Range, clamp_range
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import ProgramBuilder
 from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition

@@ -13,15 +13,10 @@ from typing import Any
 
 from delegraph_numba_cpu.blocks.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.blocks.inverted_residual_f32 import INVERTED_RESIDUAL
-from delegraph_numba_cpu.operators.conv_f32 import UNLIMITED, clamp_range
-from delegraph_numba_cpu.operators.conv_layers import (
-    Layer,
-    Residual,
-    layer_at,
-    residual_behind,
-)
-from delegraph_numba_cpu.operators.conv_packing import packed_channels, packed_matrix
-from delegraph_numba_cpu.operators.conv_windows import Split, Windows, aligned, window_words
+from delegraph_numba_cpu.operators.conv_layers import Layer, Residual, layer_at, residual_behind
+from delegraph_numba_cpu.operators.packing_f32 import packed_channels, packed_matrix
+from delegraph_numba_cpu.operators.products_f32 import UNLIMITED, clamp_range
+from delegraph_numba_cpu.operators.windows_f32 import Split, Windows, aligned, window_words
 from delegraph_numba_cpu.program import ProgramBuilder
 from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
 

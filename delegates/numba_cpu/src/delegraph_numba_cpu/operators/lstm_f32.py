@@ -16,10 +16,6 @@ from delegraph.operators.lstm_node import LstmInput, LstmOptions, LstmTensors
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.blocks import hybrid
 from delegraph_numba_cpu.blocks import lstm_f32 as blocks
-from delegraph_numba_cpu.operators.conv_f32 import UNLIMITED, emit_products
-from delegraph_numba_cpu.operators.conv_packing import pack_matrix
-from delegraph_numba_cpu.operators.conv_windows import Windows
-from delegraph_numba_cpu.operators.hybrid import emit_product, packed_weights
 from delegraph_numba_cpu.operators.lstm_sequences import (
     Pack,
     Sequences,
@@ -27,7 +23,10 @@ from delegraph_numba_cpu.operators.lstm_sequences import (
     layer_tensors,
     packer,
 )
-from delegraph_numba_cpu.operators.plans_int8 import pack_windows_record
+from delegraph_numba_cpu.operators.packing_f32 import pack_matrix
+from delegraph_numba_cpu.operators.products_f32 import UNLIMITED, emit_products
+from delegraph_numba_cpu.operators.products_hybrid import emit_product, packed_weights
+from delegraph_numba_cpu.operators.products_int8 import pack_windows_record
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.operators.strip_packing import (
     BLOCK,
@@ -39,6 +38,7 @@ from delegraph_numba_cpu.operators.strip_packing import (
     stacked_gates,
     strip_row,
 )
+from delegraph_numba_cpu.operators.windows_f32 import Windows
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 Floats = NDArray[np.float32]

@@ -15,6 +15,7 @@ from delegraph.arithmetic.fixed_point import quantize_multiplier, scale_exponent
 from delegraph.arithmetic.gemmlowp import logistic_table, tanh_table
 from delegraph.operators.lstm_node import LstmOptions, LstmTensors
 from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
+from delegraph_numba_cpu.operators.checks import first_rejection
 from delegraph_numba_cpu.operators.lstm_sequences import (
     Pack,
     Sequences,
@@ -22,7 +23,7 @@ from delegraph_numba_cpu.operators.lstm_sequences import (
     layer_tensors,
     packer,
 )
-from delegraph_numba_cpu.operators.registry import Call, first_rejection
+from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.operators.strip_packing import (
     BLOCK,
     DEPTH,

@@ -12,7 +12,8 @@ from delegraph import Rejection
 from delegraph.operators.checks import option
 from delegraph.operators.lstm_node import LstmInput, LstmTensors, lstm_tensors
 from delegraph.operators.registration import OpContext
-from delegraph_numba_cpu.operators.registry import Call, check_types
+from delegraph_numba_cpu.operators.checks import check_types
+from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 

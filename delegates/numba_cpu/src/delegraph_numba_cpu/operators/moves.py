@@ -1,102 +1,192 @@
-"""RESHAPE and its like, and what the checks of all moves have in common."""
+"""Moves between parts of tensors, planned with views of arrays and done by one kernel.
+
+A :class:`Part` is written like the NumPy expression that selects it, on an array that stands for
+the tensor: strides and address of the view tell where the elements are, nobody looks at values.
+"""
 
 from __future__ import annotations
 
-from delegraph import Rejection, Tensor
-from delegraph_numba_cpu.operators.places import Part, move
-from delegraph_numba_cpu.operators.registry import Call, Operator, register
-from delegraph_numba_cpu.program import ProgramBuilder
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-NUMBERS = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64")
-WITH_HALVES = (*NUMBERS, "BOOL", "FLOAT16", "BFLOAT16")
-TYPES = (*WITH_HALVES, "UINT16", "UINT32", "UINT64")
-"""Types whose elements have 1, 2, 4 or 8 bytes: a move needs to know no more of them.
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-The official kernels of some operators take fewer; claims name those.
-"""
+from delegraph import Tensor
+from delegraph_numba_cpu.blocks.moves import COPY, FILL, NEST, PICK
+from delegraph_numba_cpu.operators.registry import Call
+from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
 
-FEATURES = ("empty", "many-dims", "scalar", "extreme-values", "broadcast")
-"""What a move may also meet."""
+BYTES_A_TILE = 1 << 16
+"""A few microseconds of copying: parts smaller than that cost more than they gain."""
+
+TILES_A_WORKER = 4
+
+SQUARE_ROWS = 64
+"""Rows that are transposed together: a cache line of bytes."""
 
 
-FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", "TRANSPOSE")
-"""Operators that Delegraph computes once, while preparing, when it knows their inputs by then."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some elements of a tensor, in some order.
 
-
-def check_moved(call: Call, *, parameters: tuple[int, ...] = ()) -> Rejection | None:
-    """Let pass whole elements and known parameters.
-
-    Args:
-        call: the node.
-        parameters: positions of inputs that say what is moved where, and are no data.
+    Attributes:
+        memory: the tensor's memory.
+        array: a view of the array that stands for the whole tensor.
+        origin: address of that whole array.
     """
-    node, tensors = call.node, call.context.tensors
-    if not node.inputs or not node.outputs or min(node.outputs) < 0:
-        return Rejection("operands", expected="at least one input and all outputs")
-    known = _known_tensors(call) if _needs_known(call, parameters) else frozenset()
-    for i, index in enumerate(node.inputs):
-        if index < 0 and i not in parameters:
-            return Rejection("operands", actual=f"no input {i}", expected="all inputs")
-        if index >= 0 and i in parameters and not (tensors[index].is_constant or index in known):
-            return Rejection("computed-parameter", expected="a constant", tensor=index)
-    if known.issuperset(node.outputs):
-        return Rejection("folded", "it depends on shapes alone: Delegraph computes it once")
-    data = [index for i, index in enumerate(node.inputs) if i not in parameters]
-    found = (_check_data(tensors[index]) for index in (*data, *node.outputs))
-    return next((rejection for rejection in found if rejection is not None), None)
+
+    memory: Memory
+    array: NDArray[Any]
+    origin: int
+
+    @classmethod
+    def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
+        """Return the whole of a tensor."""
+        array = np.empty(tensor.shape, tensor.dtype)  # never touched, so it costs no memory
+        return cls(builder.tensor(tensor.index), array, _address(array))
+
+    @classmethod
+    def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
+        """Return memory of the program's own that looks like an array."""
+        array = np.empty(shape, dtype)
+        return cls(builder.scratch(array.nbytes), array, _address(array))
+
+    def seen(self, array: NDArray[Any]) -> Part:
+        """Return the part that a view of ``self.array`` selects."""
+        return Part(self.memory, array, self.origin)
+
+    def __getitem__(self, index: Any) -> Part:
+        return self.seen(self.array[index])
+
+    @property
+    def start(self) -> Address:
+        """Where the first element is."""
+        return self.memory + (_address(self.array) - self.origin)
 
 
-def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
-    """Return whether the answer depends on what is known before the first invoke."""
-    given = [(i, call.context.tensors[t]) for i, t in enumerate(call.node.inputs) if t >= 0]
-    return any(
-        not tensor.is_constant and (i in parameters or tensor.type.name in ("INT32", "INT64"))
-        for i, tensor in given
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+class Loop(NamedTuple):
+    """A loop of a nest: its steps, and the bytes from one to the next in source and target."""
+
+    steps: int
+    source: int
+    target: int
+
+
+def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
+    """Emit a copy of each element of *source* to the same position of *target*; equal shapes."""
+    assert source.array.shape == target.array.shape
+    if not source.array.size:
+        return
+    size = source.array.nbytes
+    loops, unit = nest_of(
+        source.array.shape, source.array.strides, target.array.strides, source.array.itemsize
+    )
+    if not loops or loops == [Loop(size // unit, unit, unit)]:
+        tiles = tiles_for(builder, size, size)
+        builder.emit(COPY, tiles, source=source.start, target=target.start, bytes=size)
+        return
+    words = {"grain": 1, **_words(builder, loops, unit, size)}
+    if len(loops) > 1 and loops[-2].source == loops[-1].target == unit:  # the kernel transposes
+        words["grain"] = grain = min(loops[-2].steps, SQUARE_ROWS)
+        words["tiles"] = tiles_for(builder, size, -(-words["rows"] // grain))
+    builder.emit(NEST, source=source.start, target=target.start, **words)
+
+
+def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
+    """Emit a store of a scalar array into each element of *target*, which has the same dtype."""
+    if not target.array.size:
+        return
+    array = target.array
+    still = (0,) * array.ndim
+    loops, unit = nest_of(array.shape, still, array.strides, array.itemsize)
+    bits = int(value.reshape(1).view(f"i{unit}")[0])
+    builder.emit(
+        FILL, target=target.start, value=bits, **_words(builder, loops, unit, array.nbytes)
     )
 
 
-def _known_tensors(call: Call) -> frozenset[int]:
-    """Return the tensors that follow from shapes and constants; the host computes those itself.
+def _words(builder: ProgramBuilder, loops: list[Loop], unit: int, size: int) -> dict[str, Any]:
+    """Return what blocks of nests have in common, the number of tiles included."""
+    loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
+    rows = math.prod(loop.steps for loop in loops[:-1])
+    return {
+        "loops": builder.constant(np.array(loops, np.int64)),
+        "depth": len(loops),
+        "rows": rows,
+        "unit": unit,
+        "tiles": tiles_for(builder, size, rows),
+    }
 
-    A delegate that took such nodes would hide from the others what they prepare with, and make
-    tensors dynamic.
+
+def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
+    """Return into how many tiles *rows* are split that move *size* bytes in all."""
+    return max(1, min(rows, size // BYTES_A_TILE, TILES_A_WORKER * builder.workers))
+
+
+def nest_of(
+    shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], unit: int
+) -> tuple[list[Loop], int]:
+    """Return the fewest loops that walk through all elements, and the bytes moved at each step.
+
+    The target is walked in the order of its addresses. Where the innermost loop jumps in the
+    source, the loop round it is the one that does not, so that the kernel can transpose.
+
+    >>> nest_of((2, 3, 4), (48, 16, 4), (48, 16, 4), 4)
+    ([Loop(steps=24, source=4, target=4)], 4)
+    >>> nest_of((5, 7), (4, 20), (28, 4), 4)  # of a transposed [7, 5]
+    ([Loop(steps=5, source=4, target=28), Loop(steps=7, source=20, target=4)], 4)
+    >>> nest_of((9, 2), (6, 1), (4, 1), 1)  # pairs of bytes
+    ([Loop(steps=9, source=6, target=4)], 2)
     """
-    context = call.context
-    known: set[int] = set()
-    for index in context.get_execution_plan():
-        node, registration = context.get_node_and_registration(index)
-        inputs = [i for i in node.inputs if i >= 0]
-        is_known = all(context.tensors[i].is_constant or i in known for i in inputs)
-        if registration.name in ("SHAPE", "RANK") or (registration.name in FOLDED and is_known):
-            known.update(node.outputs)
-    return frozenset(known)
+    loops = [Loop(*each) for each in zip(shape, source, target, strict=True) if each[0] > 1]
+    loops.sort(key=lambda loop: -abs(loop.target))
+    merged: list[Loop] = []
+    for loop in loops:
+        if merged and merged[-1][1:] == (loop.steps * loop.source, loop.steps * loop.target):
+            loop = loop._replace(steps=loop.steps * merged.pop().steps)
+        merged.append(loop)
+    if len(merged) > 1 and merged[-1][1:] == (unit, unit) and merged[-1].steps * unit in (2, 4, 8):
+        unit *= merged.pop().steps
+    if len(merged) > 2 and merged[-1].target == unit != merged[-1].source:
+        for i, loop in enumerate(merged[:-1]):
+            if loop.source == unit:
+                merged.insert(len(merged) - 2, merged.pop(i))
+                break
+    return merged, unit
 
 
-def _check_data(tensor: Tensor) -> Rejection | None:
-    if tensor.type.name not in TYPES:
-        expected = " or ".join(TYPES)
-        return Rejection("dtype", actual=tensor.type.name, expected=expected, tensor=tensor.index)
-    if tensor.sparsity is not None:
-        return Rejection("sparse", expected="a dense constant", tensor=tensor.index)
-    return None
+Offsets = NDArray[np.int64]
 
 
-def check_reshape(call: Call) -> Rejection | None:
-    """Let pass what has a fixed element size, and a shape that is known before the data."""
-    return check_moved(call, parameters=(1,))
+def pick(call: Call, builder: ProgramBuilder, outer: Offsets, inner: Offsets, run: int) -> None:
+    """Emit the output as runs of the first input, at the sums of two lists of byte offsets.
 
-
-def lower_reshape(call: Call, builder: ProgramBuilder) -> None:
-    """Let both tensors share their memory, or copy.
-
-    A variable is copied: it may be written again before the last reader of the output is done.
+    Args:
+        call: the node.
+        builder: of the program.
+        outer: ``[A]``.
+        inner: ``[B]``; run ``a * B + b`` of the output is at ``outer[a] + inner[b]``.
+        run: bytes of each.
     """
-    x, y = call.input(0), call.output()
-    if x.is_variable or not builder.alias(y.index, x.index):
-        source = Part.of(builder, x)
-        move(builder, source.seen(source.array.reshape(y.shape)), Part.of(builder, y))
-
-
-RESHAPE = Operator(check_reshape, lower_reshape, TYPES, FEATURES)
-
-register({"RESHAPE": RESHAPE, "SQUEEZE": RESHAPE, "EXPAND_DIMS": RESHAPE})
+    rows = len(outer) * len(inner)
+    if not rows or not run:
+        return
+    y = call.output()
+    builder.emit(
+        PICK,
+        tiles_for(builder, max(y.bytes, 8 * rows), rows),
+        source=builder.tensor(call.node.inputs[0]),
+        target=builder.tensor(y.index),
+        outer=builder.constant(outer.astype(np.int64)),
+        inner=len(inner),
+        offsets=builder.constant(inner.astype(np.int64)),
+        run=run,
+        rows=rows,
+    )

@@ -22,19 +22,20 @@ from delegraph.arithmetic.vector_loop import inner_loop
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
-from delegraph_numba_cpu.operators.elementwise import activation_of, check_shapes
+from delegraph_numba_cpu.operators.checks import activation_of, check_shapes
 from delegraph_numba_cpu.operators.evaluation import evaluate, every_value
-from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import ProgramBuilder
 
 SUMS, PRODUCT = {"ADD": 1, "SUB": -1}, "MUL"
-COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
+
 EXTREMES = {
     ("MAXIMUM", "INT8"): Operation.LARGER_INT8,
     ("MAXIMUM", "UINT8"): Operation.LARGER_UINT8,
     ("MINIMUM", "INT8"): Operation.SMALLER_INT8,
     ("MINIMUM", "UINT8"): Operation.SMALLER_UINT8,
 }
+
 _FORMULAS = {
     (False, "INT8"): Operation.SUM_OF_INT8,
     (False, "UINT8"): Operation.SUM_OF_UINT8,
@@ -45,10 +46,8 @@ _FORMULAS = {
 _LOOPS = ("ADD", "MUL")
 """Operators whose vector loops may round otherwise than what is left over."""
 
-LARGEST_RANK_OF_QUOTIENTS = 4
-"""Of more dimensions the kit has no models with constant divisors, by which to claim them."""
-
 Table = NDArray[np.generic]
+
 Parameters = tuple[float | NDArray[np.generic], ...]
 
 
@@ -201,6 +200,7 @@ def _product(
 Candidate = tuple[tuple[float, ...], float]
 
 ULPS = (0, 1, -1, 2, -2)
+
 HALVES = (0.5, 0.5 + 2.0**-20, 0.5 - 2.0**-20, 0.5 + 2.0**-17, 0.5 - 2.0**-17)
 
 
@@ -227,33 +227,5 @@ def _moved(value: float, ulps: int) -> float:
     return float(number + np.float32(ulps) * np.spacing(number))
 
 
-def check_division(call: Call) -> Rejection | None:
-    """Let pass constant divisors without zeros: a kernel cannot raise."""
-    b, rank = call.input(1), len(call.output().shape)
-    if rank > LARGEST_RANK_OF_QUOTIENTS:
-        return Rejection("rank", actual=rank, expected=f"at most {LARGEST_RANK_OF_QUOTIENTS}")
-    if not b.is_constant or (b.data == b.zero_point).any():
-        return Rejection("divisor", expected="a constant without zeros", tensor=b.index)
-    return check_pair(call)
-
-
 FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
             "dynamic-shapes")  # fmt: skip
-
-
-def _operator(op: str, type: str) -> Operator:
-    check = check_division if op == "DIV" else check_pair
-    types = tuple(dict.fromkeys((type, "BOOL"))) if op in COMPARISONS else (type,)
-    unknown = ("empty", "many-dims") if op == "DIV" else ()
-    features = tuple(name for name in FEATURES if name not in unknown)
-    return Operator(check, lower_pair, types, features)
-
-
-_EITHER = (*SUMS, PRODUCT, "DIV", "PRELU", *COMPARISONS, "MAXIMUM", "MINIMUM")
-
-for _type, _ops in (
-    ("INT8", (*_EITHER, "SQUARED_DIFFERENCE")),
-    ("UINT8", _EITHER),
-    ("BOOL", ("EQUAL", "NOT_EQUAL")),
-):
-    register_variants(_type, {op: _operator(op, _type) for op in _ops})

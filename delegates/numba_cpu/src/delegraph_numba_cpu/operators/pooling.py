@@ -7,7 +7,8 @@ from delegraph.arithmetic.activation import float_activation_range, quantized_ac
 from delegraph.arithmetic.padding import pool_windows
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.blocks import pooling as blocks
-from delegraph_numba_cpu.operators.registry import Call, Operator, check_types, register
+from delegraph_numba_cpu.operators.checks import check_types
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8")

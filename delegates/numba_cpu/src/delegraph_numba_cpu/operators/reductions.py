@@ -1,4 +1,4 @@
-"""SUM, MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX and ARG_MIN."""
+"""SUM, MEAN, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic.fixed_point import quantize_multiplier
 from delegraph.arithmetic.output_shape import integers, normalized_axis
 from delegraph_numba_cpu.blocks import Block, reduced, reducing
-from delegraph_numba_cpu.operators.places import Part, fill, move
+from delegraph_numba_cpu.operators.moves import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8", "INT32")
+
 PRODUCT_TYPES = ("FLOAT32", "INT32")
+
 FEATURES = ("empty", "many-dims", "scalar")
 
 WORK_A_TILE = 1 << 15
@@ -238,45 +240,8 @@ def _is_spatial(call: Call) -> bool:
     return len(call.input(0).shape) == 4 and axes == [1, 2] and keep
 
 
-def check_arg(call: Call) -> Rejection | None:
-    """Let pass a known axis."""
-    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
-        return Rejection("operands", expected="two inputs")
-    x, axis = call.input(0), call.input(1)
-    if x.type.name not in reduced.ARG_KINDS:
-        expected = " or ".join(reduced.ARG_KINDS)
-        return Rejection("dtype", actual=x.type.name, expected=expected, tensor=x.index)
-    if not axis.is_constant:
-        return Rejection("computed-parameter", expected="a constant", tensor=axis.index)
-    return None
-
-
-def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
-    """Emit the search."""
-    x, y = call.input(0), call.output()
-    axis = normalized_axis(integers(call.input(1))[0], len(x.shape))
-    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    if not outer * inner:
-        return
-    axes = Axes(x, builder.tensor(x.index), outer, x.shape[axis], inner)
-    axes.emit(
-        builder,
-        reduced.ARG,
-        builder.tensor(y.index),
-        axes.count,
-        kind=reduced.ARG_KINDS[x.type.name],
-        smallest=int(smallest),
-        wide=int(y.type.name == "INT64"),
-    )
-
-
 def _extreme(smallest: bool) -> Operator:
     return Operator(check_reduction, partial(lower_extreme, smallest=smallest), TYPES, FEATURES)
-
-
-def _arg(smallest: bool) -> Operator:
-    types = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
-    return Operator(check_arg, partial(lower_arg, smallest=smallest), types, FEATURES)
 
 
 register(
@@ -288,7 +253,5 @@ register(
         "REDUCE_PROD": Operator(
             partial(check_reduction, types=PRODUCT_TYPES), lower_product, PRODUCT_TYPES, FEATURES
         ),
-        "ARG_MAX": _arg(smallest=False),
-        "ARG_MIN": _arg(smallest=True),
     }
 )

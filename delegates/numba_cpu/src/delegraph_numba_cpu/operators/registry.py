@@ -122,23 +122,3 @@ def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
         variants[call.input(position).type.name].lower(call, builder)
 
     return Operator(check, lower, variants=tuple(dict.fromkeys(variants.values())))
-
-
-def check_types(call: Call, *allowed: str) -> Rejection | None:
-    """Return a rejection for the first tensor whose type is not *allowed*."""
-    for index in (*call.node.inputs, *call.node.outputs):
-        if index >= 0:
-            tensor = call.context.tensors[index]
-            if tensor.type.name not in allowed:
-                return Rejection(
-                    "dtype",
-                    actual=tensor.type.name,
-                    expected=" or ".join(allowed),
-                    tensor=index,
-                )
-    return None
-
-
-def first_rejection(*found: Rejection | None) -> Rejection | None:
-    """Return the first rejection of several checks' results; note that rejections are falsy."""
-    return next((rejection for rejection in found if rejection is not None), None)

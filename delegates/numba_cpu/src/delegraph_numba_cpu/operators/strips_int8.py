@@ -9,9 +9,9 @@ from typing import Any
 from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
-from delegraph_numba_cpu.operators.conv_int8 import TYPES, product_of
-from delegraph_numba_cpu.operators.convolutions import windows_of
-from delegraph_numba_cpu.operators.plans_int8 import (
+from delegraph_numba_cpu.operators.constants_int8 import TYPES, product_of
+from delegraph_numba_cpu.operators.convolution_windows import windows_of
+from delegraph_numba_cpu.operators.products_int8 import (
     CACHED_BYTES,
     Rows,
     depthwise_bytes,

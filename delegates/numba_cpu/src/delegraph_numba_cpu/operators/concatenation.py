@@ -1,4 +1,4 @@
-"""CONCATENATION and PACK."""
+"""CONCATENATION."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic.lookup_table import requantisation_table
 from delegraph.arithmetic.output_shape import normalized_axis
 from delegraph_numba_cpu.blocks.moves import RECODE
-from delegraph_numba_cpu.operators.moves import FEATURES, NUMBERS, WITH_HALVES, check_moved
-from delegraph_numba_cpu.operators.places import Part, move, tiles_for
+from delegraph_numba_cpu.operators.move_checks import FEATURES, WITH_HALVES, check_moved
+from delegraph_numba_cpu.operators.moves import Part, move, tiles_for
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -63,19 +63,10 @@ def _recode(call: Call, builder: ProgramBuilder, x: Tensor, part: Part, axis: in
     )
 
 
-def lower_pack(call: Call, builder: ProgramBuilder) -> None:
-    """Move each input to its index of the new axis."""
-    y = Part.of(builder, call.output())
-    lead = (slice(None),) * normalized_axis(int(call.options.axis), y.array.ndim)
-    for i in range(len(call.node.inputs)):
-        move(builder, Part.of(builder, call.input(i)), y[(*lead, i, ...)])
-
-
 register(
     {
         "CONCATENATION": Operator(
             check_concatenation, lower_concatenation, (*WITH_HALVES, "UINT32"), FEATURES
-        ),
-        "PACK": Operator(check_moved, lower_pack, (*NUMBERS, "UINT32"), FEATURES),
+        )
     }
 )

@@ -1,4 +1,4 @@
-"""Convolutions and matrix products of float32 activations and 8-bit or 4-bit weights."""
+"""Products of float32 activations and 8-bit or 4-bit weights."""
 
 from __future__ import annotations
 
@@ -12,23 +12,18 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic.padding import Window
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
-from delegraph_numba_cpu.blocks import conv_int8, hybrid
-from delegraph_numba_cpu.operators import conv_f32
-from delegraph_numba_cpu.operators.convolutions import check_images, windows_of
+from delegraph_numba_cpu.blocks import conv_int8
+from delegraph_numba_cpu.blocks import hybrid as blocks
+from delegraph_numba_cpu.operators.checks import first_rejection
 from delegraph_numba_cpu.operators.packing_int8 import LANES, matrix_blocks
-from delegraph_numba_cpu.operators.plans_int8 import (
+from delegraph_numba_cpu.operators.products_f32 import CLAMPS, check_constant, clamp_range
+from delegraph_numba_cpu.operators.products_int8 import (
     CACHED_BYTES,
     ROWS,
     pack_windows_record,
     tiles_for,
 )
-from delegraph_numba_cpu.operators.registry import (
-    Call,
-    Operator,
-    first_rejection,
-    register_variants,
-)
+from delegraph_numba_cpu.operators.registry import Call, Operator
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 WEIGHT_TYPES = ("INT8", "INT4")
@@ -37,6 +32,7 @@ PIECE = 16_384
 """Activations that are measured or quantised at a time: some microseconds."""
 
 _LARGEST_SUM = (1 << 31) - 1
+
 _LARGEST_ACTIVATION = 255  # the distance between two int8
 
 
@@ -45,24 +41,10 @@ def is_hybrid(call: Call) -> bool:
     return call.input(1).type.name in WEIGHT_TYPES
 
 
-def check_conv(call: Call) -> Rejection | None:
-    """Let pass convolutions without groups."""
-    found = check_images(call)
-    return check_product(call) if found is None else found
-
-
-def check_fully_connected(call: Call) -> Rejection | None:
-    """Let pass weights in the default order."""
-    weight, form = call.input(1), call.options.weights_format
-    if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
-        return Rejection("weights-format", expected="[O, K] in the default order of weights")
-    return check_product(call)
-
-
 def check_product(call: Call) -> Rejection | None:
     """Let pass constant weights with a scale for each output or one for all, and a clamp."""
     weight = call.input(1)
-    found = first_rejection(_check_types(call), _check_constants(call))
+    found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
         return found
     quantization = weight.quantization
@@ -73,37 +55,22 @@ def check_product(call: Call) -> Rejection | None:
     return check_sums(weight)
 
 
-def check_depthwise(call: Call) -> Rejection | None:
-    """Let pass constant 8-bit weights with a scale for each output."""
-    weight = call.input(1)
-    found = first_rejection(_check_types(call), _check_constants(call), check_images(call))
-    if found is not None:
-        return found
-    if weight.type.name != "INT8":
-        return Rejection("dtype", actual=weight.type.name, expected="INT8", tensor=weight.index)
-    quantization = weight.quantization
-    has_scales = quantization is not None and len(quantization.scales) == weight.shape[3]
-    if not has_scales or quantization is None or quantization.quantized_dimension != 3:
-        return Rejection("quantization", expected="a scale an output", tensor=weight.index)
-    return None
-
-
-def _check_constants(call: Call) -> Rejection | None:
+def check_constants(call: Call) -> Rejection | None:
     """Let pass what is known before the data: weights, bias, and a clamp."""
     for position in (1, 2):
         if call.optional_input(position) is not None:
-            found = conv_f32.check_constant(call, position)
+            found = check_constant(call, position)
             if found is not None:
                 return found
     weight, activation = call.input(1), Act(call.options.fused_activation_function)
     if 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
-    if activation not in conv_f32.CLAMPS:
+    if activation not in CLAMPS:
         return Rejection("activation", actual=activation.name, expected="a clamp")
     return None
 
 
-def _check_types(call: Call) -> Rejection | None:
+def check_types_and_weights(call: Call) -> Rejection | None:
     weight = call.input(1)
     for tensor in (call.input(0), call.optional_input(2), call.output()):
         if tensor is not None and tensor.type.name != "FLOAT32":
@@ -131,33 +98,6 @@ def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
     return values
 
 
-def lower_conv(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution; each image has a scale of its own."""
-    x, weight, y = call.input(0), call.input(1), call.output()
-    if not math.prod(x.shape) or not math.prod(y.shape):
-        return
-    down, across = windows_of(call)
-    is_pointwise = down.is_pointwise and across.is_pointwise and not down.after | across.after
-    layout = hybrid.DIRECT if is_pointwise and x.shape[3] % 4 == 0 else hybrid.WINDOWED
-    windows = pack_windows_record(builder, x.shape[3], (down, across), zero=128, flip=0)
-    scales = weight_scales(weight)
-    is_asymmetric = bool((scales != scales[0]).any())
-    size = math.prod(x.shape[1:])
-    outputs, depth = weight.shape[0], math.prod(weight.shape[1:])
-    emit_product(
-        call, builder, windows, layout, (x.shape[0], size, size), is_asymmetric,
-        (math.prod(y.shape) // outputs, depth, outputs), **_words(call, builder),
-    )  # fmt: skip
-
-
-def lower_fully_connected(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a matrix product; each row has a scale of its own."""
-    x, y = call.input(0), call.output()
-    if not math.prod(x.shape) or not math.prod(y.shape):
-        return
-    emit_dense(call, builder, math.prod(y.shape) // call.input(1).shape[0], **_words(call, builder))
-
-
 def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> None:
     """Emit the product of the rows of a node's first input and its second, ``[O, K]``.
 
@@ -173,7 +113,7 @@ def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> 
     source = (rows, depth, -(-depth // 4) * 4)
     is_asymmetric = bool(call.options.asymmetric_quantize_inputs)
     emit_product(
-        call, builder, windows, hybrid.DIRECT, source, is_asymmetric, (rows, depth, outputs),
+        call, builder, windows, blocks.DIRECT, source, is_asymmetric, (rows, depth, outputs),
         **words,
     )  # fmt: skip
 
@@ -204,13 +144,13 @@ def emit_product(
     row_bytes = -(-depth // 4) * 4
     activations, scales = emit_quantized(call, builder, source, row_bytes, is_asymmetric)
     step = min(max(CACHED_BYTES // row_bytes // ROWS, 1), -(-pixels // ROWS), 64) * ROWS
-    laid_out = max(step, ROWS) * row_bytes if layout == hybrid.WINDOWED else 0
+    laid_out = max(step, ROWS) * row_bytes if layout == blocks.WINDOWED else 0
     memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
     tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
     row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
     column_tiles = min(-(-tiles // row_tiles), -(-outputs // 64))
     builder.emit(
-        hybrid.MULTIPLY,
+        blocks.MULTIPLY,
         row_tiles * column_tiles,
         x=activations,
         scales=scales,
@@ -243,15 +183,15 @@ def emit_quantized(
     rows, size, length = source
     scales = builder.scratch(8 * rows)
     quantized = builder.scratch(rows * length + ROWS * row_bytes)
-    tiles, words = _emit_measured(call, builder, rows, size)
+    tiles, words = emit_measured(call, builder, rows, size)
     builder.emit(
-        hybrid.QUANTIZE, tiles, y=quantized, scales=scales, row_bytes=length,
+        blocks.QUANTIZE, tiles, y=quantized, scales=scales, row_bytes=length,
         is_asymmetric=int(is_asymmetric), **words,
     )  # fmt: skip
     return quantized, scales
 
 
-def _emit_measured(
+def emit_measured(
     call: Call, builder: ProgramBuilder, rows: int, size: int
 ) -> tuple[int, dict[str, Any]]:
     """Emit the measurement of activations; return the tiles and words of what comes next."""
@@ -261,23 +201,8 @@ def _emit_measured(
         "x": builder.tensor(call.input(0).index), "ranges": builder.scratch(8 * rows * pieces),
         "rows": rows, "size": size, "pieces": pieces,
     }  # fmt: skip
-    builder.emit(hybrid.MEASURE, tiles, **words)
+    builder.emit(blocks.MEASURE, tiles, **words)
     return tiles, words
-
-
-def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution of floats: activations that are rounded, weights with scales.
-
-    Products of integers and scales round a little otherwise than sums that are scaled at the end.
-    A border of zeros is right, as zero points are in the values already.
-    """
-    x, y = call.input(0), call.output()
-    if not math.prod(x.shape) or not math.prod(y.shape):
-        return
-    rounded = builder.scratch(4 * math.prod(x.shape))
-    tiles, words = _emit_measured(call, builder, x.shape[0], math.prod(x.shape[1:]))
-    builder.emit(hybrid.ROUND, tiles, y=rounded, **words)
-    conv_f32.emit_depthwise(call, builder, rounded, x.shape, windows_of(call))
 
 
 def weight_scales(weight: Tensor) -> NDArray[np.float32]:
@@ -287,12 +212,12 @@ def weight_scales(weight: Tensor) -> NDArray[np.float32]:
     return np.broadcast_to(scales, (weight.shape[0],))
 
 
-def _words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
+def product_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
     """Return the words of ``MULTIPLY`` that say what the weights are, the clamp and the result."""
     weight, y = call.input(1), call.node.outputs[0]
     offsets = bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32)
     packed = packed_weights(builder, y, weight_matrix(weight), weight_scales(weight), offsets)
-    low, high = conv_f32.clamp_range(call)
+    low, high = clamp_range(call)
     return {"y": builder.tensor(y), "low": low, "high": high, **packed}
 
 
@@ -336,12 +261,12 @@ def header_bytes(
     for name, row in rows.items():
         padded = np.zeros(size * LANES, row.dtype)
         padded[:count] = row
-        place = hybrid.HEADER[name]
+        place = blocks.HEADER[name]
         headers[:size, place : place + 4 * LANES] = padded.view(np.uint8).reshape(size, -1)
     return headers
 
 
-def _by_weights(plain: Operator, mixed: Operator) -> Operator:
+def by_weights(plain: Operator, mixed: Operator) -> Operator:
     """Return an operator for float activations that asks by the type of weights."""
 
     def chosen(call: Call) -> Operator:
@@ -352,18 +277,3 @@ def _by_weights(plain: Operator, mixed: Operator) -> Operator:
         lambda call, builder: chosen(call).lower(call, builder),
         variants=(plain, mixed),
     )
-
-
-_TYPES = ("FLOAT32", *WEIGHT_TYPES)
-_FEATURES = ("activation", "empty", "per-channel")
-_HYBRID = {
-    "CONV_2D": Operator(check_conv, lower_conv, _TYPES, _FEATURES),
-    "FULLY_CONNECTED": Operator(
-        check_fully_connected, lower_fully_connected, _TYPES, (*_FEATURES, "many-dims")
-    ),
-    "DEPTHWISE_CONV_2D": Operator(check_depthwise, lower_depthwise, ("FLOAT32", "INT8"), _FEATURES),
-}
-register_variants(
-    "FLOAT32",
-    {name: _by_weights(conv_f32.OPERATORS[name], mixed) for name, mixed in _HYBRID.items()},
-)

@@ -1,31 +1,31 @@
-"""TRANSPOSE_CONV of float32 images, as one plain convolution for each place in a stride."""
+"""TRANSPOSE_CONV; of float32 as one plain convolution for each place in a stride."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from delegraph import Rejection
+from delegraph.arithmetic.convolution_scale import (
+    scaling_of,
+)
 from delegraph.arithmetic.padding import Window, window
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph_numba_cpu.operators.conv_f32 import (
-    CLAMPS,
-    UNLIMITED,
-    check_constant,
-    clamp_range,
-    emit_products,
-)
-from delegraph_numba_cpu.operators.conv_packing import bias_values, pack_matrix
-from delegraph_numba_cpu.operators.conv_windows import Windows
+from delegraph_numba_cpu.blocks.moves import COPY
+from delegraph_numba_cpu.operators import products_f32, products_int8
+from delegraph_numba_cpu.operators.constants_int8 import TYPES, Product, check_constants, product_of
+from delegraph_numba_cpu.operators.packing_f32 import bias_values, pack_matrix
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.operators.windows_f32 import Windows
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 SHAPE, WEIGHT, X, BIAS = range(4)
 
 
-def check(call: Call) -> Rejection | None:
+def check_f32(call: Call) -> Rejection | None:
     """Let pass constant weights and shape, and kernels no smaller than their strides."""
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
@@ -36,7 +36,7 @@ def check(call: Call) -> Rejection | None:
         if tensor.type.name != "FLOAT32":
             found = tensor.type.name
             return Rejection("dtype", actual=found, expected="FLOAT32", tensor=tensor.index)
-        refused = None if position == X else check_constant(call, position)
+        refused = None if position == X else products_f32.check_constant(call, position)
         if refused is not None:
             return refused
     return _check_window(call)
@@ -49,7 +49,7 @@ def _check_window(call: Call) -> Rejection | None:
     if weight.shape[1] < options.stride_h or weight.shape[2] < options.stride_w:
         return Rejection("stride", expected="a stride no larger than the kernel")
     activation = Act(options.fused_activation_function)
-    if activation not in CLAMPS:
+    if activation not in products_f32.CLAMPS:
         return Rejection("activation", actual=activation.name, expected="a clamp")
     return None
 
@@ -90,30 +90,30 @@ def phases(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> 
         yield Phase(first, taps, Window(size, len(taps), 1, 1, count, padding + skipped), skipped)
 
 
-def lower(call: Call, builder: ProgramBuilder) -> None:
+def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     """Emit a convolution for each pair of phases."""
     weight, x, y, options = call.input(WEIGHT), call.input(X), call.output(), call.options
     (images, height, width, channels), pixel = x.shape, 4 * weight.shape[0]
     kernel_h, kernel_w = weight.shape[1:3]
     top = window(options.padding, y.shape[1], kernel_h, options.stride_h).before
     left = window(options.padding, y.shape[2], kernel_w, options.stride_w).before
-    low, high = clamp_range(call)
+    low, high = products_f32.clamp_range(call)
     row = y.shape[2] * pixel
     for down in phases(height, y.shape[1], kernel_h, options.stride_h, top):
         for across in phases(width, y.shape[2], kernel_w, options.stride_w, left):
             skipped = (down.skipped * width + across.skipped) * 4 * channels
-            emit_products(
+            products_f32.emit_products(
                 builder,
                 Windows(down.window, across.window, images, 4 * channels, weight.shape[0]),
                 (len(down.taps), len(across.taps)),
                 x=builder.tensor(x.index) + skipped,
                 y=builder.tensor(y.index) + (down.first * row + across.first * pixel),
-                weight=_packed(call, builder, down, across),
+                weight=_packed_taps(call, builder, down, across),
                 residual=0,
                 low=low,
                 high=high,
-                sum_low=UNLIMITED[0],
-                sum_high=UNLIMITED[1],
+                sum_low=products_f32.UNLIMITED[0],
+                sum_high=products_f32.UNLIMITED[1],
                 in_image=height * width * 4 * channels,
                 in_row=width * 4 * channels,
                 out_image=y.shape[1] * row,
@@ -122,7 +122,7 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
             )
 
 
-def _packed(call: Call, builder: ProgramBuilder, down: Phase, across: Phase) -> Memory:
+def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase) -> Memory:
     weight, bias = call.input(WEIGHT), call.optional_input(BIAS)
     lanes = builder.level.vector_bytes // 4
     key = ("transposed_f32", call.node.index, down.taps, across.taps, lanes)
@@ -136,8 +136,54 @@ def _packed(call: Call, builder: ProgramBuilder, down: Phase, across: Phase) -> 
     )
 
 
-register_variants(
-    "FLOAT32",
-    {"TRANSPOSE_CONV": Operator(check, lower, ("FLOAT32", "INT32"), ("activation", "empty"))},
-    position=X,
-)
+def check_int8(call: Call) -> Rejection | None:
+    """Let pass transposed convolutions whose output shape is known before the data."""
+    if not call.input(0).is_constant:
+        return Rejection("computed-shape", expected="a constant shape", tensor=call.input(0).index)
+    return check_constants(call)
+
+
+def lower_int8(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a transposed convolution, as one over an input with holes."""
+    weight, x, y = call.input(1), call.input(2), call.output()
+    options, product = call.options, product_of(call)
+    down, across = (
+        window(options.padding, y.shape[1 + i], weight.shape[1 + i], stride)
+        for i, stride in enumerate((options.stride_h, options.stride_w))
+    )
+    windows = products_int8.pack_windows(
+        builder, x.shape[3], (down, across), product, is_transposed=True
+    )
+    source, target = builder.tensor(x.index), builder.tensor(y.index)
+    pixels = math.prod(y.shape[:3])
+
+    def emit(target: Memory, product: Product, key: str) -> None:
+        matrix = products_int8.pack_matrix(builder, call, product, key)
+        products_int8.emit_product(builder, source, target, windows, matrix, product, pixels, False)
+
+    emit(target, product, "")
+    tail = math.prod(y.shape) % 16
+    if x.type.name == "UINT8" and tail and builder.exact:
+        # The official kernel requantises 16 values at once; the rest rounds differently.
+        away = scaling_of(
+            x, weight, call.optional_input(3), y, len(product.bias), "builtin", halves_away=True
+        )
+        values = product.weight
+        rest = Product.of(
+            x, values, call.optional_input(3), y, away, options.fused_activation_function
+        )
+        whole = builder.scratch(target.size)
+        emit(whole, rest, "tail")
+        at = target.size - tail
+        builder.emit(COPY, source=whole + at, target=target + at, bytes=tail)
+
+
+_FEATURES = ("activation", "empty")
+_F32 = Operator(check_f32, lower_f32, ("FLOAT32", "INT32"), _FEATURES)
+
+register_variants("FLOAT32", {"TRANSPOSE_CONV": _F32}, position=X)
+for _type in TYPES:
+    _int8 = Operator(
+        check_int8, lower_int8, (_type, "INT32"), (*_FEATURES, "extreme-values", "per-channel")
+    )
+    register_variants(_type, {"TRANSPOSE_CONV": _int8}, position=X)

@@ -1,4 +1,4 @@
-"""PAD, PADV2, MIRROR_PAD, FILL and ZEROS_LIKE."""
+"""PAD, PADV2 and MIRROR_PAD."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers
-from delegraph_numba_cpu.operators.moves import FEATURES, TYPES, WITH_HALVES, check_moved
-from delegraph_numba_cpu.operators.picking import pick
-from delegraph_numba_cpu.operators.places import Part, fill, move
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, WITH_HALVES, check_moved
+from delegraph_numba_cpu.operators.moves import Part, fill, move, pick
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -74,32 +73,10 @@ def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
     pick(call, builder, rows, places[-1] if places else np.zeros(1, np.int64), run)
 
 
-def check_fill(call: Call) -> Rejection | None:
-    """Let pass constant dimensions."""
-    if len(call.node.inputs) != 2:
-        return Rejection("operands", actual=len(call.node.inputs), expected=2)
-    return check_moved(call, parameters=(0,))
-
-
-def lower_fill(call: Call, builder: ProgramBuilder) -> None:
-    """Move the value everywhere."""
-    value, y = Part.of(builder, call.input(1)), Part.of(builder, call.output())
-    move(builder, value.seen(np.broadcast_to(value.array, y.array.shape)), y)
-
-
-def lower_zeros_like(call: Call, builder: ProgramBuilder) -> None:
-    """Store zeros everywhere."""
-    fill(builder, Part.of(builder, call.output()), np.zeros((), call.output().dtype))
-
-
 register(
     {
         "PAD": Operator(check_pad, lower_pad, WITH_HALVES, FEATURES),
         "PADV2": Operator(check_pad, lower_pad, WITH_HALVES, FEATURES),
         "MIRROR_PAD": Operator(check_mirror_pad, lower_mirror_pad, TYPES, FEATURES),
-        "FILL": Operator(check_fill, lower_fill, TYPES, FEATURES),
-        "ZEROS_LIKE": Operator(
-            check_moved, lower_zeros_like, ("FLOAT32", "INT32", "INT64"), FEATURES
-        ),
     }
 )

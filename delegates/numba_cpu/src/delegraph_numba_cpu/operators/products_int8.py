@@ -8,8 +8,8 @@ import numpy as np
 
 from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
+from delegraph_numba_cpu.operators.constants_int8 import Product
 from delegraph_numba_cpu.operators.packing_int8 import (
-    Product,
     matrix_blocks,
     signed_bytes,
     summands_of,

@@ -9,16 +9,16 @@ import numpy as np
 
 from delegraph import Rejection
 from delegraph.arithmetic.activation import float_activation_range
-from delegraph.schema.enums import ActivationFunctionType, TensorType
-from delegraph_numba_cpu.blocks.elementwise import LARGEST_RANK, Operation
+from delegraph.schema.enums import TensorType
+from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
-from delegraph_numba_cpu.operators.registry import (
-    Call,
-    Operator,
+from delegraph_numba_cpu.operators.checks import (
+    activation_of,
+    check_shapes,
     check_types,
     first_rejection,
-    register_variants,
 )
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
 from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
 
@@ -34,12 +34,14 @@ PAIRS = {
     "SQUARED_DIFFERENCE": Operation.SQUARED_DIFFERENCE,
     "PRELU": Operation.PRELU,
 }
+
 CLAMPS = {
     "RELU": (0.0, np.inf),
     "RELU6": (0.0, 6.0),
     "RELU_N1_TO_1": (-1.0, 1.0),
     "RELU_0_TO_1": (0.0, 1.0),
 }
+
 FUNCTIONS = {
     "HARD_SWISH": Operation.HARD_SWISH,
     "LOGISTIC": Operation.LOGISTIC,
@@ -57,6 +59,7 @@ FUNCTIONS = {
     "ROUND": Operation.ROUND,
     "SIGN": Operation.SIGN,
 }
+
 FUSED = ("ADD", "SUB", "MUL", "DIV")
 """Operators with an activation of their own; their results are finite, too."""
 
@@ -96,25 +99,6 @@ STEPS: Mapping[str, Steps] = {
     "LEAKY_RELU": _leaky_relu,
     "GELU": _gelu,
 }
-
-
-def activation_of(call: Call) -> ActivationFunctionType:
-    """Return the fused activation of a node."""
-    options = call.options
-    none = ActivationFunctionType.NONE
-    return none if options is None else getattr(options, "fused_activation_function", none)
-
-
-def check_shapes(call: Call, inputs: int) -> Rejection | None:
-    """Let pass so many inputs, all tensors with up to eight dimensions."""
-    if len(call.node.inputs) != inputs:
-        return Rejection("inputs", actual=len(call.node.inputs), expected=inputs)
-    for index in (*call.node.inputs, *call.node.outputs):
-        rank = len(call.context.tensors[index].shape)
-        if rank > LARGEST_RANK:
-            expected = f"at most {LARGEST_RANK}"
-            return Rejection("rank", actual=rank, expected=expected, tensor=index)
-    return None
 
 
 def check_float(call: Call) -> Rejection | None:
@@ -164,6 +148,7 @@ def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> 
 
 
 LONGEST_CHAIN = 16
+
 MOST_SOURCES = 8
 
 
@@ -177,14 +162,16 @@ def _is_fusible(call: Call) -> bool:
     return call.name in STEPS and call.input(0).type is TensorType.FLOAT32
 
 
-FUSERS.append(fuse_chain)
-
 _FEATURES = ("activation", "broadcast", "computed-weights", "empty", "extreme-values")
+
 FLOAT = Operator(
     check_float, lower_float, ("FLOAT32",), (*_FEATURES, "many-dims", "scalar", "dynamic-shapes")
 )
 
+
 # Of DIV the kit has empty models of bytes alone, whose divisors are not constant.
 _DIV = replace(FLOAT, features=tuple(name for name in FLOAT.features if name != "empty"))
+
+FUSERS.append(fuse_chain)
 
 register_variants("FLOAT32", {**dict.fromkeys(STEPS, FLOAT), "DIV": _DIV})

@@ -1,4 +1,4 @@
-"""QUANTIZE of float32 and DEQUANTIZE."""
+"""QUANTIZE."""
 
 from __future__ import annotations
 
@@ -6,29 +6,19 @@ import math
 
 import numpy as np
 
-from delegraph import Rejection, Tensor
+from delegraph import Rejection
+from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
-from delegraph_numba_cpu.operators.elementwise import check_shapes
-from delegraph_numba_cpu.operators.registry import (
-    Call,
-    Operator,
-    first_rejection,
-    register_variants,
-)
-from delegraph_numba_cpu.operators.widened import is_widened
+from delegraph_numba_cpu.operators.checks import check_one_scale, check_shapes, first_rejection
+from delegraph_numba_cpu.operators.lookup import check_lookup, emit_lookup, table
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
 
 QUANTIZE = {
     "INT8": (Operation.QUANTIZE_INT8, Operation.QUANTIZE_BY_DIVISION_INT8),
     "UINT8": (Operation.QUANTIZE_UINT8, Operation.QUANTIZE_BY_DIVISION_UINT8),
     "INT16": (Operation.QUANTIZE_INT16, Operation.QUANTIZE_BY_DIVISION_INT16),
-}
-DEQUANTIZE = {
-    "INT8": Operation.DEQUANTIZE_INT8,
-    "UINT8": Operation.DEQUANTIZE_UINT8,
-    "INT16": Operation.DEQUANTIZE_INT16,
-    "FLOAT16": Operation.DEQUANTIZE_FLOAT16,
 }
 
 QUANTIZE_LANES = 8
@@ -43,7 +33,7 @@ def check_quantize(call: Call) -> Rejection | None:
     if y.type.name not in QUANTIZE:
         expected = " or ".join(QUANTIZE)
         return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
-    return first_rejection(_one_scale(y), check_shapes(call, 1))
+    return first_rejection(check_one_scale(y), check_shapes(call, 1))
 
 
 def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
@@ -71,43 +61,37 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
         chain.emit(builder, builder.tensor(y.index) + itemsize * start, itemsize)
 
 
-def check_dequantize(call: Call) -> Rejection | None:
-    """Let pass stored integers with one scale, and float16, into float32; no constants."""
+REQUANTIZE_LANES = 16
+"""Elements that the official vector loop for 8-bit integers handles at a time."""
+
+
+def check_requantize(call: Call) -> Rejection | None:
+    """Let pass 8- and 16-bit integers, if the result is not wider."""
     x, y = call.input(0), call.output()
-    if x.is_constant or is_widened(call, x.index):
-        return Rejection("constant", expected="a computed input", tensor=x.index)
-    if y.type.name != "FLOAT32":
-        return Rejection("dtype", actual=y.type.name, expected="FLOAT32", tensor=y.index)
-    scales = None if x.type.name == "FLOAT16" else _one_scale(x)
-    return first_rejection(scales, check_shapes(call, 1))
+    if y.type.name not in ("INT8", "UINT8", "INT16") or y.dtype.itemsize > x.dtype.itemsize:
+        expected = "INT8 or UINT8" + " or INT16" * (x.type is TensorType.INT16)
+        return Rejection("dtype", actual=y.type.name, expected=expected, tensor=y.index)
+    return check_lookup(call)
 
 
-def lower_dequantize(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain of one operator."""
+def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
+    """Emit look-ups for what the official vector loop computes, and for the rest."""
+    size = math.prod(call.output().shape)
     x, y = call.input(0), call.output()
-    chain = Chain(y.shape)
-    itemsize = x.dtype.itemsize
-    source = chain.source(builder.tensor(x.index), x.shape, itemsize)
-    scale = np.float32(x.scale)
-    parameters = float(scale), float(np.float32(-x.zero_point) * scale)
-    is_float = x.type.name == "FLOAT16"
-    chain.step(DEQUANTIZE[x.type.name], [source], *(() if is_float else parameters))
-    chain.emit(builder, builder.tensor(y.index), 4)
+    end = size
+    if x.dtype.itemsize == y.dtype.itemsize == 1:
+        end = size - size % REQUANTIZE_LANES
+    emit_lookup(call, builder, table(call), 0, end)
+    emit_lookup(call, builder, table(call, "reference"), end, size)
 
 
-def _one_scale(tensor: Tensor) -> Rejection | None:
-    """Return a rejection for any other number of scales."""
-    quantization = tensor.quantization
-    scales = 0 if quantization is None else len(quantization.scales)
-    if scales == 1 and quantization is not None and not quantization.block_size:
-        return None
-    return Rejection("scales", actual=scales, expected=1, tensor=tensor.index)
-
+REQUANTIZED = {"INT8": ("INT8", "UINT8"), "UINT8": ("INT8", "UINT8"), "INT16": ("INT8", "INT16")}
+"""Types of which QUANTIZE of integers is claimed, by that of the input."""
 
 register_variants(
     "FLOAT32",
     {"QUANTIZE": Operator(check_quantize, lower_quantize, ("FLOAT32", *QUANTIZE), FEATURES)},
 )
-for _type in DEQUANTIZE:
-    _operator = Operator(check_dequantize, lower_dequantize, (_type, "FLOAT32"), FEATURES)
-    register_variants(_type, {"DEQUANTIZE": _operator})
+for _type, _types in REQUANTIZED.items():
+    _requantize = Operator(check_requantize, lower_requantize, _types, FEATURES)
+    register_variants(_type, {"QUANTIZE": _requantize})

@@ -1,15 +1,9 @@
-"""Products of int8 with matrices that are computed: what takes the place of packed weights."""
+"""Matrices of bytes that are computed: their packing, which takes the place of packed weights."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from delegraph import Tensor
-from delegraph.arithmetic.accumulator_scaling import Scaling
-from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
-from delegraph_numba_cpu.operators.packing_int8 import Product
+from delegraph_numba_cpu.operators.constants_int8 import Product
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
@@ -17,24 +11,6 @@ MATRIX_BYTES = 8 * len(blocks.MATRIX.names)
 
 BYTES_A_TILE = 20_000
 """Of matrices that are packed, some microseconds."""
-
-
-def computed_product(
-    x: Tensor, y: Tensor, scaling: Scaling, depth: int, bias: NDArray[np.int64], activation: int
-) -> Product:
-    """Return what is known of products before their matrices are.
-
-    Args:
-        x: input.
-        y: output.
-        scaling: of the accumulators, ``[O]``.
-        depth: length of the rows of matrices.
-        bias: of the accumulators, ``[O]``.
-        activation: fused activation.
-    """
-    largest = np.broadcast_to(np.int16(255), (len(bias), depth))
-    low, high = quantized_activation_range(activation, y)
-    return Product(largest, bias, scaling, y.zero_point, low, high, 128, x.zero_point + 128)
 
 
 def emit_packed(

@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR."""
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection
 from delegraph.arithmetic.resize_bilinear import Taps, fixed_taps, float_taps
+from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph_numba_cpu.blocks.resizing import BILINEAR_F32, BILINEAR_S8, BILINEAR_U8, TAP_WORDS
+from delegraph_numba_cpu.operators.move_checks import FEATURES, check_moved
+from delegraph_numba_cpu.operators.move_checks import TYPES as MOVED_TYPES
+from delegraph_numba_cpu.operators.moves import pick
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8")
+
 BLOCKS = {"FLOAT32": BILINEAR_F32, "INT8": BILINEAR_S8, "UINT8": BILINEAR_U8}
 
 WORK_A_TILE = 1 << 14
@@ -71,6 +76,36 @@ def _table(taps: Taps, step: int) -> NDArray[np.int64]:
     return table
 
 
+def check_resize_nearest(call: Call) -> Rejection | None:
+    """Let pass a constant size."""
+    if call.options is None:
+        return Rejection("options", expected="ResizeNearestNeighborOptions")
+    return check_moved(call, parameters=(1,))
+
+
+def lower_resize_nearest(call: Call, builder: ProgramBuilder) -> None:
+    """Pick pixels."""
+    x, y, options = call.input(0), call.output(), call.options
+    if not math.prod(y.shape):
+        return
+    n, h, w, _ = x.shape
+    corners, centers = bool(options.align_corners), bool(options.half_pixel_centers)
+    rows, columns = (
+        nearest_positions(old, new, corners, centers)
+        for old, new in zip(x.shape[1:3], y.shape[1:3], strict=True)
+    )
+    pixel = x.shape[3] * x.dtype.itemsize
+    outer = np.add.outer(np.arange(n) * h, rows).reshape(-1) * (w * pixel)
+    pick(call, builder, outer, columns * pixel, pixel)
+
+
+PIXELS = tuple(name for name in MOVED_TYPES if name not in ("INT64", "UINT64"))
+
 register(
-    {"RESIZE_BILINEAR": Operator(check_bilinear, lower_bilinear, (*TYPES, "INT32"), ("empty",))}
+    {
+        "RESIZE_BILINEAR": Operator(check_bilinear, lower_bilinear, (*TYPES, "INT32"), ("empty",)),
+        "RESIZE_NEAREST_NEIGHBOR": Operator(
+            check_resize_nearest, lower_resize_nearest, PIXELS, FEATURES
+        ),
+    }
 )

@@ -1,0 +1,53 @@
+"""ARG_MAX and ARG_MIN."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from delegraph import Rejection
+from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph_numba_cpu.blocks import reduced
+from delegraph_numba_cpu.operators.reductions import FEATURES, Axes
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
+from delegraph_numba_cpu.program import ProgramBuilder
+
+
+def check_arg(call: Call) -> Rejection | None:
+    """Let pass a known axis."""
+    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
+        return Rejection("operands", expected="two inputs")
+    x, axis = call.input(0), call.input(1)
+    if x.type.name not in reduced.ARG_KINDS:
+        expected = " or ".join(reduced.ARG_KINDS)
+        return Rejection("dtype", actual=x.type.name, expected=expected, tensor=x.index)
+    if not axis.is_constant:
+        return Rejection("computed-parameter", expected="a constant", tensor=axis.index)
+    return None
+
+
+def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
+    """Emit the search."""
+    x, y = call.input(0), call.output()
+    axis = normalized_axis(integers(call.input(1))[0], len(x.shape))
+    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    if not outer * inner:
+        return
+    axes = Axes(x, builder.tensor(x.index), outer, x.shape[axis], inner)
+    axes.emit(
+        builder,
+        reduced.ARG,
+        builder.tensor(y.index),
+        axes.count,
+        kind=reduced.ARG_KINDS[x.type.name],
+        smallest=int(smallest),
+        wide=int(y.type.name == "INT64"),
+    )
+
+
+def _arg(smallest: bool) -> Operator:
+    types = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
+    return Operator(check_arg, partial(lower_arg, smallest=smallest), types, FEATURES)
+
+
+register({"ARG_MAX": _arg(smallest=False), "ARG_MIN": _arg(smallest=True)})

@@ -1,0 +1,56 @@
+"""What checks of several operators ask of a node."""
+
+from __future__ import annotations
+
+from delegraph import Rejection, Tensor
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph_numba_cpu.blocks.elementwise import LARGEST_RANK
+from delegraph_numba_cpu.operators.registry import Call
+
+
+def check_types(call: Call, *allowed: str) -> Rejection | None:
+    """Return a rejection for the first tensor whose type is not *allowed*."""
+    for index in (*call.node.inputs, *call.node.outputs):
+        if index >= 0:
+            tensor = call.context.tensors[index]
+            if tensor.type.name not in allowed:
+                return Rejection(
+                    "dtype",
+                    actual=tensor.type.name,
+                    expected=" or ".join(allowed),
+                    tensor=index,
+                )
+    return None
+
+
+def first_rejection(*found: Rejection | None) -> Rejection | None:
+    """Return the first rejection of several checks' results; note that rejections are falsy."""
+    return next((rejection for rejection in found if rejection is not None), None)
+
+
+def check_shapes(call: Call, inputs: int) -> Rejection | None:
+    """Let pass so many inputs, all tensors with up to eight dimensions."""
+    if len(call.node.inputs) != inputs:
+        return Rejection("inputs", actual=len(call.node.inputs), expected=inputs)
+    for index in (*call.node.inputs, *call.node.outputs):
+        rank = len(call.context.tensors[index].shape)
+        if rank > LARGEST_RANK:
+            expected = f"at most {LARGEST_RANK}"
+            return Rejection("rank", actual=rank, expected=expected, tensor=index)
+    return None
+
+
+def check_one_scale(tensor: Tensor) -> Rejection | None:
+    """Return a rejection for any other number of scales."""
+    quantization = tensor.quantization
+    scales = 0 if quantization is None else len(quantization.scales)
+    if scales == 1 and quantization is not None and not quantization.block_size:
+        return None
+    return Rejection("scales", actual=scales, expected=1, tensor=tensor.index)
+
+
+def activation_of(call: Call) -> ActivationFunctionType:
+    """Return the fused activation of a node."""
+    options = call.options
+    none = ActivationFunctionType.NONE
+    return none if options is None else getattr(options, "fused_activation_function", none)

@@ -1,0 +1,52 @@
+"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER and GREATER_EQUAL."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph_numba_cpu.blocks.elementwise import Operation
+from delegraph_numba_cpu.operators.chains import emit_operation
+from delegraph_numba_cpu.operators.checks import check_shapes
+from delegraph_numba_cpu.operators.pairs import check_pair, lower_pair
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program import ProgramBuilder
+
+FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
+            "dynamic-shapes")  # fmt: skip
+
+COMPARED = ("FLOAT32", "INT32", "INT64")
+
+COMPARISONS = {
+    "EQUAL": ("EQUAL", False),
+    "NOT_EQUAL": ("NOT_EQUAL", False),
+    "LESS": ("LESS", False),
+    "LESS_EQUAL": ("LESS_EQUAL", False),
+    "GREATER": ("LESS", True),
+    "GREATER_EQUAL": ("LESS_EQUAL", True),
+}
+"""What a comparison is computed by, and whether its operands change places."""
+
+
+def check_comparison(call: Call) -> Rejection | None:
+    """Let pass two tensors of one type."""
+    a, b = call.input(0), call.input(1)
+    if a.type is not b.type:
+        return Rejection("dtype", actual=b.type.name, expected=a.type.name, tensor=b.index)
+    return check_shapes(call, 2)
+
+
+def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain of one operator."""
+    name, is_turned = COMPARISONS[call.name]
+    inputs = call.node.inputs[::-1] if is_turned else call.node.inputs
+    emit_operation(call, builder, Operation[f"{name}_{call.input(0).type.name}"], inputs)
+
+
+for _type in COMPARED:
+    _features = (*FEATURES, "extreme-values") if _type == "FLOAT32" else FEATURES
+    _operator = Operator(check_comparison, lower_comparison, (_type, "BOOL"), _features)
+    register_variants(_type, dict.fromkeys(COMPARISONS, _operator))
+for _type in ("INT8", "UINT8"):
+    _operator = Operator(check_pair, lower_pair, (_type, "BOOL"), FEATURES)
+    register_variants(_type, dict.fromkeys(COMPARISONS, _operator))
+_OF_BOOL = Operator(check_pair, lower_pair, ("BOOL",), FEATURES)
+register_variants("BOOL", dict.fromkeys(("EQUAL", "NOT_EQUAL"), _OF_BOOL))

@@ -1,0 +1,133 @@
+"""CONV_2D."""
+
+from __future__ import annotations
+
+import math
+
+from delegraph import Rejection
+from delegraph.arithmetic.padding import Window
+from delegraph_numba_cpu.blocks.hybrid import DIRECT, WINDOWED
+from delegraph_numba_cpu.operators import products_f32, products_hybrid, products_int8
+from delegraph_numba_cpu.operators.checks import first_rejection
+from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_TYPES, check_constants, product_of
+from delegraph_numba_cpu.operators.convolution_windows import check_images, windows_of
+from delegraph_numba_cpu.operators.packing_f32 import packed_matrix
+from delegraph_numba_cpu.operators.products_hybrid import by_weights
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.operators.windows_f32 import Windows
+from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
+
+
+def check_f32(call: Call) -> Rejection | None:
+    """Let pass what has constant weights of all the input's channels."""
+    return first_rejection(products_f32.check_weighted(call, rank=4), check_images(call))
+
+
+def lower_f32(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution."""
+    x = call.input(0)
+    source = builder.tensor(x.index)
+    emit_conv(call, builder, source, x.shape, windows_of(call), products_f32.clamp_range(call))
+
+
+def emit_conv(
+    call: Call,
+    builder: ProgramBuilder,
+    source: Memory | Address,
+    shape: tuple[int, ...],
+    windows: tuple[Window, Window],
+    limits: products_f32.Range,
+    target: Memory | None = None,
+    residual: Memory | None = None,
+    sum_limits: products_f32.Range = products_f32.UNLIMITED,
+) -> None:
+    """Emit the kernel call of a convolution.
+
+    Args:
+        call: the CONV_2D node.
+        builder: gets the call.
+        source: where the input is.
+        shape: of the input, ``[N, H, W, C]``.
+        windows: along height and width.
+        limits: clamping range.
+        target: where the result goes; None for the node's output.
+        residual: what is added to the result, of the result's shape; None for nothing.
+        sum_limits: clamping range of the result with the residual.
+    """
+    weight, bias = call.input(1), call.optional_input(2)
+    outputs, kernel_h, kernel_w, channels = weight.shape
+    over = Windows(windows[0], windows[1], shape[0], 4 * channels, outputs).flat()
+    products_f32.emit_products(
+        builder,
+        over,
+        (kernel_h, kernel_w),
+        x=source,
+        y=builder.tensor(call.node.outputs[0]) if target is None else target,
+        weight=packed_matrix(builder, weight, bias, outputs),
+        residual=0 if residual is None else residual,
+        low=limits[0],
+        high=limits[1],
+        sum_low=sum_limits[0],
+        sum_high=sum_limits[1],
+    )
+
+
+def check_hybrid(call: Call) -> Rejection | None:
+    """Let pass convolutions without groups."""
+    found = check_images(call)
+    return products_hybrid.check_product(call) if found is None else found
+
+
+def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution; each image has a scale of its own."""
+    x, weight, y = call.input(0), call.input(1), call.output()
+    if not math.prod(x.shape) or not math.prod(y.shape):
+        return
+    down, across = windows_of(call)
+    is_pointwise = down.is_pointwise and across.is_pointwise and not down.after | across.after
+    layout = DIRECT if is_pointwise and x.shape[3] % 4 == 0 else WINDOWED
+    windows = products_int8.pack_windows_record(
+        builder, x.shape[3], (down, across), zero=128, flip=0
+    )
+    scales = products_hybrid.weight_scales(weight)
+    is_asymmetric = bool((scales != scales[0]).any())
+    size = math.prod(x.shape[1:])
+    outputs, depth = weight.shape[0], math.prod(weight.shape[1:])
+    words = products_hybrid.product_words(call, builder)
+    products_hybrid.emit_product(
+        call, builder, windows, layout, (x.shape[0], size, size), is_asymmetric,
+        (math.prod(y.shape) // outputs, depth, outputs), **words,
+    )  # fmt: skip
+
+
+def check_int8(call: Call) -> Rejection | None:
+    """Let pass convolutions without groups."""
+    found = check_images(call)
+    return check_constants(call) if found is None else found
+
+
+def lower_int8(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a convolution."""
+    x, y = call.input(0), call.output()
+    down, across = windows_of(call)
+    product = product_of(call)
+    windows = products_int8.pack_windows(builder, x.shape[3], (down, across), product)
+    matrix = products_int8.pack_matrix(builder, call, product)
+    is_pointwise = down.is_pointwise and across.is_pointwise and not down.after | across.after
+    products_int8.emit_product(
+        builder, builder.tensor(x.index), builder.tensor(y.index), windows, matrix, product,
+        math.prod(y.shape[:3]), is_pointwise,
+    )  # fmt: skip
+
+
+_FEATURES = ("activation", "empty")
+_INT8_FEATURES = (*_FEATURES, "extreme-values", "per-channel")
+
+_F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*_FEATURES, "extreme-values"))
+_HYBRID = Operator(
+    check_hybrid, lower_hybrid, ("FLOAT32", "INT8", "INT4"), (*_FEATURES, "per-channel")
+)
+
+register_variants("FLOAT32", {"CONV_2D": by_weights(_F32, _HYBRID)})
+for _type, _types in CLAIMED_TYPES.items():
+    register_variants(_type, {"CONV_2D": Operator(check_int8, lower_int8, _types, _INT8_FEATURES)})

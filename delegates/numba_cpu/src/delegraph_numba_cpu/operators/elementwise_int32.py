@@ -1,0 +1,49 @@
+"""ADD, SUB, MUL, MAXIMUM and MINIMUM of INT32."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph import Rejection
+from delegraph.arithmetic.activation import float_activation_range
+from delegraph_numba_cpu.blocks.elementwise import Operation
+from delegraph_numba_cpu.operators.chains import emit_operation
+from delegraph_numba_cpu.operators.checks import (
+    activation_of,
+    check_shapes,
+    check_types,
+    first_rejection,
+)
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.program import ProgramBuilder
+
+ARITHMETIC = ("ADD", "SUB", "MUL")
+
+EXTREMES = ("MAXIMUM", "MINIMUM")
+
+FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
+            "dynamic-shapes")  # fmt: skip
+
+
+def check_arithmetic(call: Call) -> Rejection | None:
+    """Let pass INT32."""
+    return first_rejection(check_types(call, "INT32"), check_shapes(call, 2))
+
+
+def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain of one operator; results are limited after they have wrapped."""
+    limits: tuple[int, ...] = ()
+    if call.name in ARITHMETIC:
+        info = np.iinfo(np.int32)
+        low, high = float_activation_range(activation_of(call))
+        limits = int(max(low, info.min)), int(min(high, info.max))
+    emit_operation(call, builder, Operation[f"{call.name}_INT32"], call.node.inputs, limits)
+
+
+register_variants(
+    "INT32",
+    dict.fromkeys(
+        (*ARITHMETIC, *EXTREMES),
+        Operator(check_arithmetic, lower_arithmetic, ("INT32",), FEATURES),
+    ),
+)

@@ -1,0 +1,30 @@
+"""L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph_numba_cpu.blocks.rows import L2_NORMALIZATION
+from delegraph_numba_cpu.operators.checks import activation_of
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.operators.rows import FEATURES, check_float_rows, emit_float_rows
+from delegraph_numba_cpu.program import ProgramBuilder
+
+
+def check_l2_normalization(call: Call) -> Rejection | None:
+    """Let pass rows of float32 without a fused activation."""
+    activation = activation_of(call)
+    if activation:
+        return Rejection("activation", actual=activation.name, expected="NONE")
+    return check_float_rows(call)
+
+
+def lower_l2_normalization(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the kernel."""
+    emit_float_rows(call, builder, L2_NORMALIZATION)
+
+
+_OPERATOR = Operator(
+    check_l2_normalization, lower_l2_normalization, ("FLOAT32",), (*FEATURES, "extreme-values")
+)
+
+register_variants("FLOAT32", {"L2_NORMALIZATION": _OPERATOR})

@@ -1,0 +1,30 @@
+"""RESHAPE, SQUEEZE and EXPAND_DIMS."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.moves import Part, move
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
+from delegraph_numba_cpu.program import ProgramBuilder
+
+
+def check_reshape(call: Call) -> Rejection | None:
+    """Let pass what has a fixed element size, and a shape that is known before the data."""
+    return check_moved(call, parameters=(1,))
+
+
+def lower_reshape(call: Call, builder: ProgramBuilder) -> None:
+    """Let both tensors share their memory, or copy.
+
+    A variable is copied: it may be written again before the last reader of the output is done.
+    """
+    x, y = call.input(0), call.output()
+    if x.is_variable or not builder.alias(y.index, x.index):
+        source = Part.of(builder, x)
+        move(builder, source.seen(source.array.reshape(y.shape)), Part.of(builder, y))
+
+
+RESHAPE = Operator(check_reshape, lower_reshape, TYPES, FEATURES)
+
+register({"RESHAPE": RESHAPE, "SQUEEZE": RESHAPE, "EXPAND_DIMS": RESHAPE})

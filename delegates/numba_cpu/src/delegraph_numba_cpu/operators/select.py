@@ -1,0 +1,44 @@
+"""SELECT and SELECT_V2."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph_numba_cpu.blocks.elementwise import Operation
+from delegraph_numba_cpu.operators.chains import Chain, operand
+from delegraph_numba_cpu.operators.checks import check_shapes, check_types, first_rejection
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
+from delegraph_numba_cpu.program import ProgramBuilder
+
+FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims", "scalar",
+            "dynamic-shapes")  # fmt: skip
+
+SELECTED_TYPES = ("BOOL", "FLOAT32", "INT8", "UINT8", "INT32", "INT64")
+
+SELECTED = {1: Operation.SELECT_8_BIT, 4: Operation.SELECT_32_BIT, 8: Operation.SELECT_64_BIT}
+
+
+def check_select(call: Call) -> Rejection | None:
+    """Let pass elements of 1, 4 and 8 bytes."""
+    return first_rejection(check_types(call, *SELECTED_TYPES), check_shapes(call, 3))
+
+
+def lower_select(call: Call, builder: ProgramBuilder) -> None:
+    """Emit a chain of one operator. The condition of SELECT may be one along the first axis."""
+    condition, a, b = (call.input(i) for i in range(3))
+    y = call.output()
+    chain = Chain(y.shape)
+    trailing = len(y.shape) - len(condition.shape) if call.name == "SELECT" else 0
+    mask = operand(builder, chain, condition, max(trailing, 0))
+    operands = [mask, operand(builder, chain, a), operand(builder, chain, b)]
+    chain.step(SELECTED[a.dtype.itemsize], operands)
+    chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
+
+
+SELECT = Operator(
+    check_select,
+    lower_select,
+    SELECTED_TYPES,
+    (*FEATURES, "extreme-values"),
+)
+
+register({"SELECT": SELECT, "SELECT_V2": SELECT})

@@ -1,0 +1,75 @@
+"""SOFTMAX."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph import Rejection
+from delegraph.arithmetic.lookup_table import exponentials
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.blocks.rows import SOFTMAX, SOFTMAX_8_BIT
+from delegraph_numba_cpu.operators.checks import check_shapes, check_types, first_rejection
+from delegraph_numba_cpu.operators.evaluation import evaluate
+from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
+from delegraph_numba_cpu.operators.rows import (
+    FEATURES,
+    check_float_rows,
+    check_rank,
+    emit_float_rows,
+    emit_rows,
+)
+from delegraph_numba_cpu.program import ProgramBuilder
+
+JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
+
+
+def check_f32(call: Call) -> Rejection | None:
+    """Let pass rows of float32 with a positive beta."""
+    if not call.options.beta > 0:
+        return Rejection("beta", actual=call.options.beta, expected="above 0")
+    return check_float_rows(call)
+
+
+def lower_f32(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the kernel."""
+    emit_float_rows(call, builder, SOFTMAX, ("source",), beta=call.options.beta)
+
+
+def check_int8(call: Call) -> Rejection | None:
+    """Let pass what the core's kernel takes, rounded as the builtin kernels do."""
+    x = call.input(0)
+    if call.context.numerics != "builtin":
+        return Rejection("numerics", actual=call.context.numerics, expected="builtin")
+    rejection = first_rejection(
+        check_rank(call), check_types(call, x.type.name), check_shapes(call, 1)
+    )
+    if rejection is None:
+        try:
+            evaluate(call, [np.zeros((1, 2), x.dtype)])
+        except OperatorError as error:
+            rejection = Rejection("parameters", actual=str(error))
+    return rejection
+
+
+def lower_int8(call: Call, builder: ProgramBuilder) -> None:
+    """Emit the kernel, with a table of exponentials."""
+    x, y = call.input(0), call.output()
+    is_signed = x.type.name == "INT8"
+    emit_rows(
+        call,
+        builder,
+        SOFTMAX_8_BIT,
+        ("source",),
+        table=builder.constant(exponentials(x.scale, float(call.options.beta))),
+        flip=128 if is_signed else 0,
+        scale=y.scale,
+        half=JUST_BELOW_HALF if is_signed else 0.5,
+        zero_point=y.zero_point if is_signed else 0,
+    )
+
+
+_F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*FEATURES, "extreme-values"))
+
+register_variants("FLOAT32", {"SOFTMAX": _F32})
+for _type in ("INT8", "UINT8"):
+    register_variants(_type, {"SOFTMAX": Operator(check_int8, lower_int8, (_type,), FEATURES)})

@@ -1,0 +1,73 @@
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+
+from delegraph import Rejection
+from delegraph.arithmetic.output_shape import integers
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.moves import Part, fill, move
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
+from delegraph_numba_cpu.program import ProgramBuilder
+
+
+def check_space_batch(call: Call) -> Rejection | None:
+    """Let pass constant blocks and borders."""
+    if len(call.node.inputs) != 3:
+        return Rejection("operands", actual=len(call.node.inputs), expected=3)
+    return check_moved(call, parameters=(1, 2))
+
+
+def lower_space_to_batch(call: Call, builder: ProgramBuilder) -> None:
+    """Move the pixels of each phase to their images; what lies outside is the zero point."""
+    image, batches = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    if any(integers(call.input(2))):
+        y = call.output()
+        fill(builder, batches, np.array(y.zero_point, y.dtype))
+    for pixels, phase in _phases(call, image, batches):
+        move(builder, pixels, phase)
+
+
+def lower_batch_to_space(call: Call, builder: ProgramBuilder) -> None:
+    """Move the images to the pixels of their phase, but for those that are cropped."""
+    batches, image = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    for pixels, phase in _phases(call, image, batches):
+        move(builder, phase, pixels)
+
+
+def _phases(call: Call, image: Part, batches: Part) -> list[tuple[Part, Part]]:
+    """Return for each phase its pixels of the image, and where in the batches they are.
+
+    Pixel ``p`` of an axis is position ``q`` of phase ``f``: ``p = q * block + f - before``.
+    """
+    blocks, before = integers(call.input(1)), integers(call.input(2))[::2]
+    shape = batches.array.shape
+    split = batches.array.reshape(*blocks, shape[0] // math.prod(blocks), *shape[1:])
+    found = []
+    for phase in product(*map(range, blocks)):
+        near: list[slice] = [slice(None)]
+        far: list[slice] = [slice(None)]
+        for axis, (f, block, lead) in enumerate(zip(phase, blocks, before, strict=True), 1):
+            first = max(-((f - lead) // block), 0)
+            last = min(-((f - lead - image.array.shape[axis]) // block), shape[axis])
+            start = first * block + f - lead
+            near.append(slice(start, start + (last - first) * block, block))
+            far.append(slice(first, last))
+            if last <= first:
+                break
+        else:
+            pixels = image[tuple(near)]
+            found.append((pixels, batches.seen(split[phase][tuple(far)])))
+    return found
+
+
+register(
+    {
+        "SPACE_TO_BATCH_ND": Operator(check_space_batch, lower_space_to_batch, TYPES, FEATURES),
+        "BATCH_TO_SPACE_ND": Operator(check_space_batch, lower_batch_to_space, TYPES, FEATURES),
+    }
+)

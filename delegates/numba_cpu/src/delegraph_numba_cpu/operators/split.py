@@ -1,0 +1,54 @@
+"""SPLIT and SPLIT_V."""
+
+from __future__ import annotations
+
+from delegraph import Rejection
+from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph_numba_cpu.operators.move_checks import FEATURES, NUMBERS, check_moved
+from delegraph_numba_cpu.operators.moves import Part, move
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
+from delegraph_numba_cpu.program import ProgramBuilder
+
+
+def check_split(call: Call) -> Rejection | None:
+    """Let pass a constant axis."""
+    if len(call.node.inputs) != 2:
+        return Rejection("operands", actual=len(call.node.inputs), expected=2)
+    return check_moved(call, parameters=(0,))
+
+
+def lower_split(call: Call, builder: ProgramBuilder) -> None:
+    """Move the parts, one after another."""
+    _split(call, builder, data=1, axis=integers(call.input(0))[0])
+
+
+def check_split_v(call: Call) -> Rejection | None:
+    """Let pass constant sizes and a constant axis."""
+    if len(call.node.inputs) != 3:
+        return Rejection("operands", actual=len(call.node.inputs), expected=3)
+    return check_moved(call, parameters=(1, 2))
+
+
+def lower_split_v(call: Call, builder: ProgramBuilder) -> None:
+    """Move the parts; the outputs' shapes tell their sizes."""
+    _split(call, builder, data=0, axis=integers(call.input(2))[0])
+
+
+def _split(call: Call, builder: ProgramBuilder, data: int, axis: int) -> None:
+    x = Part.of(builder, call.input(data))
+    axis = normalized_axis(axis, x.array.ndim)
+    lead = (slice(None),) * axis
+    start = 0
+    for i in range(len(call.node.outputs)):
+        y = Part.of(builder, call.output(i))
+        end = start + y.array.shape[axis]
+        move(builder, x[(*lead, slice(start, end))], y)
+        start = end
+
+
+register(
+    {
+        "SPLIT": Operator(check_split, lower_split, NUMBERS, FEATURES),
+        "SPLIT_V": Operator(check_split_v, lower_split_v, NUMBERS, FEATURES),
+    }
+)

@@ -1,0 +1,41 @@
+"""TILE and BROADCAST_TO."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph import Rejection
+from delegraph.arithmetic.output_shape import integers
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.moves import Part, move
+from delegraph_numba_cpu.operators.registry import Call, Operator, register
+from delegraph_numba_cpu.program import ProgramBuilder
+
+
+def check_arranged(call: Call) -> Rejection | None:
+    """Let pass a constant second input."""
+    return check_moved(call, parameters=(1,))
+
+
+def lower_tile(call: Call, builder: ProgramBuilder) -> None:
+    """Move to ``[m0, d0, m1, d1, ...]``: the input is the same for all m."""
+    x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    times, shape = integers(call.input(1)), x.array.shape
+    split = [n for pair in zip(times, shape, strict=True) for n in pair]
+    source = x.array.reshape([n for size in shape for n in (1, size)])
+    if y.array.size:
+        move(builder, x.seen(np.broadcast_to(source, split)), y.seen(y.array.reshape(split)))
+
+
+def lower_broadcast_to(call: Call, builder: ProgramBuilder) -> None:
+    """Move with steps of no bytes where the input is repeated."""
+    x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
+    move(builder, x.seen(np.broadcast_to(x.array, y.array.shape)), y)
+
+
+register(
+    {
+        "TILE": Operator(check_arranged, lower_tile, TYPES, FEATURES),
+        "BROADCAST_TO": Operator(check_arranged, lower_broadcast_to, TYPES, FEATURES),
+    }
+)
