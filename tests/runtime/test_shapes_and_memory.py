@@ -260,7 +260,7 @@ def test_memory_is_free_as_soon_as_the_interpreter_is_gone() -> None:
     interpreter.allocate_tensors()
     tensors = interpreter.session.subgraphs[0].tensors
     buffer = weakref.ref(tensors[0].data.base)
-    steps = interpreter.session.subgraphs[0]._steps
+    steps = interpreter.session.subgraphs[0].steps.evals
     del tensors
     gc.disable()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.node_errors import node_error
 from delegraph.runtime.op_resolver import OpResolver
+from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph import constant_value
 from delegraph.runtime.subgraph_memory import view
 from delegraph.schema.enums import TensorType
@@ -40,8 +41,7 @@ class MicroSubgraph:
         self._run = run
         self._registrations = [resolver.resolve(operator) for operator in spec.operators]
         self._nodes = [Node.from_operator(operator) for operator in spec.operators]
-        self._steps: list[Eval] = []
-        self._is_prepared = False
+        self._steps: StepRunner | None = None  # once preparation has begun
 
     @property
     def uses_blas(self) -> bool:
@@ -87,21 +87,25 @@ class MicroSubgraph:
             NodeError: a kernel refuses its node, or leaves a shape open.
             ArenaTooSmallError: the arena is too small.
         """
-        if self._is_prepared:
-            return
-        self._is_prepared = True
-        for operator, node, registration in self._calls():
-            for index in called_subgraphs(operator.options):
-                if 0 <= index < len(self._run.subgraphs):
-                    self._run.subgraphs[index].prepare(layout)
-            layout.prepare(self.spec.index, operator)
-            self._run.workspace.begin_node()
-            try:
-                self._steps.append(registration.prepare(self.context, node))
-                self._check_outputs(node)
-                layout.finish_prepare(operator)
-            except Exception as error:
-                raise node_error(node, registration, "prepare", error) from error
+        if self._steps is None:
+            self._steps = StepRunner(
+                self.tensors,
+                partial(self._prepare_node, layout),
+                after_each=self._run.allocator.reset_temp_allocations,
+            )
+            self._steps.prepare(zip(self._nodes, self._registrations, strict=True))
+
+    def _prepare_node(self, layout: Layout, node: Node, registration: Registration) -> Eval:
+        operator = self.spec.operators[node.index]
+        for index in called_subgraphs(operator.options):
+            if 0 <= index < len(self._run.subgraphs):
+                self._run.subgraphs[index].prepare(layout)
+        layout.prepare(self.spec.index, operator)
+        self._run.workspace.begin_node()
+        step = registration.prepare(self.context, node)
+        self._check_outputs(node)
+        layout.finish_prepare(operator)
+        return step
 
     def _check_outputs(self, node: Node) -> None:
         for index in node.outputs:
@@ -149,15 +153,8 @@ class MicroSubgraph:
         Raises:
             NodeError: a node failed; the following ones have not run.
         """
-        position = 0
-        reset_temp_allocations = self._run.allocator.reset_temp_allocations
-        try:
-            for position, step in enumerate(self._steps):  # noqa: B007 - read by except
-                step()
-                reset_temp_allocations()
-        except Exception as error:
-            node, registration = self._nodes[position], self._registrations[position]
-            raise node_error(node, registration, "invoke", error) from error
+        assert self._steps is not None, "prepare() comes first"
+        self._steps.run()
 
     def _calls(self) -> zip[tuple[OperatorSpec, Node, Registration]]:
         return zip(self.spec.operators, self._nodes, self._registrations, strict=True)

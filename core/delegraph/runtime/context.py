@@ -77,11 +77,11 @@ class SubgraphContext:
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set a tensor's shape; see ``OpContext.resize_tensor``."""
-        self._subgraph.resize_from_kernel(tensor, shape)
+        self._subgraph.steps.resize_tensor(tensor, shape)
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Declare that a tensor's shape is known only while invoking."""
-        self._subgraph.set_dynamic(tensor)
+        self._subgraph.steps.set_dynamic(tensor)
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
         """Reserve working memory for the node being prepared."""

@@ -46,6 +46,11 @@ class MemoryLimit:
         fitting = max(LEAST, TIMES_FILE * file_bytes)
         return cls(min(fitting, physical_memory()), is_default=True)
 
+    @classmethod
+    def of_machine(cls) -> MemoryLimit:
+        """Return the limit that the machine sets."""
+        return cls(physical_memory(), is_default=True)
+
     def trust_shapes(self) -> None:
         """Raise a default limit to the machine's memory: the user asks for these shapes."""
         if self.is_default:

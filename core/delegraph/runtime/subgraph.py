@@ -7,6 +7,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
 from delegraph.runtime.delegates.fallback import guarded
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.kept_data import KeptData
-from delegraph.runtime.node_errors import node_error
 from delegraph.runtime.profile import Profile
+from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.runtime.threads import BlasThreads
 from delegraph.runtime.unresolved_ops import unresolved_op_error
@@ -44,6 +45,7 @@ class Subgraph:
         tensors: its tensors, by index; delegates may append some.
         plan: nodes, registrations and their execution order, delegates applied.
         memory: arenas and scratch memory.
+        steps: prepares the plan's nodes and runs them.
         buffers: the delegates' own buffers behind tensors.
         context: what kernels and delegates see of this subgraph.
     """
@@ -59,16 +61,17 @@ class Subgraph:
             preserve_all_tensors=session.options.preserve_all_tensors,
             limit=session.memory_limit,
         )
+        self.steps = StepRunner(self.tensors, self._prepare_node, self.memory)
         self.context = SubgraphContext(self)
         self.buffers = BufferHandles(self)
         self.plan = DelegatedPlan(self)
         self.is_allocated = False
-        self.has_dynamic_tensors = False
-        self._steps: list[Eval] = []  # of the plan positions prepared so far
-        self._stops: list[tuple[int, tuple[tuple[int, ...], ...]]] = []
-        self._dynamic: set[int] = set()  # tensors whose shape the node being prepared leaves open
-        self._invoking = False
         self._uses_blas = False
+
+    @property
+    def has_dynamic_tensors(self) -> bool:
+        """Whether a shape is known only while invoking; once the nodes are prepared."""
+        return self.steps.has_open_shapes
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
@@ -94,59 +97,26 @@ class Subgraph:
             self.memory.plan(
                 self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables
             )
-            self._allocate_range(0, len(self._steps) - 1)
+            self.steps.allocate()
         self.is_allocated = True
         self.reset_variables()
 
     def prepare_all(self) -> None:
         """Prepare nodes from the first up to the first whose output shapes stay open."""
         self.is_allocated = False
-        self._steps.clear()
-        self._stops.clear()
         for tensor in self.tensors:
             tensor.make_static()
-        self.has_dynamic_tensors = False
         self._uses_blas = any(registration.uses_blas for _, registration in self.plan.steps())
-        self._prepare_from(0)
-
-    def _prepare_from(self, first: int) -> None:
-        plan = self.plan.execution_plan
-        for position in range(first, len(plan)):
-            node, registration = self.plan.node(plan[position])
-            self._dynamic = {i for i in node.outputs if i >= 0 and self.tensors[i].is_dynamic}
-            self.memory.workspace.begin_node()
-            self._steps.append(self._prepare_node(node, registration))
-            if self._dynamic:
-                self.has_dynamic_tensors = True
-                self._stops.append((position + 1, ()))
-                return
-
-    def _prepare_behind(self, position: int) -> None:
-        """Prepare on while invoking, now that the shapes before *position* are known."""
-        self._invoking = False
-        known_stops = len(self._stops)
-        try:
-            self._prepare_from(position)
-            self._allocate_range(position, len(self._steps) - 1)
-        except BaseException:
-            del self._steps[position:]
-            del self._stops[known_stops:]
-            raise
-        finally:
-            self._invoking = True
+        self.steps.prepare(self.plan.steps())
 
     def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         if registration.is_unresolved:
             raise unresolved_op_error(self.plan, node)
-        try:
-            if _needs_shapes_inside(node):
-                OriginalNodes(self, node).propagate_shapes()
-            if node.delegate is not None and self.session.options.policy.needs_guard:
-                return guarded(self, node, registration)
-            step = registration.prepare(self.context, node)
-        except Exception as error:
-            raise node_error(node, registration, "prepare", error) from error
-        return self.buffers.reading(step, node)
+        if _needs_shapes_inside(node):
+            OriginalNodes(self, node).propagate_shapes()
+        if node.delegate is not None and self.session.options.policy.needs_guard:
+            return guarded(self, node, registration)
+        return self.buffers.reading(registration.prepare(self.context, node), node)
 
     def readable(self, index: int) -> Tensor:
         """Return a tensor whose ``data`` is up to date, copied from its delegate if need be.
@@ -158,15 +128,6 @@ class Subgraph:
         self.buffers.make_readable(tensor)
         return tensor
 
-    def _allocate_range(self, first: int, last: int) -> None:
-        if last < first and self.plan.execution_plan:
-            return
-        try:
-            self.memory.allocate(first, last)
-        except OperatorError as error:
-            node, registration = self.plan.node(self.plan.execution_plan[last])
-            raise node_error(node, registration, "allocate", error) from error
-
     def keep_data(self) -> KeptData:
         """Return copies of inputs and variables, to be put back after another allocation."""
         return KeptData(self)
@@ -175,7 +136,7 @@ class Subgraph:
         """Free delegate nodes, steps and memory, which refer to this subgraph in circles."""
         self.is_allocated = False
         self.plan.close()
-        self._steps.clear()
+        self.steps.clear()
         self.tensors.clear()
         self.memory.release()
 
@@ -204,81 +165,18 @@ class Subgraph:
             raise StateError(
                 "Invoke called on model that is not ready. Call allocate_tensors() first."
             )
-        self._invoking = True
-        try:
-            with np.errstate(all="ignore"):
-                if self._uses_blas:
-                    with BlasThreads(self.session.options.num_threads):
-                        self._run()
-                else:
-                    self._run()
-        finally:
-            self._invoking = False
+        profile = self.session.profile
+        wrap = None if profile is None else partial(self._timed, profile)
+        with np.errstate(all="ignore"):
+            if self._uses_blas:
+                with BlasThreads(self.session.options.num_threads):
+                    self.steps.run(wrap)
+            else:
+                self.steps.run(wrap)
 
-    def _run(self) -> None:
-        """Run steps; behind each node with open shapes, prepare on when those shapes changed."""
-        position, steps, total = 0, self._steps, len(self.plan.execution_plan)
-        if not self._stops and len(steps) == total:
-            self._run_steps(0, total)
-            return
-        stop = 0
-        while position < total:
-            if position == len(steps):
-                self._prepare_behind(position)
-            end = self._stops[stop][0] if stop < len(self._stops) else total
-            self._run_steps(position, end)
-            self._forget_stale_preparation(stop, end)
-            position, stop = end, stop + 1
-
-    def _forget_stale_preparation(self, stop: int, end: int) -> None:
-        """Drop what is prepared behind *end* unless the shapes it was made for are still right."""
-        if stop >= len(self._stops):
-            return
-        node, _ = self.plan.node(self.plan.execution_plan[end - 1])
-        shapes = tuple(self.tensors[i].shape for i in node.outputs if i >= 0)
-        if self._stops[stop][1] != shapes:
-            self._stops[stop] = (end, shapes)
-            del self._stops[stop + 1 :]
-            del self._steps[end:]
-            self.memory.reset_after(end - 1)
-
-    def _run_steps(self, first: int, end: int) -> None:
-        position = first
-        steps = self._steps if end - first == len(self._steps) else self._steps[first:end]
-        if self.session.profile is not None:
-            steps = self._timed(steps, first, self.session.profile)
-        try:
-            for position, step in enumerate(steps, first):  # noqa: B007 - read by except
-                step()
-        except Exception as error:
-            node, registration = self.plan.node(self.plan.execution_plan[position])
-            raise self._invoke_error(node, registration, error) from error
-
-    def _timed(self, steps: Sequence[Eval], first: int, profile: Profile) -> list[Eval]:
-        """Return *steps*, from plan position *first* on, each recording how long it takes."""
-        plan, options = self.plan, self.session.options
-        return [
-            profile.timed(
-                step,
-                *plan.node(plan.execution_plan[position]),
-                self.spec.index,
-                is_forced=options.force_delegate_node_profiling,
-            )
-            for position, step in enumerate(steps, first)
-        ]
-
-    def _invoke_error(self, node: Node, registration: Registration, error: Exception) -> Exception:
-        for index in node.inputs:
-            if index >= 0 and self.tensors[index].data is None:
-                error = OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
-        return node_error(node, registration, "invoke", error)
-
-    def first_open_shape(self) -> tuple[Node, Registration, int]:
-        """Return the first node whose output shapes stay open, and the first such output."""
-        position = self._stops[0][0] - 1
-        node, registration = self.plan.node(self.plan.execution_plan[position])
-        tensor = next(i for i in node.outputs if i >= 0 and self.tensors[i].is_dynamic)
-        return node, registration, tensor
+    def _timed(self, profile: Profile, run: Eval, node: Node, registration: Registration) -> Eval:
+        forced = self.session.options.force_delegate_node_profiling
+        return profile.timed(run, node, registration, self.spec.index, is_forced=forced)
 
     # -- shapes --------------------------------------------------------------------------------
 
@@ -298,30 +196,6 @@ class Subgraph:
         tensor.shape = dims
         tensor.data = None
         self.is_allocated = False
-
-    def resize_from_kernel(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """See ``OpContext.resize_tensor``."""
-        dims = checked_shape(tensor, shape, self.memory.limit)
-        if self._invoking:
-            if not tensor.is_dynamic:
-                if dims == tensor.shape:
-                    return
-                raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
-            if tensor.data is None or tensor.shape != dims:
-                tensor.shape = dims
-                self.memory.allocate_dynamic(tensor)
-            return
-        if tensor.is_constant and dims != tensor.shape:
-            raise OperatorError(f"{tensor!r} is constant and cannot become {list(dims)}")
-        tensor.shape = dims
-        if tensor.type in OBJECT_TYPES:  # has no place in the arena, and its shape is known now
-            self._dynamic.discard(tensor.index)
-            self.memory.allocate_dynamic(tensor)
-
-    def set_dynamic(self, tensor: Tensor) -> None:
-        """See ``OpContext.set_dynamic``."""
-        tensor.make_dynamic()
-        self._dynamic.add(tensor.index)
 
     # -- errors --------------------------------------------------------------------------------
 

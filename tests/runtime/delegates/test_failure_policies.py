@@ -18,6 +18,7 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
+from delegraph.delegation.simple_delegate import SimpleDelegate
 from delegraph.errors import DelegateError, DelegateNodeError
 from delegraph.operators.registration import InPlace
 from delegraph.testing import graph_model
@@ -53,8 +54,8 @@ def test_without_a_policy_the_error_names_delegate_nodes_phase_and_cause() -> No
 def test_without_a_policy_nothing_is_wrapped() -> None:
     interpreter = Interpreter(model_content=sines(), delegates=[Faulty("SIN")])
     stepped(interpreter, floats(1))
-    (step, *_) = interpreter.session.subgraphs[0]._steps
-    assert "guarding" not in step.__module__
+    (step, *_) = interpreter.session.subgraphs[0].steps.evals
+    assert step.__module__ == SimpleDelegate.__module__
 
 
 # -- fallback ------------------------------------------------------------------------------------

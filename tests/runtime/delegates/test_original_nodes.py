@@ -52,7 +52,7 @@ def fed(model: bytes, delegate: Faulty, x: np.ndarray[Any, Any] = X) -> Interpre
 def test_results_are_those_of_the_undelegated_run(ops: tuple[str, ...]) -> None:
     interpreter = fed(sines(), Faulty(*ops))
     originals = originals_of(interpreter)
-    originals.prepare()
+    originals.work_out_shapes()
     originals.run()
     undelegated = Interpreter(model_content=sines(), experimental_preserve_all_tensors=True)
     stepped(undelegated, [X])
@@ -76,7 +76,7 @@ def test_what_the_delegate_sees_does_not_change(model: bytes, x: Any) -> None:
     interpreter = fed(model, Faulty(dynamic=True), x)
     before = states(interpreter)
     originals = originals_of(interpreter)
-    originals.prepare()
+    originals.work_out_shapes()
     originals.run()
     originals.run()
     assert states(interpreter)[: len(before)] == before
@@ -87,7 +87,7 @@ def test_inner_tensors_get_memory_only_for_the_original_nodes() -> None:
     originals = originals_of(interpreter)
     inner = interpreter.session.subgraphs[0].tensors[1]
     assert inner.data is None
-    originals.prepare()
+    originals.run()
     with originals.as_computed():
         assert inner.data.shape == (4,)
     assert inner.data is None
@@ -239,7 +239,7 @@ def test_a_custom_operator_without_kernel_is_named() -> None:
 
     interpreter = Interpreter(model_content=model, delegates=[Odd("Odd")])
     with pytest.raises(UnresolvedOpError, match=r"Node number 0 \(Odd\) has no kernel"):
-        originals_of(interpreter).prepare()
+        originals_of(interpreter).work_out_shapes()
 
 
 def test_a_kernel_that_fails_is_named() -> None:
@@ -254,9 +254,9 @@ def test_a_kernel_that_fails_is_named() -> None:
     originals = originals_of(interpreter)
     interpreter.session.subgraphs[0].tensors[1].shape = (3,)
     with pytest.raises(NodeError, match=r"Node number 0 \(ADD\) failed to prepare"):
-        originals.prepare()
+        originals.work_out_shapes()
     interpreter.session.subgraphs[0].tensors[1].shape = (1,)
-    originals.prepare()
+    originals.work_out_shapes()
     interpreter.session.subgraphs[0].tensors[1].data = None
     with pytest.raises(NodeError, match=r"Node number 0 \(ADD\) failed to invoke"):
         originals.run()

@@ -8,21 +8,20 @@ for delegates in Python it is kept here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import DelegateParams
 from delegraph.delegation.partition_model import partition_as_model
-from delegraph.errors import ModelError, NodeError, OperatorError
-from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.memory.workspace import Workspace
+from delegraph.errors import ModelError
 from delegraph.native.litert.context import LiteRtContext
-from delegraph.operators.registration import Node, Scratch
-from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.operators.registration import Node
+from delegraph.runtime.delegates.private_state import PrivateNodes
 from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.schema.enums import BuiltinOperator
 
 logger = logging.getLogger(__name__)
@@ -39,76 +38,14 @@ def propagate_shapes(context: LiteRtContext, delegate_node: Node) -> None:
         NodeError: a kernel refuses its node.
     """
     params: DelegateParams = delegate_node.options
-    shapes: Any = _Shapes(context)
-    for index in params.nodes_to_replace:
-        node, registration = context.get_node_and_registration(index)
-        shapes.begin(node)
-        try:
-            registration.prepare(shapes, node)
-        except OperatorError as error:
-            raise NodeError(
-                f"Node number {index} ({registration.name}) failed to prepare: {error}",
-                node_index=index,
-                op=registration.name,
-            ) from error
-        if shapes.open:
-            break
-    found = shapes.finish()
-    for index, shape in found.items():
-        tensor = context.tensors[index]
-        if index in delegate_node.outputs:
-            context.resize_tensor(tensor, shape)
+    nodes = [context.get_node_and_registration(index) for index in params.nodes_to_replace]
+    private = PrivateNodes(context, nodes, MemoryLimit.of_machine())
+    private.work_out_shapes()
+    for state in private.known_states():
+        if state.tensor.index in delegate_node.outputs:
+            context.resize_tensor(state.tensor, state.shape)
         else:
-            tensor.shape = shape
-
-
-class _Shapes:
-    """An ``OpContext`` in which kernels size tensors for themselves only."""
-
-    def __init__(self, context: LiteRtContext) -> None:
-        self._context: Any = context
-        self._before: dict[int, tuple[tuple[int, ...], AllocationType, Any]] = {}
-        self._workspace = Workspace()
-        self.open: set[int] = set()
-
-    @property
-    def tensors(self) -> Sequence[Tensor]:
-        return self._context.tensors  # type: ignore[no-any-return]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-    def begin(self, node: Node) -> None:
-        """Get ready for the preparation of *node*."""
-        self._workspace.begin_node()
-        for index in node.outputs:
-            if index >= 0 and index not in self._before:
-                tensor = self.tensors[index]
-                self._before[index] = tensor.shape, tensor.allocation_type, tensor.data
-                if tensor.type not in OBJECT_TYPES:
-                    tensor.allocation_type, tensor.data = AllocationType.ARENA_RW, None
-
-    def finish(self) -> Mapping[int, tuple[int, ...]]:
-        """Put back what tensors were; return the shapes that are known."""
-        found = {}
-        for index, (shape, allocation, data) in self._before.items():
-            tensor = self.tensors[index]
-            if index not in self.open:
-                found[index] = tensor.shape
-            tensor.shape, tensor.allocation_type, tensor.data = shape, allocation, data
-        return found
-
-    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        tensor.shape = tuple(map(int, shape))
-        if tensor.type in OBJECT_TYPES:
-            tensor.data = np.empty(tensor.shape, object)
-
-    def set_dynamic(self, tensor: Tensor) -> None:
-        tensor.make_dynamic()
-        self.open.add(tensor.index)
-
-    def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        return self._workspace.reserve(shape, dtype)
+            state.tensor.shape = state.shape
 
 
 def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int, NDArray[Any]]:

@@ -11,7 +11,7 @@ Source:
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.delegate import Delegate
@@ -74,11 +74,15 @@ class BufferHandles:
             for i in node.inputs
             if i >= 0 and tensors[i].delegate not in (None, node.delegate)
         ]
-        if not foreign:
+        return self.reading_first(foreign, step)
+
+    def reading_first(self, tensors: Sequence[Tensor], step: Eval) -> Eval:
+        """Return *step* preceded by copies of *tensors*, as far as delegates have newer values."""
+        if not tensors:
             return step
 
         def step_on_readable_inputs() -> None:
-            for tensor in foreign:
+            for tensor in tensors:
                 self.make_readable(tensor)
             step()
 

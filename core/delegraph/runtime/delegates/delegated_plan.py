@@ -162,7 +162,7 @@ class DelegatedPlan:
         if not subgraph.is_allocated:
             subgraph.prepare_all()
         if subgraph.has_dynamic_tensors:
-            node, registration, tensor = subgraph.first_open_shape()
+            node, registration, tensor = subgraph.steps.first_open()
             raise DelegateError(
                 "Attempting to use a delegate that only supports static-sized tensors with a graph "
                 f"that has dynamic-sized tensors (tensor#{tensor} is a dynamic-sized tensor, made "

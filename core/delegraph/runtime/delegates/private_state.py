@@ -1,22 +1,27 @@
-"""Shapes, memory and owners of tensors that only the original nodes of a partition see."""
+"""Nodes that work on a state of their own: shapes, memory and owners that only they see."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from numpy.typing import DTypeLike
 
-from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.operators.registration import Node, Scratch
+from delegraph.errors import UnresolvedOpError
+from delegraph.operators.registration import (
+    CallableSubgraph,
+    Eval,
+    Node,
+    Numerics,
+    OpContext,
+    Registration,
+    Scratch,
+)
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.context import SubgraphContext
-from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
-
-if TYPE_CHECKING:
-    from delegraph.runtime.subgraph import Subgraph
+from delegraph.runtime.memory_limit import MemoryLimit
+from delegraph.runtime.steps import Step, StepRunner
+from delegraph.runtime.subgraph_memory import SubgraphMemory
 
 
 class PrivateState:
@@ -49,62 +54,124 @@ class PrivateState:
         self._owner = owner
 
 
-class PrivateContext(SubgraphContext):
-    """The subgraph's context, except that shapes and memory are those of the original nodes.
+class PrivateContext:
+    """The context of a host, except that shapes and memory are those of the private nodes."""
 
-    Attributes:
-        memory: arena and workspace of the original nodes.
-        open: outputs of the node being prepared whose shape stays open.
-    """
+    def __init__(self, host: OpContext, steps: StepRunner, memory: SubgraphMemory) -> None:
+        self._host = host
+        self._steps = steps
+        self._memory = memory
 
-    def __init__(self, subgraph: Subgraph, written: Collection[int]) -> None:
-        super().__init__(subgraph)
-        self.memory = SubgraphMemory(
-            preserve_all_tensors=False, limit=subgraph.session.memory_limit
-        )
-        self.open: set[int] = set()
-        self._written = written
-        self._is_running = False
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the subgraph, by index."""
+        return self._host.tensors
 
-    def begin_node(self, node: Node) -> None:
-        """Get ready for the preparation of *node*."""
-        self.open = {i for i in node.outputs if i >= 0 and self.tensors[i].is_dynamic}
-        self.memory.workspace.begin_node()
+    @property
+    def num_threads(self) -> int:
+        """Threads a kernel may use."""
+        return self._host.num_threads
 
-    @contextmanager
-    def running(self, is_running: bool = True) -> Iterator[None]:
-        """Let kernels resize dynamic tensors, and nothing else, within the context."""
-        before, self._is_running = self._is_running, is_running
-        try:
-            yield
-        finally:
-            self._is_running = before
+    @property
+    def numerics(self) -> Numerics:
+        """Which official kernels to round like."""
+        return self._host.numerics
 
-    def preparing(self) -> AbstractContextManager[None]:
-        """Let kernels resize what they write, within the context."""
-        return self.running(False)
+    @property
+    def resources(self) -> MutableMapping[Any, Any]:
+        """Resources of the interpreter."""
+        return self._host.resources
+
+    def subgraph(self, index: int) -> CallableSubgraph:
+        """Return another subgraph of the model."""
+        return self._host.subgraph(index)
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """Set the shape of a tensor that the original nodes write."""
-        dims = checked_shape(tensor, shape, self.memory.limit)
-        may_change = tensor.is_dynamic if self._is_running else tensor.index in self._written
-        if dims != tensor.shape and not may_change:
-            raise OperatorError(f"{tensor!r} cannot become {list(dims)}")
-        if self._is_running:
-            if tensor.is_dynamic and (tensor.data is None or tensor.shape != dims):
-                tensor.shape = dims
-                self.memory.allocate_dynamic(tensor)
-            return
-        tensor.shape = dims
-        if tensor.type in OBJECT_TYPES and tensor.index in self._written:
-            self.open.discard(tensor.index)
-            self.memory.allocate_dynamic(tensor)
+        """Set the shape of a tensor that the private nodes write."""
+        self._steps.resize_tensor(tensor, shape)
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Declare that a tensor's shape is known only while running."""
-        tensor.make_dynamic()
-        self.open.add(tensor.index)
+        self._steps.set_dynamic(tensor)
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve working memory of the original nodes' own."""
-        return self.memory.workspace.reserve(shape, dtype)
+        """Reserve working memory of the private nodes' own."""
+        return self._memory.workspace.reserve(shape, dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what delegates may ask of their host besides."""
+        return getattr(self._host, name)
+
+
+class PrivateNodes:
+    """Nodes of a subgraph that somebody else computes, prepared or run on a private state.
+
+    For as long as they are prepared or run, every tensor they write has another shape, memory and
+    owner. Constants, inputs, variables and resources are shared.
+
+    Args:
+        host: context of the subgraph.
+        nodes: nodes and registrations in execution order.
+        limit: bytes that their tensors may take.
+
+    Attributes:
+        nodes: the same.
+        states: what the tensors that they write are to them, by tensor index.
+        memory: arena and workspace.
+        steps: prepares and runs them, within :meth:`as_computed`.
+    """
+
+    def __init__(self, host: OpContext, nodes: Sequence[Step], limit: MemoryLimit) -> None:
+        self.nodes = nodes
+        written = {i: node for node, _ in nodes for i in node.outputs if i >= 0}
+        self.states = {i: PrivateState(host.tensors[i], n.delegate) for i, n in written.items()}
+        self.memory = SubgraphMemory(preserve_all_tensors=False, limit=limit)
+        self.steps = StepRunner(host.tensors, self._prepared, self.memory, resizable=self.states)
+        self._context = PrivateContext(host, self.steps, self.memory)
+        self._open: frozenset[int] = frozenset()
+
+    @contextmanager
+    def as_computed(self) -> Iterator[None]:
+        """Let the tensors be, within the context, what these nodes make of them."""
+        for state in self.states.values():
+            state.exchange()
+        try:
+            yield
+        finally:
+            for state in self.states.values():
+                state.exchange()
+
+    def work_out_shapes(self) -> None:
+        """Prepare the nodes up to the first that leaves a shape open; nothing gets memory.
+
+        Raises:
+            UnresolvedOpError: a custom operator without a kernel is among the nodes.
+            NodeError: a kernel refuses its node.
+        """
+        with self.as_computed():
+            self._prepare_all()
+
+    def _prepare_all(self) -> None:
+        self._open = frozenset()
+        for state in self.states.values():
+            state.tensor.make_static()
+        self.steps.prepare(self.nodes)
+        self._open = frozenset(self.states) - self.steps.known_outputs()
+
+    def is_open(self, index: int) -> bool:
+        """Whether the shape of a written tensor is known only while running; once prepared."""
+        return index in self._open
+
+    def known_states(self) -> list[PrivateState]:
+        """Return the states of those tensors whose shape preparation has shown."""
+        return [state for index, state in self.states.items() if index not in self._open]
+
+    def _prepared(self, node: Node, registration: Registration) -> Eval:
+        if registration.is_unresolved:
+            raise UnresolvedOpError(
+                f"Node number {node.index} ({registration.name}) has no kernel, so nobody but the "
+                "delegate can compute it",
+                node_index=node.index,
+                op=registration.name,
+            )
+        return registration.prepare(self._context, node)

@@ -1,0 +1,277 @@
+"""Nodes prepared and run one after the other: every host of kernels goes through here.
+
+Preparation goes up to the first node that leaves a shape open until it has run. What is prepared
+gets memory and runs, and with the shapes then known preparation goes on. With node 1 like that::
+
+    prepare 0 1, allocate, run 0 1, prepare 2 3, allocate, run 2 3
+
+What was prepared for a shape is kept for the next run, and made anew when the shape is another.
+
+Source:
+    Subgraph::PrepareOpsAndTensors and Subgraph::Invoke, tflite/core/subgraph.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+
+from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.node_errors import node_error
+from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
+
+Step = tuple[Node, Registration]
+"""A node and what implements it."""
+
+PrepareNode = Callable[[Node, Registration], Eval]
+"""Prepares one node; what it raises becomes the node's error."""
+
+Wrap = Callable[[Eval, Node, Registration], Eval]
+"""Returns an eval that does more than the one given, such as taking its time."""
+
+
+@dataclass(slots=True)
+class _Stop:
+    """A node that left shapes open: where preparation goes on, and for which shapes it has."""
+
+    end: int
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+
+class StepRunner:
+    """Prepares nodes in order, gives them memory and runs them.
+
+    Args:
+        tensors: of the subgraph, by index.
+        prepare: prepares one node.
+        memory: of the tensors that the nodes write; None when all shapes are known and memory is
+            somebody else's affair.
+        resizable: indices of the tensors that nodes may give another shape; None for all but
+            constants.
+        after_each: called after each node that has run; None for nothing.
+
+    Attributes:
+        is_running: whether nodes run, so that only dynamic tensors can be resized.
+    """
+
+    def __init__(
+        self,
+        tensors: Sequence[Tensor],
+        prepare: PrepareNode,
+        memory: SubgraphMemory | None = None,
+        *,
+        resizable: Container[int] | None = None,
+        after_each: Callable[[], None] | None = None,
+    ) -> None:
+        self.is_running = False
+        self._tensors = tensors
+        self._prepare = prepare
+        self._memory = memory
+        self._resizable = resizable
+        self._after_each = after_each
+        self._nodes: list[Step] = []
+        self._evals: list[Eval] = []  # of the nodes prepared so far
+        self._stops: list[_Stop] = []
+        self._open: set[int] = set()  # outputs of the node being prepared, as far as shapes go
+
+    # -- preparing -----------------------------------------------------------------------------
+
+    def prepare(self, nodes: Iterable[Step]) -> None:
+        """Prepare *nodes* from the first up to the first that leaves a shape open.
+
+        Raises:
+            NodeError: a node cannot be prepared.
+        """
+        self.clear()
+        self._nodes = list(nodes)
+        self._prepare_from(0)
+
+    def clear(self) -> None:
+        """Forget the nodes."""
+        self._nodes.clear()
+        self._evals.clear()
+        self._stops.clear()
+
+    @property
+    def evals(self) -> Sequence[Eval]:
+        """What runs: the evals of the nodes prepared so far."""
+        return self._evals
+
+    @property
+    def has_open_shapes(self) -> bool:
+        """Whether a shape is known only while running."""
+        return bool(self._stops)
+
+    def first_open(self) -> tuple[Node, Registration, int]:
+        """Return the first node that leaves shapes open, and the first output with such a shape."""
+        node, registration = self._nodes[self._stops[0].end - 1]
+        tensor = next(i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic)
+        return node, registration, tensor
+
+    def known_outputs(self) -> set[int]:
+        """Return what the nodes prepared so far write and know the shape of."""
+        ready = self._nodes[: len(self._evals)]
+        return {index for node, _ in ready for index in node.outputs} - self._open
+
+    def _prepare_from(self, first: int) -> None:
+        for position in range(first, len(self._nodes)):
+            node, registration = self._nodes[position]
+            self._begin(node)
+            try:
+                self._evals.append(self._prepare(node, registration))
+            except Exception as error:
+                raise node_error(node, registration, "prepare", error) from error
+            if self._open:
+                self._stops.append(_Stop(position + 1))
+                return
+
+    def _begin(self, node: Node) -> None:
+        if self._memory is not None:
+            self._open = {i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic}
+            self._memory.workspace.begin_node()
+
+    def allocate(self) -> None:
+        """Give memory to what is prepared; it has been planned.
+
+        Raises:
+            NodeError: the tensors do not fit.
+        """
+        self._allocate_from(0)
+
+    def _allocate_from(self, first: int) -> None:
+        assert self._memory is not None, "only hosts with memory have open shapes"
+        last = len(self._evals) - 1
+        try:
+            self._memory.allocate(first, last)
+        except OperatorError as error:
+            if not self._nodes:
+                raise
+            raise node_error(*self._nodes[last], "allocate", error) from error
+
+    # -- what kernels ask for ------------------------------------------------------------------
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        """See ``OpContext.resize_tensor``."""
+        assert self._memory is not None, "hosts without memory resize by themselves"
+        dims = checked_shape(tensor, shape, self._memory.limit)
+        if self.is_running:
+            self._resize_running(tensor, dims, self._memory)
+            return
+        if dims != tensor.shape and not self._may_resize(tensor):
+            raise OperatorError(f"{_described(tensor)} cannot become {list(dims)}")
+        tensor.shape = dims
+        if tensor.type in OBJECT_TYPES and self._may_resize(tensor):
+            self._open.discard(tensor.index)  # has no place in the arena, and its shape is known
+            self._memory.allocate_dynamic(tensor)
+
+    def _may_resize(self, tensor: Tensor) -> bool:
+        if self._resizable is None:
+            return not tensor.is_constant
+        return tensor.index in self._resizable
+
+    @staticmethod
+    def _resize_running(tensor: Tensor, dims: tuple[int, ...], memory: SubgraphMemory) -> None:
+        if not tensor.is_dynamic:
+            if dims != tensor.shape:
+                raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
+        elif tensor.data is None or tensor.shape != dims:
+            tensor.shape = dims
+            memory.allocate_dynamic(tensor)
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        """See ``OpContext.set_dynamic``."""
+        tensor.make_dynamic()
+        self._open.add(tensor.index)
+
+    # -- running -------------------------------------------------------------------------------
+
+    def run(self, wrap: Wrap | None = None) -> None:
+        """Run the nodes, preparing on where shapes were open.
+
+        Args:
+            wrap: what each node's eval runs in; None for nothing.
+
+        Raises:
+            NodeError: a node failed; the following ones have not run.
+        """
+        self.is_running = True
+        try:
+            if not self._stops:
+                self._run_range(0, len(self._nodes), wrap)
+            else:
+                self._run_and_prepare(wrap)
+        finally:
+            self.is_running = False
+
+    def _run_and_prepare(self, wrap: Wrap | None) -> None:
+        position, stop, total = 0, 0, len(self._nodes)
+        while position < total:
+            if position == len(self._evals):
+                self._prepare_on(position)
+            end = self._stops[stop].end if stop < len(self._stops) else total
+            self._run_range(position, end, wrap)
+            if stop < len(self._stops):
+                self._forget_stale_preparation(stop)
+            position, stop = end, stop + 1
+
+    def _prepare_on(self, position: int) -> None:
+        """Prepare on while running, now that the shapes before *position* are known."""
+        self.is_running = False
+        try:
+            self._prepare_from(position)
+            self._allocate_from(position)
+        except BaseException:
+            self._forget_from(position)
+            raise
+        finally:
+            self.is_running = True
+
+    def _forget_stale_preparation(self, stop: int) -> None:
+        """Drop what is prepared after a stop unless the shapes it was made for are still right."""
+        end = self._stops[stop].end
+        node, _ = self._nodes[end - 1]
+        shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
+        if self._stops[stop].shapes != shapes:
+            assert self._memory is not None, "only hosts with memory have open shapes"
+            self._stops[stop].shapes = shapes
+            self._forget_from(end)
+            self._memory.reset_after(end - 1)
+
+    def _forget_from(self, position: int) -> None:
+        """Drop what is prepared from a position on."""
+        del self._evals[position:]
+        self._stops = [stop for stop in self._stops if stop.end <= position]
+
+    def _run_range(self, first: int, end: int, wrap: Wrap | None) -> None:
+        position = first
+        evals = self._evals if end - first == len(self._evals) else self._evals[first:end]
+        if wrap is not None:
+            nodes = self._nodes[first:end]
+            evals = [wrap(run, *node) for run, node in zip(evals, nodes, strict=True)]
+        after_each = self._after_each
+        try:
+            if after_each is None:
+                for position, run in enumerate(evals, first):  # noqa: B007 - read by except
+                    run()
+            else:
+                for position, run in enumerate(evals, first):  # noqa: B007 - read by except
+                    run()
+                    after_each()
+        except Exception as error:
+            node, registration = self._nodes[position]
+            cause = self._explained(node, error)
+            raise node_error(node, registration, "invoke", cause) from error
+
+    def _explained(self, node: Node, error: Exception) -> Exception:
+        """Return *error*, or what has led to it: an input that nobody has set."""
+        for index in node.inputs:
+            if index >= 0 and self._tensors[index].data is None:
+                return OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
+        return error
+
+
+def _described(tensor: Tensor) -> str:
+    return f"{tensor!r} is constant and" if tensor.is_constant else repr(tensor)

@@ -1,0 +1,157 @@
+"""Nodes prepared and run one after the other, with shapes known only while invoking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter, Node, OpContext, Registration
+from delegraph.errors import NodeError, OperatorError
+from delegraph.operators.registration import Eval
+from delegraph.schema.options import AddOptions
+from delegraph.testing import graph_model, tensor
+
+X = np.arange(6, dtype=np.float32)
+
+
+def reshaped(*nodes: Any, outputs: str = "y") -> bytes:
+    """r = reshape(x, shape), whose shape is known only while invoking, and *nodes* after it."""
+    return graph_model(
+        [("RESHAPE", "x shape", "r"), *nodes],
+        inputs="x shape",
+        outputs=outputs,
+        tensors={"x": tensor((6,)), "shape": tensor((2,), "INT32")},
+    )
+
+
+def run(interpreter: Interpreter, shape: tuple[int, int], x: Any = X) -> Any:
+    interpreter.set_tensor(0, x)
+    interpreter.set_tensor(1, np.array(shape, np.int32))
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+def copying(check: Callable[[tuple[int, ...]], None]) -> Registration:
+    """Return an operator that copies its input; *check* sees the input's shape first."""
+
+    def prepare(context: OpContext, node: Node) -> Eval:
+        x, y = context.tensors[node.inputs[0]], context.tensors[node.outputs[0]]
+        check(x.shape)
+        context.resize_tensor(y, x.shape)
+
+        def copy() -> None:
+            y.data[...] = x.data
+
+        return copy
+
+    return Registration("Copy", prepare)
+
+
+def test_a_preparation_that_failed_while_invoking_is_done_again() -> None:
+    refused = [(2, 3)]
+
+    def check(shape: tuple[int, ...]) -> None:
+        if shape in refused:
+            raise ValueError(f"not {shape}")
+
+    model = reshaped(("SIN", "r", "s"), ("Copy", "s", "y"))
+    interpreter = Interpreter(model_content=model, custom_ops={"Copy": copying(check)})
+    interpreter.allocate_tensors()
+    for _ in range(2):
+        with pytest.raises(NodeError, match=r"Node number 2 \(Copy\) failed to prepare: .*not"):
+            run(interpreter, (2, 3))
+    refused.clear()
+    np.testing.assert_array_equal(run(interpreter, (2, 3)), np.sin(X.reshape(2, 3)), strict=True)
+
+
+def test_nodes_are_prepared_again_only_for_another_shape() -> None:
+    seen: list[tuple[int, ...]] = []
+    model = reshaped(("Copy", "r", "y"))
+    interpreter = Interpreter(model_content=model, custom_ops={"Copy": copying(seen.append)})
+    interpreter.allocate_tensors()
+    for shape in [(2, 3), (2, 3), (3, 2), (3, 2), (2, 3)]:
+        assert run(interpreter, shape).shape == shape
+    assert seen == [(2, 3), (3, 2), (2, 3)]
+
+
+def two_reshapes() -> bytes:
+    """q = r + r, s = reshape(q, back), y = copy(s): two shapes known only while invoking."""
+    return graph_model(
+        [
+            ("RESHAPE", "x shape", "r"),
+            ("ADD", "r r", "q", AddOptions()),
+            ("RESHAPE", "q back", "s"),
+            ("Copy", "s", "y"),
+        ],
+        inputs="x shape back",
+        outputs="y",
+        tensors={
+            "x": tensor((6,)),
+            "shape": tensor((2,), "INT32"),
+            "back": tensor((2,), "INT32"),
+        },
+    )
+
+
+def test_a_node_after_two_open_shapes_is_prepared_once_for_each_change_before_it() -> None:
+    seen: list[tuple[int, ...]] = []
+    ops = {"Copy": copying(seen.append)}
+    interpreter = Interpreter(model_content=two_reshapes(), custom_ops=ops)
+    interpreter.allocate_tensors()
+    for back in [(1, 6), (6, 1), (6, 1), (2, 3)]:
+        interpreter.set_tensor(2, np.array(back, np.int32))
+        for shape in [(2, 3), (3, 2)]:
+            np.testing.assert_array_equal(run(interpreter, shape), 2 * X.reshape(back), strict=True)
+    assert seen == [(1, 6)] * 2 + [(6, 1)] * 4 + [(2, 3)] * 2
+
+
+def test_two_open_shapes_are_right_after_a_failure_between_them() -> None:
+    seen: list[tuple[int, ...]] = []
+    ops = {"Copy": copying(seen.append)}
+    interpreter = Interpreter(model_content=two_reshapes(), custom_ops=ops)
+    interpreter.allocate_tensors()
+    limit = interpreter.session.memory_limit
+    interpreter.set_tensor(2, np.array((1, 6), np.int32))
+    allowed, limit.bytes = limit.bytes, 24 + 24  # x, and no more than one of the others
+    for _ in range(2):
+        with pytest.raises(NodeError, match="failed to allocate"):
+            run(interpreter, (2, 3))
+    limit.bytes = allowed
+    run(interpreter, (2, 3))
+    assert seen == [(1, 6)]
+
+
+def arena_after(sizes: list[int]) -> int:
+    """Return the bytes of the arena after invokes in which WHERE finds that many positions."""
+    model = graph_model(
+        [("WHERE", "x", "w"), ("CAST", "w", "a"), ("SIN", "a", "b"), ("SIN", "b", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={"x": tensor((1000,)), "w": tensor((1, 1), "INT64")},
+    )
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    for size in sizes:
+        x = np.zeros(1000, np.float32)
+        x[:size] = 1
+        interpreter.set_tensor(0, x)
+        interpreter.invoke()
+        y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        expected = np.sin(np.sin(np.arange(size, dtype=np.float32).reshape(-1, 1)))
+        np.testing.assert_allclose(y, expected, rtol=1e-5)
+    return interpreter.session.subgraphs[0].memory.arena_bytes[0]
+
+
+def test_tensors_get_their_places_anew_for_another_shape() -> None:
+    sizes = [300, 1000]
+    assert arena_after(sizes) == arena_after(sizes[-1:])
+
+
+def test_inputs_alone_may_be_too_large() -> None:
+    model = graph_model([], inputs="x", outputs="x", tensors={"x": tensor((6,))})
+    interpreter = Interpreter(model_content=model, memory_limit=16)
+    with pytest.raises(OperatorError, match="the limit of 16 bytes"):
+        interpreter.allocate_tensors()
