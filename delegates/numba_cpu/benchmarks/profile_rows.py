@@ -24,8 +24,8 @@ from delegraph import Interpreter
 from delegraph.cli.printing import print_table
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.pace import Pace
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
 from delegraph_numba_cpu.pool import POOL
 from delegraph_numba_cpu.program import Program
 

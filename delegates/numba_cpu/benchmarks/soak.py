@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.tools.model_inputs import random_values
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
 INTERPRETERS, THREADS = 4, 2

@@ -23,7 +23,7 @@ from delegraph.testing.operator_cases import cases
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.operators.moves import Loop, nest_of
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]
 

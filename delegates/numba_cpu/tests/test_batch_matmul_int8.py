@@ -13,7 +13,7 @@ from delegraph.schema.layer_options import BatchMatMulOptions
 from delegraph.testing import TensorDef, constant, one_op_model, tensor
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]
 STACKS = [((), ()), ((3,), (3,)), ((1,), (5,)), ((2, 3), ()), ((4,), (1,)), ((2, 2, 2), (2, 2, 2))]

@@ -14,7 +14,7 @@ from delegraph.schema.layer_options import FullyConnectedOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]
 SIZES = [(1, 5, 3), (7, 33, 16), (6, 64, 100), (20, 7, 65), (3, 130, 64)]

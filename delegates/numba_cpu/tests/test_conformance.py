@@ -21,7 +21,7 @@ from delegraph.testing.conformance.subject import Subject, subject_of
 from delegraph.testing.conformance.trials import Trial
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 OF_EVERY_LEVEL = ("ADD", "AVERAGE_POOL_2D", "CONV_2D", "LOGISTIC", "MEAN", "SOFTMAX")
 OF_THE_BEST = ("CONCATENATION", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "RESIZE_BILINEAR")

@@ -24,7 +24,7 @@ from delegraph.testing.recurrent_layers import (
 )
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]
 KINDS = ["float", "hybrid", "int8"]

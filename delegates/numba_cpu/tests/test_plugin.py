@@ -19,7 +19,7 @@ from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.families import families
 from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 [SPEC] = plugin.delegraph_delegates()
 
@@ -40,7 +40,7 @@ def test_the_delegate_runs_without_importing_numba(
     out = fresh_python(
         "import sys; from delegraph_numba_cpu.kernel_library import library\n"
         "from delegraph_numba_cpu.delegate import NumbaCpuDelegate\n"
-        "from delegraph_numba_cpu.plugin import NumbaCpuOptions\n"
+        "from delegraph_numba_cpu.options import NumbaCpuOptions\n"
         "library(NumbaCpuDelegate(NumbaCpuOptions()).level).load([])\n"
         "print('numba' in sys.modules)"
     )

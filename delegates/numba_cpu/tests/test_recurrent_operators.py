@@ -17,7 +17,7 @@ from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 LEVELS = [level.name for level in supported_levels()]
 

@@ -13,7 +13,7 @@ from delegraph.errors import NodeError
 from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 CONV = Conv2DOptions(stride_h=1, stride_w=1)
 DEPTHWISE = DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)

@@ -10,7 +10,7 @@ from delegraph.schema.layer_options import FullyConnectedOptions
 from delegraph.testing import TensorDef, constant, graph_model, tensor
 from delegraph.testing.operator_cases.quantizing import sparse_rows
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 SHAPE = (8, 12)
 

@@ -20,10 +20,11 @@ from delegraph_numba_cpu.cpu import level_named, physical_cores
 from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
 from delegraph_numba_cpu.operators.checks import first_rejection
-from delegraph_numba_cpu.plugin import NumbaCpuOptions
+from delegraph_numba_cpu.operators.fusion import Partition
+from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.pool import POOL
 from delegraph_numba_cpu.program import Program, ProgramBuilder
-from delegraph_numba_cpu.schedule import Partition, lower_all
+from delegraph_numba_cpu.schedule import lower_all
 from delegraph_numba_cpu.working_memory import WorkingMemory
 
 ROUNDED_TYPES = ("INT8", "UINT8", "INT16")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from delegraph import CommandSpec, DelegateSpec, hookimpl
+from delegraph_numba_cpu.options import NumbaCpuOptions
 
 if TYPE_CHECKING:
     import click
@@ -13,27 +13,6 @@ if TYPE_CHECKING:
     from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 
 DELEGRAPH_API = 1
-
-
-@dataclass(frozen=True)
-class NumbaCpuOptions:
-    """What users may set: ``--delegate numba_cpu:exact=false``, or a dict in Python."""
-
-    exact: bool = field(
-        default=True,
-        metadata={"help": "integer results bit for bit; false allows 1 unit per operator"},
-    )
-    num_threads: int = field(
-        default=0,
-        metadata={"help": "threads; 0 means the interpreter's, or all cores when it says nothing"},
-    )
-    cpu: Literal["auto", "amx_int8", "avx512_vnni", "avx2", "generic"] = field(
-        default="auto", metadata={"help": "instructions to use; auto takes the best there are"}
-    )
-
-    def __post_init__(self) -> None:
-        if self.num_threads < 0:
-            raise ValueError(f"num_threads is {self.num_threads}, expected 0 or more")
 
 
 def _load() -> type[NumbaCpuDelegate]:

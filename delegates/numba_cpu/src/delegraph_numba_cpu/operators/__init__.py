@@ -8,16 +8,13 @@ from delegraph_numba_cpu.operators import cast as cast
 from delegraph_numba_cpu.operators import comparison as comparison
 from delegraph_numba_cpu.operators import concatenation as concatenation
 from delegraph_numba_cpu.operators import conv as conv
-from delegraph_numba_cpu.operators import conv_layers as conv_layers
 from delegraph_numba_cpu.operators import depthwise_conv as depthwise_conv
 from delegraph_numba_cpu.operators import dequantize as dequantize
-from delegraph_numba_cpu.operators import elementwise_f32 as elementwise_f32
 from delegraph_numba_cpu.operators import elementwise_int8 as elementwise_int8
 from delegraph_numba_cpu.operators import elementwise_int32 as elementwise_int32
 from delegraph_numba_cpu.operators import fill as fill
 from delegraph_numba_cpu.operators import fully_connected as fully_connected
 from delegraph_numba_cpu.operators import gather as gather
-from delegraph_numba_cpu.operators import inverted_residual as inverted_residual
 from delegraph_numba_cpu.operators import l2_normalization as l2_normalization
 from delegraph_numba_cpu.operators import log_softmax as log_softmax
 from delegraph_numba_cpu.operators import lstm as lstm
@@ -36,11 +33,21 @@ from delegraph_numba_cpu.operators import space_batch as space_batch
 from delegraph_numba_cpu.operators import space_depth as space_depth
 from delegraph_numba_cpu.operators import split as split
 from delegraph_numba_cpu.operators import strided_slice as strided_slice
-from delegraph_numba_cpu.operators import strips_int8 as strips_int8
 from delegraph_numba_cpu.operators import svdf as svdf
 from delegraph_numba_cpu.operators import tile as tile
 from delegraph_numba_cpu.operators import transpose as transpose
 from delegraph_numba_cpu.operators import transpose_conv as transpose_conv
+from delegraph_numba_cpu.operators.conv_layers import fuse_layer
+from delegraph_numba_cpu.operators.elementwise_f32 import fuse_chain
+from delegraph_numba_cpu.operators.fusion import Fuser
+from delegraph_numba_cpu.operators.inverted_residual import fuse_inverted_residual
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
+from delegraph_numba_cpu.operators.strips_int8 import fuse_strip
 
-__all__ = ["OPERATORS", "Call", "Operator"]
+# The first that takes a node has it. Only the first two ever want the same node: a convolution that
+# begins an inverted residual is a layer as well, so the larger step is asked for first. Strips
+# begin with convolutions of bytes, chains with element-wise nodes.
+FUSERS: tuple[Fuser, ...] = (fuse_inverted_residual, fuse_layer, fuse_strip, fuse_chain)
+"""Asked in this order at each node, in execution order, that no step has yet."""
+
+__all__ = ["FUSERS", "OPERATORS", "Call", "Operator"]

@@ -16,10 +16,10 @@ from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.operators.conv import emit_conv
 from delegraph_numba_cpu.operators.convolution_windows import windows_of
 from delegraph_numba_cpu.operators.depthwise_conv import emit_depthwise
+from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.operators.products_f32 import CLAMPS, UNLIMITED, Range, clamp_range
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import ProgramBuilder
-from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,3 @@ def _conv(layer: Layer, residual: Residual) -> Callable[[ProgramBuilder], None]:
         )
 
     return lower
-
-
-FUSERS.append(fuse_layer)

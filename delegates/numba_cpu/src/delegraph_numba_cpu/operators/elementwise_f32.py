@@ -18,9 +18,9 @@ from delegraph_numba_cpu.operators.checks import (
     check_types,
     first_rejection,
 )
+from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
-from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -171,7 +171,5 @@ FLOAT = Operator(
 
 # Of DIV the kit has empty models of bytes alone, whose divisors are not constant.
 _DIV = replace(FLOAT, features=tuple(name for name in FLOAT.features if name != "empty"))
-
-FUSERS.append(fuse_chain)
 
 register_variants("FLOAT32", {**dict.fromkeys(STEPS, FLOAT), "DIV": _DIV})

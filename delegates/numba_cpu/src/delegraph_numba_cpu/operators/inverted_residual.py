@@ -14,11 +14,11 @@ from typing import Any
 from delegraph_numba_cpu.blocks.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.blocks.inverted_residual_f32 import INVERTED_RESIDUAL
 from delegraph_numba_cpu.operators.conv_layers import Layer, Residual, layer_at, residual_behind
+from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.operators.packing_f32 import packed_channels, packed_matrix
 from delegraph_numba_cpu.operators.products_f32 import UNLIMITED, clamp_range
 from delegraph_numba_cpu.operators.windows_f32 import Split, Windows, aligned, window_words
 from delegraph_numba_cpu.program import ProgramBuilder
-from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
 
 CHUNK_PIXELS = 56
 """Output pixels that are done together, about."""
@@ -229,6 +229,3 @@ def _project_words(
         "weight_image": 0,
         "tiles": 1,
     }
-
-
-FUSERS.insert(0, fuse_inverted_residual)

@@ -85,8 +85,15 @@ OPERATORS: dict[str, Operator] = {}
 
 
 def register(operators: Mapping[str, Operator]) -> None:
-    """Add operators."""
-    OPERATORS.update(operators)
+    """Add operators, whatever the types of their inputs.
+
+    Raises:
+        ValueError: one of them is there already.
+    """
+    for name, operator in operators.items():
+        if name in OPERATORS:
+            raise ValueError(f"{name} is registered already")
+        OPERATORS[name] = operator
 
 
 def register_variants(type: str, operators: Mapping[str, Operator], position: int = 0) -> None:
@@ -96,10 +103,15 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
         type: the type's name.
         operators: by name.
         position: the input that tells variants apart; the same for all variants of an operator.
+
+    Raises:
+        ValueError: one of them is there already, for this type or for all.
     """
     for name, operator in operators.items():
-        variants = _VARIANTS.setdefault(name, {})
-        variants[type] = operator
+        variants = _VARIANTS.get(name, {})
+        if type in variants or (name in OPERATORS and not variants):
+            raise ValueError(f"{name} is registered already for {type}")
+        variants = _VARIANTS[name] = {**variants, type: operator}
         OPERATORS[name] = _by_type(variants, position)
 
 

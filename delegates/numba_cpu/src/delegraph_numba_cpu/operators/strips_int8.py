@@ -11,6 +11,7 @@ from delegraph_numba_cpu.blocks import conv_int8 as blocks
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
 from delegraph_numba_cpu.operators.constants_int8 import TYPES, product_of
 from delegraph_numba_cpu.operators.convolution_windows import windows_of
+from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.operators.products_int8 import (
     CACHED_BYTES,
     Rows,
@@ -22,7 +23,6 @@ from delegraph_numba_cpu.operators.products_int8 import (
 )
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import ProgramBuilder
-from delegraph_numba_cpu.schedule import FUSERS, Fusion, Partition
 
 LEAST_ROWS = 14
 """Rows of a strip: with fewer, what is computed twice at its edges costs more than it saves."""
@@ -194,6 +194,3 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
 def _lines(size: int) -> int:
     """Return a size rounded up to whole cache lines."""
     return -(-size // 64) * 64
-
-
-FUSERS.append(fuse_strip)

@@ -1,0 +1,27 @@
+"""What users may set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class NumbaCpuOptions:
+    """The options of the delegate: ``--delegate numba_cpu:exact=false``, or a dict in Python."""
+
+    exact: bool = field(
+        default=True,
+        metadata={"help": "integer results bit for bit; false allows 1 unit per operator"},
+    )
+    num_threads: int = field(
+        default=0,
+        metadata={"help": "threads; 0 means the interpreter's, or all cores when it says nothing"},
+    )
+    cpu: Literal["auto", "amx_int8", "avx512_vnni", "avx2", "generic"] = field(
+        default="auto", metadata={"help": "instructions to use; auto takes the best there are"}
+    )
+
+    def __post_init__(self) -> None:
+        if self.num_threads < 0:
+            raise ValueError(f"num_threads is {self.num_threads}, expected 0 or more")

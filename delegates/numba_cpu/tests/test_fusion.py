@@ -1,0 +1,71 @@
+"""Which nodes become one step: the larger fusion has the word where two want the same nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter
+from delegraph.schema.enums import Padding
+from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
+from delegraph.testing import constant, graph_model, tensor
+from delegraph_numba_cpu import schedule
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.operators import FUSERS
+from delegraph_numba_cpu.options import NumbaCpuOptions
+
+
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+def padded_inverted_residual() -> bytes:
+    """Return PAD and the convolution that it is for, a depthwise one, and one of single pixels."""
+    conv = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1)
+    depthwise = DepthwiseConv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
+    return graph_model(
+        [
+            ("PAD", "x sizes", "padded"),
+            ("CONV_2D", "padded expand wide", "expanded", conv),
+            ("DEPTHWISE_CONV_2D", "expanded filter wide", "filtered", depthwise),
+            ("CONV_2D", "filtered project narrow", "y", conv),
+        ],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "x": tensor((1, 8, 8, 4)),
+            "sizes": constant(np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32)),
+            "expand": constant(zeros(16, 3, 3, 4)),
+            "filter": constant(zeros(1, 3, 3, 16)),
+            "project": constant(zeros(4, 1, 1, 16)),
+            "wide": constant(zeros(16)),
+            "narrow": constant(zeros(4)),
+            **{name: tensor((1, 1, 1, 1)) for name in ("padded", "expanded", "filtered", "y")},
+        },
+    )
+
+
+def kernels_of(model: bytes) -> list[str]:
+    """Return the kernels that the only partition of a model calls."""
+    made: list[NumbaCpuKernel] = []
+
+    class Observed(NumbaCpuDelegate):
+        def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
+            kernel = NumbaCpuKernel(self)
+            made.append(kernel)
+            return kernel
+
+    delegate = Observed(NumbaCpuOptions(num_threads=1))
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    programs = [kernel.program for kernel in made]
+    return [row.block.kernel for program in programs if program for row in program.rows]
+
+
+def test_an_inverted_residual_comes_before_the_layers_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = padded_inverted_residual()
+    assert kernels_of(model) == ["inverted_residual"]
+    monkeypatch.setattr(schedule, "FUSERS", FUSERS[::-1])
+    assert kernels_of(model) == ["conv", "inverted_residual"]
