@@ -40,7 +40,10 @@ def padded_inverted_residual() -> bytes:
             "project": constant(zeros(4, 1, 1, 16)),
             "wide": constant(zeros(16)),
             "narrow": constant(zeros(4)),
-            **{name: tensor((1, 1, 1, 1)) for name in ("padded", "expanded", "filtered", "y")},
+            "padded": tensor((1, 10, 10, 4)),
+            "expanded": tensor((1, 8, 8, 16)),
+            "filtered": tensor((1, 8, 8, 16)),
+            "y": tensor((1, 8, 8, 4)),
         },
     )
 
