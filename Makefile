@@ -27,8 +27,13 @@ help:
 demo: $(VENV)/installed
 	@$(BIN)/python docs/demo/demo.py
 
+# Hypothesis starts from SEED, so `make test SEED=...` repeats a run; where CI is set it takes the same
+# examples each time. The kernels of numba_cpu are compiled before, by one process for all.
+SEED ?= $(shell date +%s)
+
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/delegraph numba warmup --cpu all
+	$(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
 
 conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run.py

@@ -7,41 +7,36 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.cli import main
 from delegraph.plugins import installed
-from delegraph.testing import one_op_model, tensor
+from delegraph.testing import CommandResult, one_op_model, run_command, tensor
+from delegraph.testing.command import WIDTH
 from support.chosen_plugins import disable_plugins
-from support.command import Command, Ran
+from support.command import Command
 
 DEMO_MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
 
 
 @pytest.fixture
-def delegraph(capsys: pytest.CaptureFixture[str]) -> Command:
+def delegraph() -> Command:
     """Run the command in this process: ``delegraph("run", path)``."""
-
-    def run(*words: object) -> Ran:
-        code = main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return run
+    return run_command
 
 
 @pytest.fixture
 def fresh_delegraph(tmp_path: Path) -> Command:
     """Run the command in a fresh process, with fake distributions of ``tmp_path / "site"``."""
 
-    def run(*words: object, **environment: str) -> Ran:
+    def run(*words: object, **environment: str) -> CommandResult:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("DELEGRAPH_")}
+        given = {"COLUMNS": str(WIDTH), "PYTHONPATH": str(tmp_path / "site"), **environment}
         done = subprocess.run(
             [sys.executable, "-m", "delegraph.cli", *map(str, words)],
-            env={**inherited, "PYTHONPATH": str(tmp_path / "site"), **environment},
+            env=inherited | given,
             capture_output=True,
             text=True,
             check=False,
         )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
     return run
 

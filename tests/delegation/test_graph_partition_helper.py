@@ -224,7 +224,7 @@ def largest(
     return taken, left
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.text("sam", min_size=1, max_size=30), st.integers(-1, 8), st.integers(-1, 6))
 def test_choice_is_that_of_the_definition(text: str, n: int, minimum: int) -> None:
     runs = [list[int]()]

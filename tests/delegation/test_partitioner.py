@@ -149,7 +149,7 @@ def any_edges(rng, graph):
 
 @pytest.mark.parametrize(("greedily", "unfused"), MODES)
 @pytest.mark.parametrize("wild", [False, True])
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=600, derandomize=True)
 @given(seed=st.integers(0, 2**32))
 def test_subsets_are_those_of_the_sweeps(greedily, unfused, wild, seed):
     rng = random.Random(seed)

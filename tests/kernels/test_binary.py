@@ -133,7 +133,7 @@ def test_results_beyond_16_bits_overflow_alike(op, type, shapes):
     quantized_case(op, type, a, b, shape, OVERFLOWS[op], (3, -7, 11), Act.NONE)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     op=st.sampled_from(["ADD", "SUB", "MUL"]),
     type=st.sampled_from(["UINT8", "INT8"]),

@@ -63,7 +63,7 @@ def test_int32_is_exact(result):
     assert_agrees("QUANTIZE", [fed(x, scale=0.01, zero_point=7)], output, version=3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     scales=st.tuples(st.floats(1 / 128, 0.5, width=32), st.floats(1 / 128, 0.5, width=32)),
     type=st.sampled_from(["UINT8", "INT8"]),

@@ -127,7 +127,7 @@ def any_graph(rng):
     return Graph(nodes, inputs, outputs, sizes, variables, kinds)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=500, derandomize=True)
 @given(seed=st.integers(0, 2**32), preserve_all=st.booleans(), alignment=st.sampled_from([4, 64]))
 def test_tensors_in_use_together_never_overlap(seed, preserve_all, alignment):
     graph = any_graph(random.Random(seed))
@@ -135,7 +135,7 @@ def test_tensors_in_use_together_never_overlap(seed, preserve_all, alignment):
     check(planner, graph, preserve_all=preserve_all, alignment=alignment)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(seed=st.integers(0, 2**32))
 def test_tensors_in_use_together_never_overlap_when_planned_in_pieces(seed):
     rng = random.Random(seed)

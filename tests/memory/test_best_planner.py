@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.errors import ArgumentError
@@ -105,7 +105,6 @@ def test_the_published_example_needs_180_bytes_at_its_busiest_task():
     assert (tasks.tolist(), live.tolist()) == ([0, 1, 2], [100, 180, 130])
 
 
-@settings(deadline=None)
 @given(few_records, st.sampled_from([1, 4, 16]))
 def test_the_exact_plan_is_the_smallest_there_is(records, alignment):
     plan = plan_exactly(records, alignment)
@@ -114,7 +113,6 @@ def test_the_exact_plan_is_the_smallest_there_is(records, alignment):
     assert plan.total_size == plan.lower_bound == smallest_total(records, alignment)
 
 
-@settings(deadline=None)
 @given(any_records, st.sampled_from([1, 4, 64]))
 def test_plans_are_right_and_not_below_the_bound(records, alignment):
     best = plan_best(records, alignment, effort=300)
@@ -124,7 +122,6 @@ def test_plans_are_right_and_not_below_the_bound(records, alignment):
         assert lower_bound(records, alignment) <= plan.lower_bound <= plan.total_size
 
 
-@settings(deadline=None)
 @given(any_records, st.sampled_from([1, 16]))
 def test_the_best_plan_is_no_larger_than_those_it_begins_with(records, alignment):
     records.sort(key=lambda record: record.first_task)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.errors import ArgumentError
@@ -127,14 +127,12 @@ def test_a_strategy_does_what_its_definition_says(strategy):
         assert objects(records, strategy) == SLOW[strategy](records)
 
 
-@settings(deadline=None)
 @given(any_records)
 def test_strategies_do_what_their_definitions_say_whatever_the_records(records):
     for strategy, definition in SLOW.items():
         assert objects(records, strategy) == definition(records)
 
 
-@settings(deadline=None)
 @given(any_records, st.integers(1, 70))
 def test_offsets_by_size_are_those_of_the_definition(records, alignment):
     plan = assign_offsets_to_tensors(records, S.GREEDY_BY_SIZE, alignment)
@@ -150,7 +148,6 @@ def test_offsets_by_size_are_those_of_the_definition_among_hundreds_of_tensors()
     assert (list(plan.offsets), plan.total_size) == slow.greedy_by_size(records, 16)
 
 
-@settings(deadline=None)
 @given(any_records, st.sampled_from([s for s in S if s is not S.GREEDY_BY_SIZE]))
 def test_every_plan_passes_the_verifier(records, strategy):
     assert not verify_plan(records, assign_objects_to_tensors(records, strategy))
@@ -271,7 +268,6 @@ def test_nothing_needs_nothing():
     assert reallocation_graph([]) == []
 
 
-@settings(deadline=None)
 @given(any_records)
 def test_profiles_and_positional_maximums_are_those_of_the_definition(records):
     profiles = calculate_task_profiles(records)

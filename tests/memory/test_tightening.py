@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from delegraph.memory.arena import Allocation
@@ -91,7 +91,6 @@ blocks = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(blocks)
 def test_blocks_keep_all_but_their_offsets(rows):
     offset, laid = 0, []

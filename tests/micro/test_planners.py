@@ -145,7 +145,7 @@ buffers = st.lists(
 ).map(lambda rows: [(size, first, first + length) for size, first, length in rows])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(buffers)
 def test_greedy_plans_never_overlap(rows):
     planner = greedy(rows)
@@ -173,7 +173,7 @@ def definition(rows):
     return [offsets[i] for i in range(len(rows))]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(buffers)
 def test_greedy_offsets_are_those_of_the_definition(rows):
     assert list(greedy(rows).offsets) == definition(rows)

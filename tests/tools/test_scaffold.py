@@ -101,6 +101,7 @@ def test_the_code_is_clean_for_ruff_and_mypy(
         run(sys.executable, "-m", "mypy", "src", "tests", folder=tmp_path)
 
 
+@pytest.mark.timeout(600)  # pip has much to install
 def test_an_installed_project_passes_its_own_tests(tmp_path: Path) -> None:
     """Real pip, a fresh environment, the core beside it, and the conformance kit."""
     project = Project.of("fresh-chip", ["ADD", "MUL"])

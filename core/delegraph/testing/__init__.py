@@ -2,7 +2,7 @@
 
 ``DelegateConformance`` is the conformance kit's class to subclass. For tests of one's own,
 ``one_op_model``, ``graph_model`` and ``subgraphs_model`` write small models, of tensors made by
-``tensor`` and ``constant``, and ``delegraph_outputs`` runs them.
+``tensor`` and ``constant``, ``delegraph_outputs`` runs them, and ``run_command`` runs the command.
 
 Each is loaded when it is first used, because pytest imports this package in every run of an
 environment, for its plugin.

@@ -1,3 +1,5 @@
+from .command import CommandResult as CommandResult
+from .command import run_command as run_command
 from .delegate_conformance import DelegateConformance as DelegateConformance
 from .one_op import TensorDef as TensorDef
 from .one_op import constant as constant

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from compiled_models import DIGITS
-from delegraph.cli import main
+from delegraph.testing import CommandResult, run_command
 from delegraph.testing.one_op import tensor
 from quantised_chains import chain
 
@@ -26,12 +25,12 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object) -> int:
-    return main(["edgetpu", "compile", *map(str, arguments)])
+def run(*arguments: object) -> CommandResult:
+    return run_command("edgetpu", "compile", *arguments)
 
 
 def test_compiled_model_and_log_are_written(model: Path, tmp_path: Path) -> None:
-    assert run(model, "-o", tmp_path / "out") == 0
+    assert run(model, "-o", tmp_path / "out").code == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "wide_edgetpu.log",
         "wide_edgetpu.tflite",
@@ -65,11 +64,8 @@ def test_log_has_the_shape_of_the_real_one(model: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_terminal_says_what_the_real_one_says_and_why(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(model, "-o", tmp_path)
-    text = capsys.readouterr().out
+def test_terminal_says_what_the_real_one_says_and_why(model: Path, tmp_path: Path) -> None:
+    text = run(model, "-o", tmp_path).out
     for line in (
         "Model compiled successfully in ",
         f"Input model: {model}",
@@ -87,27 +83,20 @@ def test_terminal_says_what_the_real_one_says_and_why(
     assert "Operation is otherwise supported" not in text
 
 
-def test_show_operations_prints_the_log(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(model, "-s", "-o", tmp_path)
-    text = capsys.readouterr().out
+def test_show_operations_prints_the_log(model: Path, tmp_path: Path) -> None:
+    text = run(model, "-s", "-o", tmp_path).out
     assert "SOFTMAX                        1          Operation is otherwise" in text
 
 
-def test_rows_that_wait_for_one_node_are_put_together(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(model, "-o", tmp_path)
-    rows = capsys.readouterr().out.splitlines()
+def test_rows_that_wait_for_one_node_are_put_together(model: Path, tmp_path: Path) -> None:
+    rows = run(model, "-o", tmp_path).out.splitlines()
     assert any(row.split()[:3] == ["2-3", "RELU,", "TANH"] for row in rows)
 
 
-def test_json_has_every_operator_with_rule_actual_and_remedy(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(model, "--json", "-o", tmp_path) == 0
-    (found,) = json.loads(capsys.readouterr().out)
+def test_json_has_every_operator_with_rule_actual_and_remedy(model: Path, tmp_path: Path) -> None:
+    result = run(model, "--json", "-o", tmp_path)
+    assert result.code == 0
+    (found,) = result.json
     assert found["path"] == str(tmp_path / "wide_edgetpu.tflite")
     assert (found["mapped"], found["unmapped"]) == (1, 3)
     reason = found["operators"][1]["reasons"][0]
@@ -118,43 +107,44 @@ def test_json_has_every_operator_with_rule_actual_and_remedy(
 
 
 def test_segments_are_written(tmp_path: Path) -> None:
-    assert run(DIGITS, "-n", 2, "-o", tmp_path) == 0
+    assert run(DIGITS, "-n", 2, "-o", tmp_path).code == 0
     assert sorted(path.name for path in tmp_path.glob("*.tflite")) == [
         "digits_int8_segment_0_of_2_edgetpu.tflite",
         "digits_int8_segment_1_of_2_edgetpu.tflite",
     ]
 
 
-def test_exit_code_tells_a_model_from_a_wrong_argument(
-    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exit_code_tells_a_model_from_a_wrong_argument(tmp_path: Path, model: Path) -> None:
     floats = tmp_path / "floats.tflite"
     floats.write_bytes(
         chain([("RELU", "x", "y")], outputs="y", tensors={n: tensor((4,)) for n in "xy"})
     )
-    assert run(floats, "-o", tmp_path) == 1
-    assert "floats.tflite: the model is not quantised" in capsys.readouterr().err
-    assert run(tmp_path / "absent.tflite", "-o", tmp_path) == 2
-    assert run(model, "-m", 9, "-o", tmp_path) == 2
-    assert run(model, "-o", model / "inside") == 2
-    assert "cannot be written: Not a directory" in capsys.readouterr().err
-    assert run(model, "-i", "nowhere", "-o", tmp_path) == 2
-    assert "no operator makes a tensor 'nowhere'" in capsys.readouterr().err
+    result = run(floats, "-o", tmp_path)
+    assert result.code == 1
+    assert "floats.tflite: the model is not quantised" in result.err
+    assert run(tmp_path / "absent.tflite", "-o", tmp_path).code == 2
+    assert run(model, "-m", 9, "-o", tmp_path).code == 2
+    result = run(model, "-o", model / "inside")
+    assert result.code == 2
+    assert "cannot be written: Not a directory" in result.err
+    result = run(model, "-i", "nowhere", "-o", tmp_path)
+    assert result.code == 2
+    assert "no operator makes a tensor 'nowhere'" in result.err
 
 
 def test_two_files_of_one_name_are_refused_before_anything_is_written(
-    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, model: Path
 ) -> None:
     (tmp_path / "other").mkdir()
     twin = tmp_path / "other" / "wide.tflite"
     twin.write_bytes(MODEL)
-    assert run(model, twin, "-o", tmp_path / "out") == 2
-    assert "'wide_edgetpu.tflite' would be written twice" in capsys.readouterr().err
+    result = run(model, twin, "-o", tmp_path / "out")
+    assert result.code == 2
+    assert "'wide_edgetpu.tflite' would be written twice" in result.err
     assert not (tmp_path / "out").exists()
 
 
-def test_intermediate_tensors_are_separated_by_commas(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(model, "-i", "a, a", "--json", "-o", tmp_path) == 0
-    assert json.loads(capsys.readouterr().out)[0]["mapped"] == 1
+def test_intermediate_tensors_are_separated_by_commas(model: Path, tmp_path: Path) -> None:
+    result = run(model, "-i", "a, a", "--json", "-o", tmp_path)
+    assert result.code == 0
+    assert result.json[0]["mapped"] == 1

@@ -3,4 +3,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
+# A slow machine is no failure. Where CI is set, Hypothesis takes its own profile "ci" instead.
+settings.register_profile(
+    "default", settings.get_profile("default"), deadline=None, print_blob=True
+)
+
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started
