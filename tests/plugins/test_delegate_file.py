@@ -91,6 +91,36 @@ def test_a_class_that_is_only_imported_does_not_count(tmp_path: Path, file: Path
     assert sys.path == before
 
 
+def test_the_folder_of_the_file_comes_first(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "beside_my.py").write_text("name = 'elsewhere'")
+    (tmp_path / "beside_my.py").write_text("name = 'beside'")
+    monkeypatch.syspath_prepend(tmp_path / "elsewhere")
+    file.write_text(MINE + "import beside_my\nMine.name = lambda self: beside_my.name")
+    try:
+        assert delegate_from_file(file).name() == "beside"
+    finally:
+        sys.modules.pop("beside_my", None)
+
+
+@pytest.mark.parametrize(
+    "parameters", ["device: int = 0", "device: int | None = None", "device: NoSuchType = None"]
+)
+def test_a_parameter_that_is_no_dataclass_is_left_to_its_default(
+    file: Path, parameters: str
+) -> None:
+    file.write_text(MINE + f"    def __init__(self, {parameters}): assert not device")
+    assert delegate_from_file(file).name() == "Mine"
+
+
+def test_a_file_whose_name_is_none_for_a_delegate_is_called_delegate(tmp_path: Path) -> None:
+    (tmp_path / "2nd.py").write_text(MINE)
+    with pytest.raises(PluginOptionError, match="delegate 'delegate' has no options"):
+        delegate_from_file(tmp_path / "2nd.py", "level=1")
+
+
 def test_a_changed_file_is_run_anew(file: Path) -> None:
     for name in ("Aaaa", "Bbbb"):
         file.write_text(IMPORTS + CLASS.format(name=name))
@@ -142,6 +172,7 @@ def test_options_for_a_delegate_without_any_are_refused(file: Path) -> None:
     [
         ("x = (", r"file '.*my.py', line 1: SyntaxError: '\(' was never closed"),
         ("import os\n\nraise OSError('no driver')", r"file '.*my.py', line 3: OSError: no driver"),
+        ("x: no_such_name = 1", "line 1: NameError"),  # annotations are evaluated unless it says
         ("import no_such_module", "line 1: ModuleNotFoundError: No module named 'no_such_module'"),
         ("import sys\nsys.exit(4)", "line 2: SystemExit: 4"),
         ("x = 1", "defines no delegate; expected one class that is"),
@@ -154,6 +185,10 @@ def test_options_for_a_delegate_without_any_are_refused(file: Path) -> None:
         (
             MINE + "    def __init__(self, device, *, speed): pass",
             "Mine of file '.*my.py' needs arguments: device, speed; it may take none, or one that",
+        ),
+        (
+            WITH_OPTIONS.replace("options: Options)", "options: Options, device)"),
+            "Tuned of file '.*my.py' needs arguments: device; it may take",
         ),
         (
             MINE + "    def __init__(self): raise OSError('no driver')",
@@ -182,7 +217,15 @@ def test_a_file_that_is_not_there_is_an_argument_error(tmp_path: Path) -> None:
         delegate_from_file(tmp_path)
 
 
-def test_an_interrupt_is_not_swallowed(file: Path) -> None:
-    file.write_text("raise KeyboardInterrupt")
+def test_a_file_knows_its_own_path(file: Path) -> None:
+    file.write_text(MINE + "\nMine.name = lambda self: __file__")
+    assert delegate_from_file(file).name() == str(file)
+
+
+@pytest.mark.parametrize(
+    "source", ["raise KeyboardInterrupt", "def delegate(): raise KeyboardInterrupt"]
+)
+def test_an_interrupt_is_not_swallowed(file: Path, source: str) -> None:
+    file.write_text(source)
     with pytest.raises(KeyboardInterrupt):
         delegate_from_file(file)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from delegraph.plugins import Plugin, PluginSet, PluginState
+from delegraph.plugins.plugin import one_line
 from support.fake_distributions import GOOD, write_distribution, write_plugin
 
 SPEC = "from delegraph.plugins import CustomOpSpec, DelegateSpec, hookimpl\n"
@@ -176,7 +177,10 @@ def test_unreadable_entry_points_make_one_broken_plugin(site: Path) -> None:
     write_distribution(site, "fake-damaged", {}, "[delegraph.plugins]\nthis line has no equals\n")
     write_plugin(site, "good")
     found = fakes(PluginSet())
-    assert found["fake-damaged"].state is PluginState.BROKEN
+    assert (found["fake-damaged"].state, found["fake-damaged"].version) == (
+        PluginState.BROKEN,
+        "1.0",
+    )
     assert found["fake-damaged"].error.startswith("its entry_points.txt cannot be read: ")
     assert found["good"].state is PluginState.OK
 
@@ -206,6 +210,35 @@ def test_the_first_copy_on_the_path_counts(
     write_distribution(tmp_path / "newest", "Fake.Twice", {}, "", "3.0")
     monkeypatch.syspath_prepend(tmp_path / "newest")
     assert fakes(PluginSet()) == {}  # the newest copy is no plugin
+
+
+def test_a_distribution_whose_folder_bears_another_name_counts(site: Path) -> None:
+    write_plugin(site, "good")
+    (site / "fake_good-1.0.dist-info").rename(site / "renamed-1.0.dist-info")
+    assert fakes(PluginSet())["good"].state is PluginState.OK
+
+
+def test_two_spellings_of_a_distribution_are_one(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_distribution(site, "Fake.Twice", {}, {"one": "fake_gone"})
+    write_distribution(tmp_path / "newer", "fake-twice", {}, {"two": "fake_gone"}, "2.0")
+    monkeypatch.syspath_prepend(tmp_path / "newer")
+    found = [p.name for p in PluginSet().plugins if p.distribution.lower().startswith("fake")]
+    assert found == ["two"]
+
+
+def test_two_looks_at_a_broken_plugin_are_equal(site: Path) -> None:
+    write_plugin(site, "broken", "raise RuntimeError('no driver')")
+    first, second = (fakes(PluginSet())["broken"] for _ in range(2))
+    assert first.exception is not second.exception
+    assert first == second
+    assert "exception" not in repr(first)
+
+
+def test_an_error_is_one_line_that_is_cut_when_it_is_long() -> None:
+    assert one_line(OSError("a\n\n b"), 4) == "OSError: a; b"
+    assert one_line(OSError("abcde"), 4) == "OSError: abcd..."
 
 
 def run_python(site: Path, code: str) -> str:

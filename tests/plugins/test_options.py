@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -74,6 +75,57 @@ def test_a_mapping_takes_values_and_text_alike() -> None:
     assert type(make_options(SPEC, given).ratio) is float  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("word", ["false", "no", "off", "0", "OFF"])
+def test_a_word_for_false_is_false(word: str) -> None:
+    assert make_options(SPEC, {"fast": word}) == Options(fast=False)
+
+
+def test_a_value_that_is_no_text_may_be_any_kind_of_a_union() -> None:
+    assert make_options(SPEC, {"limit": 5}) == Options(limit=5)
+    assert make_options(SPEC, {"bus": "pci"}) == Options(bus="pci")
+    with pytest.raises(PluginOptionError, match=r"'limit' .* is 1.5, expected int or none"):
+        make_options(SPEC, {"limit": 1.5})
+
+
+@dataclass
+class Numbered:
+    channel: Literal[1, 2] = 1
+    levels: tuple[int, ...] = ()
+    pairs: Sequence[int] = ()
+
+
+def test_a_literal_takes_its_own_values_only() -> None:
+    spec = DelegateSpec("numbered", "", print, Numbered)
+    assert make_options(spec, {"channel": 2}) == Numbered(2)
+    for wrong in (True, 1.0, 3):
+        with pytest.raises(PluginOptionError, match=f"is {wrong}, expected one of 1, 2"):
+            make_options(spec, {"channel": wrong})
+
+
+def test_a_list_is_read_entry_by_entry() -> None:
+    spec = DelegateSpec("numbered", "", print, Numbered)
+    assert make_options(spec, {"levels": [1, "2"]}) == Numbered(levels=(1, 2))
+
+
+@pytest.mark.parametrize("value", ["1,2", [1, 2]])
+def test_an_annotation_that_no_value_can_be_checked_by_takes_none(value: object) -> None:
+    spec = DelegateSpec("numbered", "", print, Numbered)
+    with pytest.raises(PluginOptionError, match=r"option 'pairs' .* expected .*Sequence\[int\]"):
+        make_options(spec, {"pairs": value})
+
+
+def test_the_options_own_error_passes_as_it_is() -> None:
+    @dataclass
+    class Picky:
+        device: str = ""
+
+        def __post_init__(self) -> None:
+            raise PluginOptionError("no such device")
+
+    with pytest.raises(PluginOptionError, match=r"^no such device$"):
+        make_options(DelegateSpec("picky", "", print, Picky), None)
+
+
 def test_an_instance_passes_as_it_is() -> None:
     options = Options(threads=9)
     assert make_options(SPEC, options) is options
@@ -92,6 +144,8 @@ def test_an_instance_passes_as_it_is() -> None:
         ({"threads": True}, "is True, expected int"),
         ({"fast": 1}, "is 1, expected true or false"),
         ({"ops": "ADD", "cache": 3}, "option 'cache' of delegate 'fake' is 3, expected str"),
+        ({"threads": [2]}, r"is \[2\], expected int"),
+        ({"ops": 5}, "is 5, expected comma-separated str"),
         ({"ops": [1]}, r"is \[1\], expected comma-separated str"),
         ("threads=0", "options of delegate 'fake': threads is 0, expected 1 or more"),
         ("threads=1,threads=2", "option 'threads' of delegate 'fake' is given twice"),
@@ -128,6 +182,7 @@ def test_a_required_option_must_be_given() -> None:
 def test_a_delegate_without_options_takes_none() -> None:
     spec = DelegateSpec("plain", "", print)
     assert make_options(spec, None) is None
+    assert describe_options(spec) == ()
     with pytest.raises(PluginOptionError, match="delegate 'plain' has no options"):
         make_options(spec, "a=1")
 

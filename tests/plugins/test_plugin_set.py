@@ -123,6 +123,16 @@ def test_one_name_from_two_distributions_is_ambiguous_until_addressed(site: Path
     assert plugins.create_delegate("fake-one:shared").name() == "fake"
 
 
+def test_one_name_twice_from_one_distribution_cannot_be_addressed(site: Path) -> None:
+    points = {"one": "fake_one", "two": "fake_two"}
+    sources = {name: DELEGATES.format(body="return None") for name in points.values()}
+    write_distribution(site, "fake-both", sources, points)
+    with pytest.raises(
+        AmbiguousDelegateError, match=r"2 plugins: .*; leave one out with DELEGRAPH"
+    ):
+        PluginSet().find("fragile")
+
+
 def test_equal_plugin_names_of_two_distributions_are_two_plugins(site: Path) -> None:
     write_plugin(site, "one", delegate="first")
     write_distribution(site, "fake-copy", {}, {"one": "fake_gone"})
@@ -137,6 +147,8 @@ def test_asking_for_a_broken_plugin_gives_the_reason_and_how_to_disable_it(site:
     write_plugin(site, "broken_one", "raise RuntimeError('no driver')")
     with pytest.raises(PluginLoadError) as caught:
         PluginSet().create_delegate("broken-one")
+    with pytest.raises(PluginLoadError, match="'Broken_One' cannot be used"):
+        PluginSet().create_delegate("Broken_One")
     assert str(caught.value) == (
         "delegate 'broken-one' cannot be used: plugin 'broken_one' of fake-broken_one 1.0 is "
         "broken: RuntimeError: no driver; repair it with 'pip install --upgrade fake-broken_one', "
@@ -183,6 +195,7 @@ def test_an_unknown_delegate_lists_what_there_is_and_what_is_broken(site: Path) 
     assert text.startswith("no installed plugin provides delegate 'knwon'; did you mean 'known'?")
     assert "fake-known:known" in text
     assert "plugin 'broken' of fake-broken 1.0: RuntimeError: no driver" in text
+    assert "pip install" not in text
 
 
 def test_a_delegate_of_another_distribution_is_not_taken(site: Path) -> None:
@@ -194,6 +207,69 @@ def test_a_delegate_of_another_distribution_is_not_taken(site: Path) -> None:
 def test_a_known_package_is_named(site: Path) -> None:
     with pytest.raises(UnknownDelegateError, match="'pip install delegraph-flex' provides it"):
         PluginSet(entry_points=[]).find("flex")
+
+
+def test_a_known_package_that_is_installed_is_not_advised(site: Path) -> None:
+    write_distribution(site, "delegraph-flex", {"fake_flex": ""}, {"flex": "fake_flex"})
+    with pytest.raises(UnknownDelegateError) as caught:
+        PluginSet(allow=["flex"]).find("flex")
+    assert "pip install" not in str(caught.value)
+
+
+RANKED = """\
+from delegraph.plugins import DelegateSpec, hookimpl
+
+@hookimpl
+def delegraph_delegates():
+    return [
+        DelegateSpec("a-last", "", print, rank=5, custom_ops=("Flex*",)),
+        DelegateSpec("b-second", "", print),
+        DelegateSpec("c-first", "", print, rank=-1, custom_ops=("Other", "FlexErf")),
+    ]
+"""
+
+
+def test_delegates_apply_by_rank_then_by_name(site: Path) -> None:
+    write_plugin(site, "ranked", RANKED)
+    write_plugin(site, "plain", delegate="b-first")
+    found = [offer.spec.name for offer in PluginSet(allow=["ranked", "plain"]).by_rank()]
+    assert found == ["c-first", "b-first", "b-second", "a-last"]
+
+
+@pytest.mark.parametrize(
+    ("custom_ops", "delegates"),
+    [
+        (["FlexErf"], ["c-first", "a-last"]),
+        (["FlexAdd", "Mine"], ["a-last"]),
+        (["Other"], ["c-first"]),
+        (["Mine"], []),
+        ([], []),
+    ],
+)
+def test_a_custom_operator_finds_the_delegates_that_are_there_for_it(
+    site: Path, custom_ops: list[str], delegates: list[str]
+) -> None:
+    write_plugin(site, "ranked", RANKED)
+    found = PluginSet(allow=["ranked"]).for_custom_ops(custom_ops)
+    assert [offer.spec.name for offer in found] == delegates
+
+
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "PluginOptionError('level 7')"])
+def test_an_interrupt_and_a_plugin_error_while_a_delegate_is_made_pass_as_they_are(
+    site: Path, raised: str
+) -> None:
+    body = f"from delegraph.errors import PluginOptionError\n    raise {raised}"
+    write_plugin(site, "fragile", DELEGATES.format(body=body))
+    with pytest.raises((KeyboardInterrupt, PluginOptionError)) as caught:
+        PluginSet().create_delegate("fragile")
+    assert str(caught.value) in ("", "level 7")
+
+
+def test_an_interrupt_while_a_custom_op_is_loaded_passes_as_it_is(site: Path) -> None:
+    body = "raise KeyboardInterrupt"
+    write_plugin(site, "ops", CUSTOM_OP.format(name="MyOp", body=body))
+    with pytest.raises(KeyboardInterrupt):
+        PluginSet().custom_ops()["MyOp"].load()
 
 
 @pytest.mark.parametrize(
@@ -221,13 +297,17 @@ def test_the_cause_is_chained(site: Path) -> None:
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_custom_ops_are_listed_and_loaded_on_demand(site: Path) -> None:
+def test_custom_ops_are_listed_and_loaded_on_demand(
+    site: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     body = (
         "from delegraph.operators.registration import Registration\n"
         "    return Registration('MyOp', lambda context, node: lambda: None)"
     )
     write_plugin(site, "ops", CUSTOM_OP.format(name="MyOp", body=body))
-    spec = PluginSet().custom_ops()["MyOp"]
+    with caplog.at_level(logging.WARNING):
+        spec = PluginSet().custom_ops()["MyOp"]
+    assert not caplog.records
     assert spec.summary == "a fake operator"
     assert spec.load().name == "MyOp"
 

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from delegraph.errors import ArgumentError, PluginLoadError
+from delegraph.plugins import CustomOpSpec
+from delegraph.plugins.creation import describe_custom_op
+
+
+def described(describe: Any) -> dict[str, str]:
+    return describe_custom_op(CustomOpSpec("MyOp", "", print, describe), b"ab", "plugin 'mine'")
+
+
+def test_a_custom_op_is_described_in_texts() -> None:
+    assert described(lambda options: {"length": len(options), 3: None}) == {
+        "length": "2",
+        "3": "None",
+    }
+    assert described(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("describe", "message"),
+    [
+        (lambda options: 1 / 0, "could not be described by plugin 'mine': ZeroDivisionError"),
+        (lambda options: exit(3), "could not be described by plugin 'mine': SystemExit: 3"),
+        (lambda options: ["a"], "describe() of plugin 'mine' returned a list, expected a dict"),
+    ],
+    ids=["raises", "exits", "no dictionary"],
+)
+def test_a_description_that_fails_names_operator_and_plugin(describe: Any, message: str) -> None:
+    with pytest.raises(PluginLoadError, match=f"custom operator 'MyOp'.*{re.escape(message)}"):
+        described(describe)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ArgumentError("damaged")])
+def test_an_interrupt_and_damaged_options_pass_as_they_are(error: BaseException) -> None:
+    def describe(options: bytes) -> dict[str, str]:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        described(describe)
+    assert caught.value is error

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from delegraph.errors import ArgumentError
+from delegraph.plugins import CommandSpec, CustomOpSpec, DelegateSpec
+
+
+@pytest.mark.parametrize("kind", [DelegateSpec, CustomOpSpec, CommandSpec])
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": ""}, "name is '', expected"),
+        ({"name": b"a"}, "name is b'a', expected"),
+        ({"summary": None}, "'a': summary is None, expected one line of text"),
+        ({"load": None}, "'a': load is None, expected a function"),
+        ({"load": "module"}, "'a': load is 'module', expected a function"),
+    ],
+)
+def test_every_spec_refuses_a_bad_name_summary_or_load(
+    kind: Any, fields: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=f"{kind.__name__} {message}"):
+        kind(**{"name": "a", "summary": "", "load": print, **fields})
+
+
+@pytest.mark.parametrize("custom_ops", ["Flex*", ["Flex*"], ("Flex*", 1)])
+def test_custom_ops_of_a_delegate_are_a_tuple_of_names(custom_ops: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"custom_ops is .*, expected a tuple of names"):
+        DelegateSpec("a", "", print, custom_ops=custom_ops)
+
+
+def test_a_delegate_stands_in_the_middle_and_is_there_for_no_custom_op_by_default() -> None:
+    spec = DelegateSpec("a", "", print)
+    assert (spec.rank, spec.custom_ops, spec.options) == (0, (), None)
+
+
+def test_what_describes_a_custom_op_is_a_function() -> None:
+    with pytest.raises(ArgumentError, match="describe is 'text', expected a function"):
+        CustomOpSpec("a", "", print, describe="text")  # type: ignore[arg-type]  # wrong on purpose
+    assert CustomOpSpec("a", "", print, describe=lambda options: {}).describe is not None
