@@ -209,6 +209,24 @@ def test_limits_of_zero_or_less_in_options_are_none(
     assert sorted(helper.get_nodes_within(options)) == sorted(taken)
 
 
+def test_the_last_choice_says_why_nodes_are_left() -> None:
+    helper, _ = helped(series("ssas"), "SIN", nodes=(1, 0))
+    assert constraints(helper) == {2: "op", 3: "max-delegated-partitions"}
+    assert helper.get_nodes_within(DelegateOptions(min_nodes_per_partition=3)) == []
+    assert constraints(helper) == {2: "op", **dict.fromkeys((0, 1, 3), "min-nodes-per-partition")}
+    assert helper.get_nodes_within(DelegateOptions()) == [0, 1, 3]
+    assert constraints(helper) == {2: "op"}
+
+
+def test_there_are_no_nodes_before_the_question() -> None:
+    def see(context: DelegateContext) -> None:
+        helper = GraphPartitionHelper(context, by_name("SIN"))
+        assert (helper.num_total_nodes, helper.num_supported_nodes) == (0, 0)
+        assert (helper.num_partitions, helper.rejections) == (0, {})
+
+    look(series("s"), see)
+
+
 def largest(
     partitions: Sequence[tuple[int, ...]], n: int, minimum: int
 ) -> tuple[list[int], list[tuple[int, ...]]]:

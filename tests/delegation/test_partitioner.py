@@ -284,6 +284,7 @@ def test_numpy_indices_are_accepted():
         ),
         (graph_of(([-2], [1]), outputs=[]), [], None, "node 0 reads tensor -2"),
         (graph_of(([0], [-2]), outputs=[]), [], None, "node 0 writes tensor -2"),
+        (graph_of(([0], [1, -2]), outputs=[]), [], None, "node 0 writes tensor -2"),
         (graph_of(([0], [1]), outputs=[-2]), [], None, "tensor -2 is a graph output"),
         (GraphInfo(CHAIN.nodes, [0, 1, 3], 3, [0], [3], []), [], None, "execution plan names node"),
         (GraphInfo(CHAIN.nodes, [0, 1], 3, [0], [3], []), [], None, "3 nodes for an execution pla"),

@@ -175,6 +175,11 @@ def test_a_rule_without_a_node_is_refused(conditions: dict[str, Any], message: s
         bind(rules, SINES)
 
 
+def test_conditions_that_are_met_one_by_one_are_not_blamed() -> None:
+    with pytest.raises(ArgumentError, match="matches nothing: no node meets all of it"):
+        meant(loop(), subgraph=1, signature="run", operators="ADD", nodes=0, tensors="p")
+
+
 def test_a_rule_for_nodes_that_only_validate_is_refused() -> None:
     with pytest.raises(ArgumentError, match="the model has subgraphs 0 'main', 1 'cond'"):
         meant(loop(), subgraph=4)
