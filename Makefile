@@ -1,6 +1,7 @@
 # make demo    run the showcase
 # make test    run every check: lint, format, types, layers, tests
 # make conformance   run every operator case beside the official interpreter
+# make mutants run mutation tests: change the code and see that tests fail (see docs/mutation-tests.md)
 # make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
 # make dist    build every wheel and sdist into dist/, check them, try them in an empty environment
@@ -18,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance litert-matrix flex-oracle flex-record dist lint types clean
+.PHONY: help demo test conformance mutants litert-matrix flex-oracle flex-record dist lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -37,6 +38,15 @@ test: lint
 
 conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run.py
+
+# `make mutants MODULES="schema plugins.choice" SAMPLE=20` judges a fifth of the mutants of some modules;
+# MUTANTS="--again" judges survivors again. Verdicts are kept in .mutants.
+MODULES :=
+SAMPLE := 100
+MUTANTS :=
+
+mutants: $(VENV)/installed-test
+	@$(BIN)/python tests/mutation/run.py $(MODULES) --sample $(SAMPLE) $(MUTANTS)
 
 # One environment for each release; those that are there are used again.
 LITERT_VENV := .venv-litert
@@ -106,7 +116,7 @@ types: $(VENV)/installed-test
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
-	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .mutants dist
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
 

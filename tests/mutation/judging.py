@@ -1,0 +1,226 @@
+"""Judges mutants: runs the tests that reach a mutant in a forked child, up to the first failure.
+
+A session of pytest collects once. A mutant inside a function is judged by a fork of that session,
+which costs milliseconds; a mutant of what runs at import by a process that imports anew.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import hypothesis
+import pytest
+from _pytest.runner import runtestprotocol
+from coverage import Coverage
+
+from mutation.mutants import Mutant
+from mutation.patching import MutantFinder, patch
+
+OPTIONS = ["-q", "-p", "no:cacheprovider", "--assert=plain", "--hypothesis-profile=mutants"]
+
+MEMORY = 8 << 30
+"""Bytes of addresses that a judged mutant may take beyond those of its parent."""
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant.
+
+    Attributes:
+        outcome: ``killed``, ``survived``, or ``unreached`` when no test runs its line.
+        by: the test that failed; ``timeout``, ``crash``; empty when it survived.
+        tests: how many were to judge it.
+        seconds: that it took.
+    """
+
+    outcome: str
+    by: str
+    tests: int
+    seconds: float
+
+
+@dataclass
+class Reach:
+    """What each test runs, measured once without mutants.
+
+    Attributes:
+        seconds: of each test that passes, by its id, in order of collection.
+        lines: the tests that run a line, by file and line.
+        at_import: lines that run before any test does, by file.
+        failing: tests that fail without any mutant; they judge nothing.
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    lines: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+    at_import: dict[str, set[int]] = field(default_factory=dict)
+    failing: list[str] = field(default_factory=list)
+
+    def tests_of(self, mutant: Mutant) -> set[str]:
+        """Return the tests that run the changed lines; for what runs at import, the module's."""
+        lines = self.lines.get(str(mutant.module.path), {})
+        found = {test for line in mutant.lines for test in lines.get(line, ())}
+        if self.runs_at_import(mutant):
+            found = {test for tests in lines.values() for test in tests} or set(self.seconds)
+        return found & set(self.seconds)
+
+    def runs_at_import(self, mutant: Mutant) -> bool:
+        """Whether the change has its effect before tests are there."""
+        early = self.at_import.get(str(mutant.module.path), set())
+        return not mutant.is_late or not early.isdisjoint(mutant.lines)
+
+
+@dataclass
+class Bench:
+    """Chooses which tests judge a mutant, and in which order.
+
+    Attributes:
+        budget: seconds that the tests of one mutant may take when none fails.
+        patience: seconds that they may always take; above that, five times what they take without
+            a mutant.
+    """
+
+    reach: Reach
+    budget: float
+    patience: float
+    kills: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """Return test ids: those that killed others of the module first, then quick files first."""
+        reached = self.reach.tests_of(mutant)
+        ordered = [test for test in self.reach.seconds if test in reached]
+        home = mutant.module.path.stem
+        of_file: dict[str, float] = {}
+        for test in ordered:
+            file = test.partition("::")[0]
+            of_file[file] = of_file.get(file, 0.0) + self.reach.seconds[test]
+
+        def rank(test: str) -> tuple[int, bool, float]:
+            file = test.partition("::")[0]
+            kills = self.kills.get((mutant.module.name, test), 0)
+            return -kills, home not in Path(file).stem, of_file[file]
+
+        return list(self._within_budget(sorted(ordered, key=rank)))
+
+    def _within_budget(self, tests: list[str]) -> Iterator[str]:
+        left = self.budget
+        for test in tests:
+            left -= self.reach.seconds[test]
+            if left >= 0:
+                yield test
+
+    def limit(self, tests: list[str]) -> float:
+        """Return seconds after which a mutant hangs."""
+        return self.patience + 5.0 * sum(self.reach.seconds[test] for test in tests)
+
+    def note(self, mutant: Mutant, verdict: Verdict) -> None:
+        """Remember which test kills."""
+        if verdict.outcome == "killed" and verdict.by in self.reach.seconds:
+            key = mutant.module.name, verdict.by
+            self.kills[key] = self.kills.get(key, 0) + 1
+
+
+class Session:
+    """A pytest plugin: hands the collected tests over instead of running them."""
+
+    def __init__(self, use: Callable[[Sequence[pytest.Item]], Any]) -> None:
+        self._use = use
+        self.result: Any = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Called by pytest when all tests are collected; True ends the loop."""
+        self.result = self._use(session.items)
+        return True
+
+
+def collected(paths: Iterable[str], use: Callable[[Sequence[pytest.Item]], Any]) -> Any:
+    """Return what *use* makes of the tests at *paths*, or None when they cannot be collected."""
+    hypothesis.settings.register_profile(
+        "mutants",
+        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # nobody reads the failure
+        derandomize=True,
+        database=None,
+        deadline=None,
+    )
+    session = Session(use)
+    pytest.main([*OPTIONS, *paths], plugins=[session])
+    return session.result
+
+
+def first_failure(items: Sequence[pytest.Item]) -> str:
+    """Run tests up to the first that fails, and return its id; "" when none does."""
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        if not _passes(item, following):
+            return item.nodeid
+    return ""
+
+
+def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
+    reports = runtestprotocol(item, log=False, nextitem=following)
+    return not any(report.failed for report in reports)
+
+
+def measured(items: Sequence[pytest.Item], files: Sequence[str]) -> Reach:
+    """Run all tests without a mutant and return what they reach of *files*."""
+    reach = Reach()
+    coverage = Coverage(data_file=None, include=files, config_file=False)
+    coverage.start()
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        coverage.switch_context(item.nodeid)
+        start = time.perf_counter()
+        if _passes(item, following):
+            reach.seconds[item.nodeid] = time.perf_counter() - start
+        else:
+            reach.failing.append(item.nodeid)
+    coverage.stop()
+    data = coverage.get_data()
+    reach.lines = {file: data.contexts_by_lineno(file) for file in files}
+    return reach
+
+
+def judge_patched(
+    mutant: Mutant, tests: Sequence[str], items: dict[str, pytest.Item], functions: Any
+) -> str | None:
+    """Return the test that fails on *mutant*; None when it cannot be put into functions."""
+    if not patch(mutant, functions):
+        return None
+    limit_memory()
+    silence()
+    return first_failure([items[test] for test in tests])
+
+
+def judge_imported(mutant: Mutant, tests: Sequence[str]) -> str:
+    """Return the test that fails when *mutant* is imported; call it where the module is not yet."""
+    try:
+        MutantFinder(mutant).install()
+    except SyntaxError:
+        return "import"
+    limit_memory()
+    silence()
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+
+    def chosen(items: Sequence[pytest.Item]) -> str:
+        by_id = {item.nodeid: item for item in items}
+        return first_failure([by_id[test] for test in tests if test in by_id])
+
+    failed = collected(files, chosen)
+    return "import" if failed is None else failed
+
+
+def silence() -> None:
+    """Send what this process prints nowhere: a mutant may fail in a thousand lines."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+
+
+def limit_memory() -> None:
+    """Let a mutant that allocates without end fail, not the machine."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
