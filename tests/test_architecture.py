@@ -78,24 +78,30 @@ def short_name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", LAYERED, ids=short_name)
-def test_module_imports_only_lower_layers(path: Path) -> None:
-    assert misplaced_imports(folder_of(path), path.read_text(encoding="utf-8")) == []
+def test_modules_import_only_lower_layers() -> None:
+    found = {
+        short_name(path): misplaced_imports(folder_of(path), path.read_text(encoding="utf-8"))
+        for path in LAYERED
+    }
+    assert {name: imports for name, imports in found.items() if imports} == {}
 
 
-@pytest.mark.parametrize("path", sorted({*SOURCES, *EXTENSIONS} - TABLES), ids=short_name)
-def test_file_is_at_most_400_lines(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+def test_files_are_at_most_400_lines() -> None:
+    lines = {
+        short_name(path): len(path.read_text(encoding="utf-8").splitlines())
+        for path in sorted({*SOURCES, *EXTENSIONS} - TABLES)
+    }
+    assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=short_name)
-def test_module_has_a_docstring(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_modules_have_docstrings() -> None:
+    bare = [path for path in SOURCES if not ast.get_docstring(ast.parse(path.read_bytes()))]
+    assert [short_name(path) for path in bare] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=short_name)
-def test_module_name_says_what_it_holds(path: Path) -> None:
-    assert not {"utils", "util", "common", "helpers", "misc"} & set(path.stem.split("_"))
+def test_names_of_modules_say_what_they_hold() -> None:
+    vague = {"utils", "util", "common", "helpers", "misc"}
+    assert [short_name(path) for path in SOURCES if vague & set(path.stem.split("_"))] == []
 
 
 def test_import_linter_knows_the_same_rows() -> None:
