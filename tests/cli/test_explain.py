@@ -173,6 +173,17 @@ def test_a_difference_from_the_lock_exits_with_1(
     assert delegraph("explain", sines, "--check", lock, "--json").json["ok"] is True
 
 
+def test_a_placement_as_locked_may_still_not_be_full(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    lock = tmp_path / "sines.lock.json"
+    delegraph("explain", sines, "-d", "sin", "--lock", lock)
+    ran = delegraph("explain", sines, "--check", lock, "--require", "full", "--json")
+    assert ran.code == 1
+    assert ran.json["ok"] is True
+    assert "require='full': 3 nodes stay behind" in ran.err
+
+
 def test_all_delegates_are_written_out_in_a_lock(
     delegraph: Command, sines: Path, tmp_path: Path
 ) -> None:

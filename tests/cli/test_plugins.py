@@ -111,6 +111,13 @@ def test_info_of_a_broken_plugin_tells_why_and_exits_with_3(
     assert any("DELEGRAPH_DISABLE_PLUGINS=bad" in line for line in ran.lines)
 
 
+def test_info_as_json_exits_as_the_text_does(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "bad", BROKEN)
+    bad, good = (fresh_delegraph("plugins", "info", name, "--json") for name in ("bad", "good"))
+    assert (bad.code, good.code) == (3, 0)
+    assert bad.json["plugins"][0]["error"] == "RuntimeError: no driver"
+
+
 def test_info_of_nothing_known_exits_with_3(fresh_delegraph: Command, site: Path) -> None:
     ran = fresh_delegraph("plugins", "info", "tunr")
     assert ran.code == 3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from delegraph.operators.registration import Numerics
-from delegraph.schema.options import AddOptions, ReducerOptions
+from delegraph.schema.options import AddOptions, ReducerOptions, SubOptions
 from delegraph.testing import constant, one_op_model, tensor
 from support.command import Command
 
@@ -44,6 +44,14 @@ def test_inputs_go_by_name_or_position(delegraph: Command, add: Path, tmp_path: 
     for first, second in (("t0=1,2", f"t1={tmp_path}/b.npy"), ("0=1,2", f"1={tmp_path}/b.npy")):
         shown = delegraph("run", add, "-i", first, "-i", second, "--json").json
         assert shown["outputs"][0]["first"] == [11, 22]
+
+
+def test_names_of_inputs_may_hold_an_equals_sign(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "named.tflite"
+    inputs = [tensor((1,), name="a"), tensor((1,), name="a=b")]
+    path.write_bytes(one_op_model("SUB", inputs, [tensor((1,))], SubOptions()))
+    shown = delegraph("run", path, "-i", "a=b=1", "-i", "a=3", "--json").json
+    assert shown["outputs"][0]["first"] == [2]
 
 
 def test_inputs_that_are_not_given_are_random_and_follow_the_seed(

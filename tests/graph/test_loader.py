@@ -214,6 +214,8 @@ def test_a_constant_may_be_longer_than_its_shape_but_not_shorter() -> None:
     assert parsed(change_tensor(records, 1, shape=(2,)))
     refused(change_tensor(records, 1, shape=(4,)), "has 12 bytes, shape (4,) of FLOAT32 takes 16")
     assert parsed(change_tensor(records, 1, shape=(4,), type=TensorType.STRING))
+    records = add(tensor((3,)), constant(np.zeros(12, np.int8)))
+    refused(change_tensor(records, 1, shape=(13,)), "has 12 bytes, shape (13,) of INT8 takes 13")
 
 
 def test_shapes_whose_size_overflows_are_refused() -> None:

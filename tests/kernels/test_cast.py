@@ -39,6 +39,18 @@ def test_floats_saturate_and_nan_is_the_largest():
     assert y.tolist() == [2**31 - 1, -(2**31), 2**31 - 1]
 
 
+@pytest.mark.parametrize("integer", INTEGERS)
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_the_largest_float_that_fits_is_kept_and_the_next_one_saturates(real, integer):
+    limit = np.iinfo(integer.lower()).max
+    fits = real(limit)
+    if int(fits) > limit:
+        fits = np.nextafter(fits, real(0))
+    x = np.array([fits, np.nextafter(fits, real(np.inf))])
+    (y,) = assert_agrees("CAST", [fed(x)], [integer], version=5)
+    assert y.tolist() == [int(fits), limit]
+
+
 @pytest.mark.parametrize(("type", "low", "high"), [("INT4", -8, 7), ("UINT4", 0, 15)])
 def test_packed_constants_become_floats(type, low, high):
     x = np.arange(low, high + 1)[:15].reshape(3, 5).astype(np.int8)

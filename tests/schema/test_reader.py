@@ -182,6 +182,14 @@ def test_a_list_longer_than_the_file_is_refused() -> None:
     refused(content, f"Tensor.shape at byte {count} has more items than the file can hold")
 
 
+def test_the_size_of_items_counts_when_a_list_is_too_long() -> None:
+    content = bytearray(small_model())
+    scales = content.index(struct.pack("<2f", 0.5, 0.25))
+    struct.pack_into("<I", content, scales - 4, (len(content) - scales) // 4 + 1)
+    where = f"QuantizationParameters.scale at byte {scales - 4}"
+    refused(content, f"{where} has more items than the file can hold")
+
+
 def test_a_text_without_terminator_is_refused() -> None:
     content = bytearray(small_model())
     content[content.index(b"input") + 5] = ord("s")
@@ -198,7 +206,7 @@ def test_a_constant_behind_the_file_is_refused() -> None:
 
 
 def test_tables_that_are_referred_to_too_often_are_refused() -> None:
-    """Many subgraphs at one place, each of them many tensors: 10^8 tables in 80 kilobytes."""
+    """Many subgraphs at one place, each of them many tensors: 10^6 tables in 8 kilobytes."""
     builder = flatbuffers.Builder()
 
     def repeated(table: int, times: int) -> int:
@@ -213,8 +221,8 @@ def test_tables_that_are_referred_to_too_often_are_refused() -> None:
         return int(builder.EndObject())
 
     builder.StartObject(0)
-    tensors = repeated(builder.EndObject(), 10_000)
-    subgraphs = repeated(parent(0, tensors), 10_000)
+    tensors = repeated(builder.EndObject(), 1000)
+    subgraphs = repeated(parent(0, tensors), 1000)
     builder.Finish(parent(2, subgraphs), b"TFL3")
     refused(builder.Output(), "SubGraph.tensors: more tables than a file of")
 
