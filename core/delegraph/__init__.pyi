@@ -1,6 +1,5 @@
 from .delegation.capabilities import Capabilities as Capabilities
 from .delegation.capabilities import Claim as Claim
-from .delegation.capabilities import Tolerance as Tolerance
 from .delegation.delegate import Delegate as Delegate
 from .delegation.delegate import DelegateContext as DelegateContext
 from .delegation.delegate import DelegateFlags as DelegateFlags
@@ -15,6 +14,7 @@ from .delegation.simple_delegate import SimpleDelegateInterface as SimpleDelegat
 from .delegation.simple_delegate import (
     SimpleDelegateKernelInterface as SimpleDelegateKernelInterface,
 )
+from .delegation.tolerance import Tolerance as Tolerance
 from .errors import DelegraphError as DelegraphError
 from .errors import ModelError as ModelError
 from .operators.custom_op import CustomOp as CustomOp

@@ -18,7 +18,8 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.delegation.capabilities import Capabilities, Tolerance
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 
 Fault = Callable[[Any, Node, int], None]

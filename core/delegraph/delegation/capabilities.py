@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
@@ -28,24 +29,6 @@ FEATURES = {
     "subgraph": "operators that call other subgraphs",
 }
 """Features a claim may name, and what each means; a case of the kit needs those it shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far a result may be from that of Delegraph's kernels: |a - b| <= absolute + relative |b|.
-
-    Attributes:
-        relative: share of the right value; >= 0.
-        absolute: in units of the tensor's stored values (quantised units for integers); >= 0.
-    """
-
-    relative: float = 0.0
-    absolute: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not (self.relative >= 0 and self.absolute >= 0):
-            raise ArgumentError(f"{self} has a negative part")
-
 
 _DEFAULT_TOLERANCES = {
     TensorType.FLOAT16: Tolerance(1e-2, 1e-3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -92,3 +93,12 @@ def pack(values: NDArray[np.integer], type_: TensorType) -> NDArray[np.uint8]:
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     packed: NDArray[np.uint8] = np.bitwise_or.reduce(flat << shifts, axis=1)
     return packed
+
+
+def has_nan(dtype: np.dtype[Any]) -> bool:
+    """Return whether a dtype has NaN; those of ml_dtypes are of kind "V" or "f".
+
+    >>> has_nan(np.dtype("c8")), has_nan(np.dtype("i4"))
+    (True, False)
+    """
+    return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from delegraph.delegation.capabilities import Tolerance
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.graph.dtypes import pack
 from delegraph.graph.model import Quantization
 from delegraph.operators.registration import Node, Registration

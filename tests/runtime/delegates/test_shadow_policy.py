@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from delegraph import DelegateContext, Interpreter, Node
-from delegraph.delegation.capabilities import Tolerance
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.schema.options import AddOptions
 from delegraph.testing import constant, graph_model
 from support.by_name import sines

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.delegation.capabilities import Tolerance
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import OBJECT_TYPES, unpack
+from delegraph.graph.dtypes import has_nan, unpack
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType
@@ -52,7 +52,7 @@ def has_special_values(data: NDArray[Any]) -> bool:
     >>> has_special_values(np.array([1.0, np.inf])), has_special_values(np.array([3]))
     (True, False)
     """
-    if not _is_inexact(data.dtype):
+    if not has_nan(data.dtype):
         return False
     with np.errstate(all="ignore"):
         if np.isfinite(data.sum()):  # NaN and infinity do not leave a sum again
@@ -143,53 +143,17 @@ def difference(
 ) -> Difference | None:
     """Return where values of *tensor* are furthest from the expected ones; None for near enough.
 
-    ``|a - b| <= absolute + relative |b|``; NaN equals NaN, and infinity its like. Strings and bools
-    are compared exactly. Both arrays have the same shape.
+    Both arrays have the same shape; see :meth:`Tolerance.compare`.
     """
     if tensor.is_packed:
         found = unpack(found, tensor.type, tensor.shape)
         expected = unpack(expected, tensor.type, tensor.shape)
-    is_number = tensor.type not in OBJECT_TYPES and tensor.type is not TensorType.BOOL
-    wrong = np.asarray(found != expected)
-    if not wrong.any():
+    excess = tolerance.compare(found, expected)
+    count = int(np.count_nonzero(excess > 0))
+    if not count:
         return None
-    if is_number:
-        excess = _excess(found, expected, tolerance)
-        wrong &= excess > 0
-    else:
-        excess = wrong.astype(np.float64)
-    if not wrong.any():
-        return None
-    flat = int(np.argmax(np.where(wrong, excess, -1)))
-    position = tuple(int(i) for i in np.unravel_index(flat, wrong.shape))
-    return Difference(
-        position, found[position], expected[position], int(np.count_nonzero(wrong)), wrong.size
-    )
-
-
-def _excess(
-    found: NDArray[Any], expected: NDArray[Any], tolerance: Tolerance
-) -> NDArray[np.float64]:
-    """Return by how much each difference is over the tolerance; infinite beside NaN."""
-    wide = np.complex128 if found.dtype.kind == "c" else np.float64
-    a, b = found.astype(wide), expected.astype(wide)
-    with np.errstate(all="ignore"):
-        size = np.abs(a - b)
-        excess = np.asarray(size - (tolerance.absolute + tolerance.relative * np.abs(b)))
-    if not _is_inexact(found.dtype):
-        # Integers that float64 cannot tell apart are one unit apart at least.
-        excess[size == 0] = 1.0 - tolerance.absolute - tolerance.relative * np.abs(b[size == 0])
-        return excess
-    same = (np.isnan(a) & np.isnan(b)) | (a == b)
-    special = ~(np.isfinite(a) & np.isfinite(b))
-    excess[special] = np.inf
-    excess[same] = -np.inf
-    return excess
-
-
-def _is_inexact(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype has NaN; those of ml_dtypes are of kind "V" or "f"."""
-    return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
+    position = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    return Difference(position, found[position], expected[position], count, excess.size)
 
 
 # -- integers that operators give ----------------------------------------------------------------

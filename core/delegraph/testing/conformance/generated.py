@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from delegraph.delegation.capabilities import Tolerance
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegraphError
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType

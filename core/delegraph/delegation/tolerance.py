@@ -1,0 +1,63 @@
+"""How far results may be off, and how far they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.graph.dtypes import has_nan
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a result may be from that of Delegraph's kernels: |a - b| <= absolute + relative |b|.
+
+    Attributes:
+        relative: share of the right value; >= 0.
+        absolute: in units of the tensor's stored values (quantised units for integers); >= 0.
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.relative >= 0 and self.absolute >= 0):
+            raise ArgumentError(f"{self} has a negative part")
+
+    def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
+        """Return by how much each element is further off than this allows; positive where it is.
+
+        NaN equals NaN, and infinity its like. Strings and bools are compared exactly.
+
+        >>> Tolerance(absolute=1.0).compare(np.array([3, 4, 9]), np.array([3, 3, 4])).tolist()
+        [0.0, 0.0, 4.0]
+
+        Args:
+            found: what a delegate computed, of any type; 4-bit integers unpacked.
+            expected: what Delegraph's kernels compute; the same shape and type.
+        """
+        is_other = np.asarray(found != expected)
+        if found.dtype.kind in "ObSU" or not is_other.any():
+            return is_other.astype(np.float64)
+        return np.where(is_other, self._excess(found, expected), 0.0)
+
+    def _excess(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
+        """Return by how much differences are over the tolerance; infinite beside NaN."""
+        wide = np.complex128 if found.dtype.kind == "c" else np.float64
+        a, b = found.astype(wide), expected.astype(wide)
+        with np.errstate(all="ignore"):
+            size = np.abs(a - b)
+            excess = np.asarray(size - (self.absolute + self.relative * np.abs(b)))
+        if not has_nan(found.dtype):
+            # Integers that float64 cannot tell apart are one unit apart at least.
+            excess[size == 0] = 1.0 - self.absolute - self.relative * np.abs(b[size == 0])
+            return excess
+        same = (np.isnan(a) & np.isnan(b)) | (a == b)
+        special = ~(np.isfinite(a) & np.isfinite(b))
+        excess[special] = np.inf
+        excess[same] = -np.inf
+        return excess
