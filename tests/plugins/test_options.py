@@ -158,20 +158,6 @@ def test_a_bad_value_names_option_value_and_expected_type(given: object, message
         make_options(SPEC, given)
 
 
-@pytest.mark.parametrize(("given", "fits"), [(1, True), ("1", True), (True, False), (1.0, False)])
-def test_a_choice_of_numbers_takes_no_bool_that_equals_one(given: object, fits: bool) -> None:
-    @dataclass
-    class Level:
-        level: Literal[1, 2] = 2
-
-    spec = DelegateSpec("fake", "a fake", print, Level)
-    if fits:
-        assert make_options(spec, {"level": given}) == Level(1)
-    else:
-        with pytest.raises(PluginOptionError, match=f"is {given}, expected one of 1, 2"):
-            make_options(spec, {"level": given})
-
-
 def test_an_unknown_option_lists_the_valid_ones_with_their_defaults() -> None:
     with pytest.raises(PluginOptionError) as caught:
         make_options(SPEC, "thread=4")

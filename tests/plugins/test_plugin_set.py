@@ -143,15 +143,6 @@ def test_equal_plugin_names_of_two_distributions_are_two_plugins(site: Path) -> 
     ]
 
 
-def test_a_list_may_spell_a_distribution_in_any_way_that_pip_takes(site: Path) -> None:
-    write_plugin(site, "one")
-    states = [
-        next(p.state.value for p in plugins.plugins if p.name == "one")
-        for plugins in (PluginSet(disable=["Fake_One:one"]), PluginSet(allow=["FAKE.one:one"]))
-    ]
-    assert states == ["disabled", "ok"]
-
-
 def test_asking_for_a_broken_plugin_gives_the_reason_and_how_to_disable_it(site: Path) -> None:
     write_plugin(site, "broken_one", "raise RuntimeError('no driver')")
     with pytest.raises(PluginLoadError) as caught:
