@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "delegraph"
+TESTS = ROOT / "tests"
 SOURCES = sorted(CORE.rglob("*.py"))
 LAYERED = [path for path in SOURCES if path != CORE / "__init__.py"]
 EXTENSIONS = sorted([*ROOT.glob("delegates/*/src/**/*.py"), *ROOT.glob("plugins_example/**/*.py")])
@@ -102,6 +103,73 @@ def test_modules_have_docstrings() -> None:
 def test_names_of_modules_say_what_they_hold() -> None:
     vague = {"utils", "util", "common", "helpers", "misc"}
     assert [short_name(path) for path in SOURCES if vague & set(path.stem.split("_"))] == []
+
+
+OUTSIDE = {"benchmarks", "conformance", "distributions", "docs", "mutation", "support"}
+"""Folders of tests that are about more than one folder of the core."""
+
+TOPICS = {
+    "cli/main": "cli",
+    "cli/plugin_commands": "commands that plugins add",
+    "cli/runtime": "--runtime litert, in every command",
+    "kernels/numerics": "both official sets of kernels",
+    "kernels/stablehlo/models": "several operators at once",
+    "kernels/stablehlo/while": "control_flow.py runs it",
+    "memory/corpus_plans": "real models",
+    "memory/official_offsets": "what the official planner gives",
+    "memory/public_names": "memory",
+    "native/litert/hosts": "both hosts on real models",
+    "native/litert/lifetime": "who is closed first",
+    "plugins/commands": "commands that plugins add",
+    "runtime/delegates/delegate_flags": "each flag, in the whole runtime",
+    "runtime/delegates/failing_phases": "each phase of a delegate, in the whole runtime",
+    "runtime/delegates/measured_policy": "the policy, as users ask for it",
+    "runtime/delegates/replanning": "delegates that come and go",
+    "runtime/delegates/shadow_policy": "the policy, as users ask for it",
+    "runtime/delegates/three_delegates": "several delegates on a real model",
+    "runtime/delegates/validation": "the option, as users ask for it",
+    "runtime/same_mistakes": "errors of the official interpreter",
+    "runtime/shapes_and_memory": "a running model",
+    "schema/declarations": "what flatc generated",
+    "schema/malformed": "damaged files",
+    "testing/conformance/references": "custom operators without a kernel",
+}
+"""Test files that are named for a topic, and which; the others start with a module's name."""
+
+
+def misplaced_tests(names: Iterable[str], core: Iterable[str]) -> list[str]:
+    """Return the tests that do not mirror the core.
+
+    Args:
+        names: of test files, without ``test_``: ``"kernels/conv"``.
+        core: of modules and folders: ``"kernels/conv"``, ``"kernels"``.
+    """
+    places = set(core)
+    misplaced = []
+    for name in names:
+        folder, _, subject = name.rpartition("/")
+        words = subject.split("_")
+        starts = {"_".join(words[:count]) for count in range(1, len(words) + 1)}
+        if folder not in places or not {f"{folder}/{start}" for start in starts} & places:
+            misplaced.append(name)
+    return misplaced
+
+
+def test_tests_mirror_the_core() -> None:
+    core = [str(path.relative_to(CORE).with_suffix("")) for path in CORE.rglob("*")]
+    names = [
+        path.relative_to(TESTS).with_name(path.stem.removeprefix("test_")).as_posix()
+        for path in TESTS.glob("*/**/test_*.py")
+        if path.relative_to(TESTS).parts[0] not in OUTSIDE
+    ]
+    assert sorted(misplaced_tests(names, core)) == sorted(TOPICS)
+
+
+def test_a_test_without_a_module_is_caught() -> None:
+    core = ["kernels", "kernels/conv"]
+    fitting = ["kernels/conv", "kernels/conv_int8"]
+    wrong = ["kernels/convolution", "kernels/add", "ops/conv", "conv"]
+    assert misplaced_tests([*fitting, *wrong], core) == wrong
 
 
 def test_import_linter_knows_the_same_rows() -> None:
