@@ -20,12 +20,12 @@ def loaded_after(source: str) -> set[str]:
 
 def test_listing_plugins_loads_nothing_heavy() -> None:
     source = "from delegraph.plugins import installed\ninstalled().plugins"
-    assert loaded_after(source) == {"plugin"}
+    assert loaded_after(source) == {"options", "plugin"}
 
 
 def test_checking_options_loads_the_devices_alone() -> None:
-    source = "from delegraph_edgetpu.plugin import EdgeTpuOptions\nEdgeTpuOptions('usb')"
-    assert loaded_after(source) == {"plugin", "devices"}
+    source = "from delegraph_edgetpu.options import EdgeTpuOptions\nEdgeTpuOptions('usb')"
+    assert loaded_after(source) == {"devices", "options"}
 
 
 def test_importing_the_package_loads_nothing() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from delegraph.errors import ArgumentError
 from delegraph_edgetpu.estimate import Estimate
 from delegraph_edgetpu.executable import Executable
+from delegraph_edgetpu.log import log_text
 from delegraph_edgetpu.mapping import OperatorMapping
 
 
@@ -99,13 +100,12 @@ class Compilation:
         Raises:
             ArgumentError: they cannot be written there.
         """
-        from delegraph_edgetpu.report import log_text
-
         target = Path(folder) / self.name
+        log = log_text(self.source, self.name, self.operators)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(self.model)
-            target.with_name(self.log_name).write_text(log_text(self), encoding="utf-8")
+            target.with_name(self.log_name).write_text(log, encoding="utf-8")
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"{os.fspath(target)!r} cannot be written: {reason}") from error

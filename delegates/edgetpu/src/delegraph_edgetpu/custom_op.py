@@ -6,7 +6,7 @@ from delegraph import Eval, Node, OpContext, Registration
 from delegraph_edgetpu.compiled_node import CompiledNode
 from delegraph_edgetpu.custom_options import CUSTOM_OP
 from delegraph_edgetpu.errors import NeedsDevice
-from delegraph_edgetpu.plugin import EdgeTpuOptions
+from delegraph_edgetpu.options import EdgeTpuOptions
 from delegraph_edgetpu.real_executables import device_library
 
 

@@ -27,7 +27,7 @@ from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options
 from delegraph_edgetpu.devices import device_named
 from delegraph_edgetpu.errors import ExecutableError
 from delegraph_edgetpu.executable import RealExecutable, parse
-from delegraph_edgetpu.plugin import EdgeTpuOptions
+from delegraph_edgetpu.options import EdgeTpuOptions
 from delegraph_edgetpu.real_executables import explain_refusal
 
 VERSION = 1
@@ -41,7 +41,7 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
     """Runs every ``edgetpu-custom-op`` of a graph on one simulated device.
 
     Args:
-        options: see :class:`~delegraph_edgetpu.plugin.EdgeTpuOptions`.
+        options: see :class:`~delegraph_edgetpu.options.EdgeTpuOptions`.
 
     Raises:
         ArgumentError: no such device, or no such twin.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from delegraph import CommandSpec, CustomOpSpec, DelegateSpec, hookimpl
+from delegraph_edgetpu.options import EdgeTpuOptions
 
 if TYPE_CHECKING:
     import click
@@ -15,29 +15,6 @@ if TYPE_CHECKING:
     from delegraph_edgetpu.delegate import EdgeTpuDelegate
 
 DELEGRAPH_API = 1
-
-
-@dataclass(frozen=True)
-class EdgeTpuOptions:
-    """What users may set: ``--delegate edgetpu:device=usb``, or a dict in Python."""
-
-    device: str = field(
-        default=":0",
-        metadata={"help": "a simulated device: ':0', ':1', 'usb', 'usb:0', 'pci', 'pci:0'"},
-    )
-    via: str = field(
-        default="",
-        metadata={"help": "a delegate that computes, 'numba_cpu'; empty: Delegraph's kernels"},
-    )
-    twin: str = field(
-        default="",
-        metadata={"help": "the uncompiled model, run in place of what only a real device can run"},
-    )
-
-    def __post_init__(self) -> None:
-        from delegraph_edgetpu.devices import device_named
-
-        device_named(self.device)
 
 
 def _load() -> type[EdgeTpuDelegate]:

@@ -1,10 +1,9 @@
-"""What was compiled, in words: the log of the real compiler, its summary, and ours."""
+"""What was compiled, in words: the summary of the real compiler, and ours."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
 
@@ -16,46 +15,6 @@ _SHOWN = 2
 """Reasons of an operator that its row has room for."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB")
-
-
-def version_line() -> str:
-    """Return who compiles, in a form that readers of the real compiler's logs know."""
-    try:
-        number = version("delegraph-edgetpu")
-    except PackageNotFoundError:
-        number = "of a source tree"
-    return f"Edge TPU Compiler version {number} (delegraph-edgetpu, a stand-in)"
-
-
-def log_text(compilation: Compilation) -> str:
-    """Return the log file: which operators there are, how many, and their status."""
-    source = Path(compilation.source).name
-    lines = [
-        version_line(),
-        f"Input: {source}",
-        f"Output: {compilation.name}",
-        "",
-        *operator_lines(compilation.operators),
-        "",
-        *reason_lines(compilation.operators),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def operator_lines(operators: Sequence[OperatorMapping]) -> list[str]:
-    """Return the real compiler's table: operator, count, status."""
-    counts = Counter((o.name, o.status.value) for o in operators)
-    rows = (f"{name:<30} {count:<10} {status}" for (name, status), count in sorted(counts.items()))
-    return [f"{'Operator':<30} {'Count':<10} Status", "", *rows]
-
-
-def reason_lines(operators: Sequence[OperatorMapping]) -> list[str]:
-    """Return a line for each operator that stays on the CPU: where, why, and what would help."""
-    return [
-        f"Node {operator.index} ({operator.name}): {reason}. To map it: {reason.remedy}."
-        for operator in operators
-        for reason in operator.reasons
-    ]
 
 
 def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:

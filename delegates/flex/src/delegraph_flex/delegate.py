@@ -21,7 +21,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.kernel import FlexKernel
 from delegraph_flex.node_def import NodeDefError
 from delegraph_flex.numpy_executor.operators import OPERATORS
-from delegraph_flex.plugin import FlexOptions
+from delegraph_flex.options import FlexOptions
 from delegraph_flex.surroundings import surroundings
 
 VERSION = 1
@@ -32,7 +32,7 @@ class FlexDelegate(SimpleDelegateInterface):
     """Runs every operator whose custom code begins with ``Flex``.
 
     Args:
-        options: see :class:`~delegraph_flex.plugin.FlexOptions`.
+        options: see :class:`~delegraph_flex.options.FlexOptions`.
 
     Raises:
         DelegateError: the executor that is asked for is not installed.

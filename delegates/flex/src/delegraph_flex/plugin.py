@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from delegraph import DelegateSpec, hookimpl
+from delegraph_flex.options import FlexOptions
 
 if TYPE_CHECKING:
     from delegraph_flex.delegate import FlexDelegate
 
 DELEGRAPH_API = 1
-
-
-@dataclass(frozen=True)
-class FlexOptions:
-    """What users may set: ``--delegate flex:executor=numpy``, or a dict in Python."""
-
-    executor: Literal["auto", "tensorflow", "numpy"] = field(
-        default="auto",
-        metadata={"help": "what runs the operators; auto is TensorFlow where it is installed"},
-    )
-    allow: tuple[str, ...] = field(
-        default=(),
-        metadata={"help": "operators to run although they are unsafe or not on the allowlist"},
-    )
 
 
 def _load() -> type[FlexDelegate]:

@@ -9,7 +9,7 @@ import numpy as np
 from delegraph import ActivationFunctionType, TensorType
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, MirrorPadMode
 from delegraph_flex.data_types import DataType
-from delegraph_flex.rewriting import Rewrite
+from delegraph_flex.rewrite import Rewrite
 
 Rule = Callable[[Rewrite], None]
 """Emits the Flex operators that do what a builtin one does."""

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import BuiltinOperator, TensorType
+from delegraph import BuiltinOperator
 from delegraph.errors import ArgumentError
-from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.loader import parse_model
-from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph_flex.custom_options import PREFIX, write_custom_options
 from delegraph_flex.data_types import DataType
-from delegraph_flex.node_def import AttrValue, NodeDef
-
-
-class CannotFlexify(ArgumentError):
-    """An operator has no equal among TensorFlow's, or not with these options."""
+from delegraph_flex.node_def import NodeDef
+from delegraph_flex.rewrite import CannotFlexify, Rewrite
+from delegraph_flex.rewrite_rules import RULES
 
 
 def flexify(
@@ -76,91 +72,6 @@ def _indices(subgraph: SubgraphSpec, nodes: Iterable[int | str]) -> set[int]:
         else:
             raise ArgumentError(f"no node {node}; there are {len(subgraph.operators)}")
     return found
-
-
-@dataclass
-class Rewrite:
-    """One builtin operator on its way to Flex operators: what it is, and what it becomes.
-
-    Attributes:
-        operator: the builtin operator, with its typed options.
-        tensors: of its subgraph.
-        added: tensors made for the Flex operators, with their values where they are constants.
-        calls: the Flex operators, in order: NodeDef, inputs, outputs.
-    """
-
-    operator: OperatorSpec
-    tensors: Sequence[TensorSpec]
-    first_added: int
-    added: list[tuple[tables.Tensor, NDArray[Any] | None]] = field(default_factory=list)
-    calls: list[tuple[NodeDef, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
-
-    @property
-    def inputs(self) -> list[TensorSpec]:
-        """The operator's inputs."""
-        return [self.tensors[i] for i in self.operator.inputs if i >= 0]
-
-    @property
-    def output(self) -> TensorSpec:
-        """The operator's first output."""
-        return self.tensors[self.operator.outputs[0]]
-
-    @property
-    def type(self) -> DataType:
-        """Element type of the first input, as TensorFlow has it."""
-        return self.type_of(self.inputs[0])
-
-    def type_of(self, tensor: TensorSpec) -> DataType:
-        """Return a tensor's element type, as TensorFlow has it."""
-        return DataType.of(tensor.type)
-
-    def option(self, name: str, default: Any = None) -> Any:
-        """Return an option of the builtin operator."""
-        return getattr(self.operator.options, name, default)
-
-    def require(self, condition: bool, reason: str) -> None:
-        """Refuse the operator with *reason* unless *condition* holds."""
-        if not condition:
-            raise CannotFlexify(f"node {self.operator.index} ({self.operator.name}): {reason}")
-
-    def constant(self, values: NDArray[Any]) -> int:
-        """Return the index of a new constant."""
-        values = np.asarray(values)
-        type = next(type for type, dtype in NUMPY_DTYPES.items() if dtype == values.dtype)
-        return self._add(tables.Tensor(shape=values.shape, type=type, has_rank=True), values)
-
-    def value(self, tensor: TensorSpec, what: str) -> NDArray[Any]:
-        """Return a constant's values; refuse the operator when *tensor* is computed."""
-        self.require(tensor.data is not None, f"its {what} are no constant")
-        data: Any = tensor.data
-        return np.asarray(data.view(NUMPY_DTYPES[tensor.type])).reshape(tensor.shape)
-
-    def temporary(self, shape: Sequence[int], type: TensorType, like: TensorSpec) -> int:
-        """Return the index of a new tensor between two Flex operators; *like* for what is open."""
-        is_open = -1 in like.shape_signature
-        signature = like.shape_signature if is_open and tuple(shape) == like.shape else None
-        return self._add(
-            tables.Tensor(shape=tuple(shape), type=type, has_rank=True, shape_signature=signature),
-            None,
-        )
-
-    def same_as_output(self) -> int:
-        """Return the index of a new tensor that is like the first output."""
-        return self.temporary(self.output.shape, self.output.type, self.output)
-
-    def emit(
-        self, op: str, inputs: Sequence[int], outputs: Sequence[int], **attrs: AttrValue
-    ) -> None:
-        """Add a Flex operator."""
-        self.calls.append((NodeDef(op, attrs, len(inputs)), tuple(inputs), tuple(outputs)))
-
-    def _add(self, record: tables.Tensor, values: NDArray[Any] | None) -> int:
-        self.added.append((record.replace(name=f"flexified_{self._next}"), values))
-        return self._next - 1
-
-    @property
-    def _next(self) -> int:
-        return self.first_added + len(self.added)
 
 
 class _Rewriting:
@@ -233,8 +144,6 @@ def apply_rule(rewrite: Rewrite) -> None:
     Raises:
         CannotFlexify: there is no rule for it, or it has what TensorFlow's operators lack.
     """
-    from delegraph_flex.rewrite_rules import RULES
-
     operator = rewrite.operator
     rule = RULES.get(operator.name)
     known: Mapping[str, Any] = DataType.__members__

@@ -1,0 +1,55 @@
+"""The log file that is written beside a compiled model, as the real compiler writes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from delegraph_edgetpu.mapping import OperatorMapping
+
+
+def version_line() -> str:
+    """Return who compiles, in a form that readers of the real compiler's logs know."""
+    try:
+        number = version("delegraph-edgetpu")
+    except PackageNotFoundError:
+        number = "of a source tree"
+    return f"Edge TPU Compiler version {number} (delegraph-edgetpu, a stand-in)"
+
+
+def log_text(source: str, name: str, operators: Sequence[OperatorMapping]) -> str:
+    """Return the log file: which operators there are, how many, and their status.
+
+    Args:
+        source: the file that was compiled; its folder is left out.
+        name: the compiled file's.
+        operators: what became of each operator.
+    """
+    lines = [
+        version_line(),
+        f"Input: {Path(source).name}",
+        f"Output: {name}",
+        "",
+        *operator_lines(operators),
+        "",
+        *reason_lines(operators),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def operator_lines(operators: Sequence[OperatorMapping]) -> list[str]:
+    """Return the real compiler's table: operator, count, status."""
+    counts = Counter((o.name, o.status.value) for o in operators)
+    rows = (f"{name:<30} {count:<10} {status}" for (name, status), count in sorted(counts.items()))
+    return [f"{'Operator':<30} {'Count':<10} Status", "", *rows]
+
+
+def reason_lines(operators: Sequence[OperatorMapping]) -> list[str]:
+    """Return a line for each operator that stays on the CPU: where, why, and what would help."""
+    return [
+        f"Node {operator.index} ({operator.name}): {reason}. To map it: {reason.remedy}."
+        for operator in operators
+        for reason in operator.reasons
+    ]

@@ -1,0 +1,28 @@
+"""The options of the delegate; plugins are listed with them, so this module stays light."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class EdgeTpuOptions:
+    """What users may set: ``--delegate edgetpu:device=usb``, or a dict in Python."""
+
+    device: str = field(
+        default=":0",
+        metadata={"help": "a simulated device: ':0', ':1', 'usb', 'usb:0', 'pci', 'pci:0'"},
+    )
+    via: str = field(
+        default="",
+        metadata={"help": "a delegate that computes, 'numba_cpu'; empty: Delegraph's kernels"},
+    )
+    twin: str = field(
+        default="",
+        metadata={"help": "the uncompiled model, run in place of what only a real device can run"},
+    )
+
+    def __post_init__(self) -> None:
+        from delegraph_edgetpu.devices import device_named
+
+        device_named(self.device)

@@ -1,0 +1,20 @@
+"""The options of the delegate; plugins are listed with them, so this module stays light."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class FlexOptions:
+    """What users may set: ``--delegate flex:executor=numpy``, or a dict in Python."""
+
+    executor: Literal["auto", "tensorflow", "numpy"] = field(
+        default="auto",
+        metadata={"help": "what runs the operators; auto is TensorFlow where it is installed"},
+    )
+    allow: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "operators to run although they are unsafe or not on the allowlist"},
+    )
