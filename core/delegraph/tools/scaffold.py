@@ -53,6 +53,7 @@ FILES = {
     "pyproject.toml": "pyproject.toml",
     "src/{package}/__init__.py": "__init__.py",
     "src/{package}/delegate.py": "delegate.py",
+    "src/{package}/options.py": "options.py",
     "src/{package}/plugin.py": "plugin.py",
     "src/{package}/py.typed": "py.typed",
     "tests/test_conformance.py": "test_conformance.py",

@@ -26,7 +26,7 @@ from delegraph import (
     Tolerance,
 )
 from delegraph.schema.enums import ActivationFunctionType as Activation
-from delegraph_example.plugin import AddSubOptions
+from delegraph_example.options import AddSubOptions
 
 Float = NDArray[np.float32]
 

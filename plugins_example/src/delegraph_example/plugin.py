@@ -6,27 +6,16 @@ its ``load`` function, when a user asks for that delegate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from delegraph import DelegateSpec, hookimpl
+from delegraph_example.options import AddSubOptions
 
 if TYPE_CHECKING:
     from delegraph_example.add_sub import AddSubDelegate
     from delegraph_example.sin import SinDelegate
 
 DELEGRAPH_API = 1  # the version of the hooks that this module was written for
-
-
-@dataclass(frozen=True)
-class AddSubOptions:
-    """What users may set: ``--delegate add_sub:min_nodes=2``, or a dict in Python."""
-
-    min_nodes: int = field(default=1, metadata={"help": "leave partitions with fewer nodes"})
-
-    def __post_init__(self) -> None:
-        if self.min_nodes < 1:
-            raise ValueError(f"min_nodes is {self.min_nodes}, expected 1 or more")
 
 
 def _load_sin() -> type[SinDelegate]:
