@@ -33,3 +33,22 @@ def test_a_string_on_its_own_is_an_array_and_a_number_is_not(interpreter_class, 
     assert isinstance(y, np.ndarray) == (values.dtype == object)
     assert np.shape(y) == ()
     assert np.asarray(y, values.dtype).item() == values[0]
+
+
+def test_tensors_of_a_subgraph_may_be_lent_other_memory():
+    model, (x,) = model_and_arrays("NEG", [fed(np.float32([3, 4]))], ["FLOAT32"])
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    subgraph, y = interpreter.subgraph(), np.empty(2, np.float32)
+    subgraph.tensors[subgraph.inputs[0]].data = x
+    subgraph.tensors[subgraph.outputs[0]].data = y
+    interpreter.invoke()
+    assert y.tolist() == [-3, -4]
+    assert subgraph.readable(subgraph.outputs[0]).data is y
+
+
+@pytest.mark.parametrize("index", [-1, 1])
+def test_a_subgraph_that_is_not_there_is_an_error(index):
+    interpreter = Interpreter(model_content=first_element(np.float32([1])))
+    with pytest.raises(ValueError, match=f"out of range: {index} for the model, which has 1 sub"):
+        interpreter.subgraph(index)

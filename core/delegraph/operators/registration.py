@@ -129,7 +129,7 @@ class Scratch(Protocol):
 
 
 class CallableSubgraph(Protocol):
-    """Another subgraph of the model, as control-flow kernels use it."""
+    """A subgraph of a running model, as control-flow kernels and tools use it."""
 
     @property
     def inputs(self) -> Sequence[int]:
@@ -141,7 +141,11 @@ class CallableSubgraph(Protocol):
 
     @property
     def tensors(self) -> Sequence[Tensor]:
-        """Its tensors."""
+        """Its tensors, by index.
+
+        Those of an interpreter may be lent other memory until the next ``allocate``, constants
+        apart: set ``data`` to an array of the same shape and dtype.
+        """
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:

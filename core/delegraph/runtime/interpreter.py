@@ -19,7 +19,7 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.operators.custom_op import AnyCustomOp
-from delegraph.operators.registration import Numerics
+from delegraph.operators.registration import CallableSubgraph, Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
 from delegraph.runtime.delegates import defaults
@@ -48,8 +48,8 @@ class Interpreter:
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
     ``ai_edge_litert.interpreter.Interpreter``. Beyond them: ``delegates``, ``custom_ops``,
-    ``memory_limit``, :meth:`modify_graph_with_delegate`, :attr:`placement`, :meth:`close` and
-    ``with``.
+    ``memory_limit``, :meth:`modify_graph_with_delegate`, :attr:`placement`, :meth:`subgraph`,
+    :meth:`close` and ``with``.
 
     Args:
         model_path: a ``.tflite`` file; it is mapped, not read.
@@ -224,9 +224,8 @@ class Interpreter:
         Raises:
             ArgumentError: no such tensor, or it has no data.
         """
-        subgraph = self._subgraph(subgraph_index)
-        self._tensor(tensor_index, subgraph)
-        return read_tensor(subgraph.readable(tensor_index))
+        subgraph = self.subgraph(subgraph_index)
+        return read_tensor(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
         """Return a function that gives a writable view of a tensor, without a copy.
@@ -253,15 +252,27 @@ class Interpreter:
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Return name, index, shape, shape_signature, dtype and quantization of each input."""
-        return [self._details(index) for index in self._primary.inputs]
+        return [tensor_details(self._tensor(index)) for index in self._primary.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
         """Return the same as :meth:`get_input_details` for each output."""
-        return [self._details(index) for index in self._primary.outputs]
+        return [tensor_details(self._tensor(index)) for index in self._primary.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """Return the details of every tensor of a subgraph."""
-        return [tensor_details(tensor) for tensor in self._subgraph(subgraph_index).tensors]
+        return [tensor_details(tensor) for tensor in self.subgraph(subgraph_index).tensors]
+
+    def subgraph(self, index: int = 0) -> CallableSubgraph:
+        """Return a running subgraph: its tensors may be read in place, or lent other memory.
+
+        Raises:
+            ArgumentError: no such subgraph.
+        """
+        subgraphs = self.session.subgraphs
+        if not 0 <= index < len(subgraphs):
+            found = f"{index} for the model, which has {len(subgraphs)} subgraphs"
+            raise ArgumentError(f"subgraph_index is out of range: {found}.")
+        return subgraphs[index]
 
     def num_subgraphs(self) -> int:
         """Return the number of subgraphs."""
@@ -384,17 +395,5 @@ class Interpreter:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _subgraph(self, index: int) -> Subgraph:
-        subgraphs = self.session.subgraphs
-        if not 0 <= index < len(subgraphs):
-            raise ArgumentError(
-                f"subgraph_index is out of range: {index} for the model, which has "
-                f"{len(subgraphs)} subgraphs."
-            )
-        return subgraphs[index]
-
-    def _tensor(self, index: int, subgraph: Subgraph | None = None) -> Tensor:
-        return tensor_at((subgraph or self._primary).tensors, index)
-
-    def _details(self, index: int) -> dict[str, Any]:
-        return tensor_details(self._tensor(index))
+    def _tensor(self, index: int) -> Tensor:
+        return tensor_at(self._primary.tensors, index)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
 
-from delegraph.cli import printing
 from delegraph.errors import ArgumentError
 from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.compiler import compile as compile_models
+from delegraph_edgetpu.log import operator_lines, version_line
 from delegraph_edgetpu.report import (
     count_lines,
-    operator_lines,
     summary_lines,
     unmapped_rows,
-    version_line,
     work_lines,
 )
 from delegraph_edgetpu.settings import Balance
@@ -122,7 +126,7 @@ def compile_command(
     Several models are compiled together: they share the cache for parameters on the chip, and the
     first one is served first.
     """
-    with printing.progress("compiling"):
+    with Console(stderr=True).status("compiling"):
         compiled = compile_models(
             models,
             segments=segments,
@@ -134,7 +138,8 @@ def compile_command(
         )
         _write(compiled, folder)
     if as_json:
-        printing.print_json([_with_path(compilation, folder) for compilation in compiled])
+        records = [_with_path(compilation, folder) for compilation in compiled]
+        click.echo(json.dumps(records, indent=2, ensure_ascii=False))
     else:
         _print(compiled, folder, show_operations)
     return 0
@@ -177,10 +182,23 @@ def _print_operators(compilation: Compilation, show_operations: bool) -> None:
         click.echo()
         click.echo("\n".join(operator_lines(compilation.operators)))
     if compilation.unmapped:
-        out = printing.console()
-        printing.heading(out, "Operators that stay on the CPU")
-        printing.print_table(
-            out,
+        click.echo()
+        click.secho("Operators that stay on the CPU", bold=True)
+        _print_table(
             ["node", "operator", "why", "what would make it map"],
             unmapped_rows(compilation.operators),
         )
+
+
+def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under bold headings; a pipe gets 160 columns, and no blanks at the end."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    is_free = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(width=None if is_free else 160, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(Padding(table, (0, 0, 0, 2), expand=False))
+    click.echo("\n".join(map(str.rstrip, capture.get().splitlines())))

@@ -10,13 +10,17 @@ import numpy as np
 
 from delegraph import Interpreter, Node, OpContext, Tensor
 from delegraph.errors import OperatorError
-from delegraph.operators.registration import Eval, input_tensor, output_tensor
-from delegraph.runtime.subgraph import Subgraph
+from delegraph.operators.registration import (
+    CallableSubgraph,
+    Eval,
+    input_tensor,
+    output_tensor,
+)
 from delegraph_edgetpu.custom_options import read_custom_options
 from delegraph_edgetpu.devices import Device, Parameters, device_named
 from delegraph_edgetpu.errors import ExecutableError, NeedsDevice
 from delegraph_edgetpu.executable import Executable, RealExecutable, parse
-from delegraph_edgetpu.plugin import EdgeTpuOptions
+from delegraph_edgetpu.options import EdgeTpuOptions
 from delegraph_edgetpu.real_executables import explain_refusal, parameters_of_real
 from delegraph_edgetpu.twins import twin_model
 
@@ -81,7 +85,7 @@ class CompiledNode:
         outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
         if self._interpreter is None:
             self._interpreter = self._opened(context, node, num_threads, inputs, outputs)
-        subgraph = self._interpreter.session.subgraphs[0]
+        subgraph = self._interpreter.subgraph()
         _require_count(subgraph, inputs, outputs)
         read = [tensor for tensor in inputs if not tensor.is_variable]
         for inner, tensor in zip(_tensors(subgraph, subgraph.inputs), read, strict=True):
@@ -108,7 +112,7 @@ class CompiledNode:
 
     def _step(
         self,
-        subgraph: Subgraph,
+        subgraph: CallableSubgraph,
         inputs: Sequence[Memory],
         outputs: Sequence[Memory],
         state: Sequence[Loan],
@@ -120,16 +124,11 @@ class CompiledNode:
             self._device.running,
             self._parameters,
         )
-        kept = {*subgraph.inputs, *subgraph.variables}  # cannot have an output's memory as well
-        results = [*zip(subgraph.outputs, outputs, strict=True)]
+        results = [*map(Loan, _tensors(subgraph, subgraph.outputs), outputs)]
         loans = [
             *map(Loan, _tensors(subgraph, subgraph.inputs), inputs),
             *state,
-            *(
-                Loan(subgraph.tensors[index], memory)
-                for index, memory in results
-                if index not in kept and not subgraph.tensors[index].is_constant
-            ),
+            *(loan for loan in results if not _has_memory(loan.inner, subgraph)),
         ]
 
         def run() -> None:
@@ -137,10 +136,10 @@ class CompiledNode:
                 for inner, outer in loans:
                     inner.data = outer.data
                 invoke()
-                for index, memory in results:
-                    found = subgraph.readable(index).data
-                    if found is not memory.data:
-                        np.copyto(memory.data, found)
+                for inner, outer in results:
+                    found = subgraph.readable(inner.index).data
+                    if found is not outer.data:
+                        np.copyto(outer.data, found)
 
         return run
 
@@ -171,7 +170,7 @@ class CompiledNode:
             numerics=context.numerics,
         )
         interpreter.allocate_tensors()
-        if interpreter.session.subgraphs[0].has_dynamic_tensors:
+        if interpreter.subgraph().has_dynamic_tensors:
             raise ExecutableError("the executable's model has shapes known only while it runs")
         return interpreter
 
@@ -191,11 +190,22 @@ def parameters_of(executable: Executable, content: bytes) -> Parameters:
     )
 
 
-def _tensors(subgraph: Subgraph, indices: Sequence[int]) -> list[Tensor]:
+def _tensors(subgraph: CallableSubgraph, indices: Sequence[int]) -> list[Tensor]:
     return [subgraph.tensors[index] for index in indices]
 
 
-def _require_count(subgraph: Subgraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+def _has_memory(output: Tensor, subgraph: CallableSubgraph) -> bool:
+    """Whether an output cannot have memory from outside: it is an input, state or a constant."""
+    return output.index in subgraph.inputs or output.is_variable or output.is_constant
+
+
+def _variables(subgraph: CallableSubgraph) -> list[Tensor]:
+    return [tensor for tensor in subgraph.tensors if tensor.is_variable]
+
+
+def _require_count(
+    subgraph: CallableSubgraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> None:
     read = sum(not tensor.is_variable for tensor in inputs)
     for what, found, expected in (
         ("inputs", read, len(subgraph.inputs)),
@@ -219,7 +229,7 @@ def _require_same_type(what: str, inner: Tensor, tensor: Tensor) -> None:
         raise OperatorError(f"{what} {tensor!r} was compiled as {inner.type.name}")
 
 
-def _state_loans(subgraph: Subgraph, state: Sequence[Tensor]) -> list[Loan]:
+def _state_loans(subgraph: CallableSubgraph, state: Sequence[Tensor]) -> list[Loan]:
     """Return which variable of the executable's model each variable outside stands for.
 
     Those that have the same name, otherwise the first of the same type and shape.
@@ -227,7 +237,7 @@ def _state_loans(subgraph: Subgraph, state: Sequence[Tensor]) -> list[Loan]:
     Raises:
         OperatorError: a variable outside has no counterpart.
     """
-    free = _tensors(subgraph, subgraph.variables)
+    free = _variables(subgraph)
     loans = []
     for tensor in state:
         fitting = [v for v in free if (v.type, v.shape) == (tensor.type, tensor.shape)]
