@@ -135,6 +135,8 @@ def _is_skipped(parent: ast.AST, field: str, node: ast.AST) -> bool:
         return True
     if isinstance(parent, ast.Raise) or _is_type_alias(parent):
         return True
+    if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: as assertions
+        return True
     if isinstance(node, ast.Constant) and isinstance(parent, ast.Compare):
         return not any(isinstance(op, ast.Eq | ast.NotEq) for op in parent.ops)  # < 1 is <= 0
     if isinstance(node, ast.If):

@@ -112,6 +112,7 @@ def names(tmp_path: Path, source: str) -> list[str]:
         ("def f():\n    return x", ["return x -> return None"]),
         ("for a in b:\n    break", ["break -> pass"]),
         ("assert a < b", []),
+        ("z = zip(x, y, strict=True)", []),
         ("if TYPE_CHECKING:\n    f(x, y)", []),
         ("Alias = A | B", []),
         ("def f(a: 1) -> 2: ...", []),

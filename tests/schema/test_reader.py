@@ -227,29 +227,60 @@ def test_tables_that_are_referred_to_too_often_are_refused() -> None:
     refused(builder.Output(), "SubGraph.tensors: more tables than a file of")
 
 
-def test_lists_that_are_referred_to_too_often_are_refused() -> None:
-    """Ten thousand tensors that share one shape of ten thousand dimensions."""
+@pytest.mark.parametrize(
+    ("field_id", "value", "message"),
+    [
+        (0, np.ones(10_000, np.int32), "Tensor.shape: lists hold more than a file of"),
+        (3, "n" * 40_000, "Tensor.name: texts hold more than a file of"),
+    ],
+)
+def test_lists_that_are_referred_to_too_often_are_refused(
+    field_id: int, value: Any, message: str
+) -> None:
+    """Ten thousand tensors that share one shape of ten thousand dimensions, or a long name."""
     builder = flatbuffers.Builder()
-    shape = builder.CreateNumpyVector(np.ones(10_000, np.int32))
+    is_text = isinstance(value, str)
+    shared = builder.CreateString(value) if is_text else builder.CreateNumpyVector(value)
     tensors = []
     for _ in range(10_000):
-        builder.StartObject(1)
-        builder.PrependUOffsetTRelativeSlot(0, shape, 0)
+        builder.StartObject(field_id + 1)
+        builder.PrependUOffsetTRelativeSlot(field_id, shared, 0)
         tensors.append(builder.EndObject())
-    builder.StartVector(4, len(tensors), 4)
-    for offset in tensors:
-        builder.PrependUOffsetTRelative(offset)
-    vector = builder.EndVector()
-    builder.StartObject(1)
-    builder.PrependUOffsetTRelativeSlot(0, vector, 0)
-    graph = builder.EndObject()
-    builder.StartVector(4, 1, 4)
-    builder.PrependUOffsetTRelative(graph)
-    graphs = builder.EndVector()
-    builder.StartObject(3)
-    builder.PrependUOffsetTRelativeSlot(2, graphs, 0)
-    builder.Finish(builder.EndObject(), b"TFL3")
-    refused(builder.Output(), "Tensor.shape: lists hold more than a file of")
+    builder.Finish(graph_with(builder, 0, tensors), b"TFL3")
+    refused(builder.Output(), message)
+
+
+def graph_with(builder: Any, field_id: int, records: list[int]) -> int:
+    """Write a model of one subgraph that has a list of tables."""
+
+    def parent(field_id: int, offsets: list[int]) -> int:
+        builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            builder.PrependUOffsetTRelative(offset)
+        vector = builder.EndVector()
+        builder.StartObject(field_id + 1)
+        builder.PrependUOffsetTRelativeSlot(field_id, vector, 0)
+        return int(builder.EndObject())
+
+    return parent(2, [parent(field_id, records)])
+
+
+def test_a_union_needs_its_type_and_its_table() -> None:
+    builder = flatbuffers.Builder()
+    operators = []
+    for has_type, has_table in ((True, True), (True, False), (False, True), (False, False)):
+        builder.StartObject(2)
+        builder.PrependInt32Slot(1, 7, 0)
+        options = builder.EndObject()
+        builder.StartObject(5)
+        if has_table:
+            builder.PrependUOffsetTRelativeSlot(4, options, 0)
+        if has_type:
+            builder.PrependUint8Slot(3, generated.BuiltinOptions.PackOptions, 0)
+        operators.append(builder.EndObject())
+    builder.Finish(graph_with(builder, 3, operators), b"TFL3")
+    found = (read(builder.Output()).subgraphs or ())[0].operators or ()
+    assert [o.builtin_options for o in found] == [PackOptions(axis=7), None, None, None]
 
 
 # Real models.

@@ -143,6 +143,21 @@ def test_constants_beyond_the_limit_stand_behind_the_flatbuffer() -> None:
     assert all(offset % 16 == 0 for offset, _ in raw)
 
 
+def test_custom_options_and_constants_stay_inside_up_to_the_limit() -> None:
+    total = len(b"options") + sum(100 + n for n in range(5))
+    at_limit = write_model(model_with_constants(), inline_limit=total)
+    assert at_limit == write_model(model_with_constants())
+    beyond = write_model(model_with_constants(), inline_limit=total - 1)
+    assert [size for _, size in raw_buffers(beyond)[3:]] == [100, 101, 0, 103, 104]
+
+
+def test_only_some_operators_may_have_options_behind_the_flatbuffer() -> None:
+    options = np.frombuffer(b"some options", np.uint8)
+    operators = (tables.Operator(inputs=(1,)), tables.Operator(custom_options=options))
+    model = tables.Model(subgraphs=(tables.SubGraph(operators=operators),))
+    assert read(write_model(model, inline_limit=0)) == model
+
+
 def raw_buffers(content: bytes) -> list[tuple[int, int]]:
     """Return offset and size as they stand in the file, by the official reader."""
     from ai_edge_litert.schema_py_generated import Model
