@@ -4,6 +4,8 @@
 # make mutants run mutation tests: change the code and see that tests fail (see docs/mutation-tests.md)
 # make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
+# make bench   run every benchmark, short; one at length: make bench ONLY=framework ARGS="--rounds 20"
+# make docs    build the documentation site into site/ and check its links
 # make dist    build every wheel and sdist into dist/, check them, try them in an empty environment
 # make clean   remove the virtual environment and caches
 #
@@ -12,14 +14,15 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # Every distribution of this repository that lies here: the core, the example, the delegates.
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance mutants litert-matrix flex-oracle flex-record dist lint types clean
+.PHONY: help demo test conformance mutants litert-matrix flex-oracle flex-record bench docs dist \
+  lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -93,6 +96,15 @@ $(FLEX_VENV)/tensorflow/bin/python:
 	@$@ -m pip --disable-pip-version-check install --quiet tensorflow-cpu==2.21.* \
 	  --editable . --editable ./delegates/flex || { rm -rf $(FLEX_VENV)/tensorflow; exit 1; }
 
+bench: $(VENV)/installed-test
+	@$(BIN)/python tests/benchmarks/run.py $(ONLY) $(ARGS)
+
+# Warnings are errors. Plugins are left out, so that the pages are the same everywhere.
+docs: $(VENV)/installed-docs
+	@NO_MKDOCS_2_WARNING=1 DELEGRAPH_PLUGINS= $(BIN)/mkdocs build --strict
+	@$(BIN)/python -m pytest --quiet tests/docs/built_site.py
+	@echo "To read it: $(BIN)/python -m http.server --directory site"
+
 # Each wheel is built from its sdist, as a packager would build it.
 dist: $(VENV)/installed-dist
 	@rm -rf dist
@@ -116,7 +128,8 @@ types: $(VENV)/installed-test
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
-	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .mutants dist
+	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+	  .mutants dist site
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
 
@@ -143,6 +156,6 @@ $(VENV)/installed-test: $(VENV)/installed
 	@$(PIP) install --quiet --group test
 	@touch $@
 
-$(VENV)/installed-dist: $(VENV)/installed-test
-	@$(PIP) install --quiet --group dist
+$(VENV)/installed-dist $(VENV)/installed-docs: $(VENV)/installed-test
+	@$(PIP) install --quiet --group $(@:$(VENV)/installed-%=%)
 	@touch $@

@@ -45,8 +45,7 @@ def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # 
         Once a process, the first time that someone asks for a delegate or for the list of plugins.
         Never by ``import delegraph``.
 
-    Arguments:
-        None.
+    Arguments: none.
 
     What the return value does:
         Each :class:`~delegraph.plugins.DelegateSpec` makes a delegate known by its name. Its
@@ -62,8 +61,7 @@ def delegraph_custom_ops() -> list[CustomOpSpec]:  # type: ignore[empty-body]  #
     When called:
         Directly after :func:`delegraph_delegates`.
 
-    Arguments:
-        None.
+    Arguments: none.
 
     What the return value does:
         Each :class:`~delegraph.plugins.CustomOpSpec` makes the custom operator of that name run.
@@ -79,8 +77,7 @@ def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pl
     When called:
         Directly after :func:`delegraph_custom_ops`.
 
-    Arguments:
-        None.
+    Arguments: none.
 
     What the return value does:
         Each :class:`~delegraph.plugins.CommandSpec` becomes ``delegraph NAME``, unless Delegraph

@@ -1,0 +1,30 @@
+"""Turns what docstrings have for Sphinx and doctest into Markdown, for the reference pages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from griffe import Extension, Object
+
+ROLE = re.compile(r":\w+:`~?([\w.]*\.)?(\w+)`")
+DOCTEST = re.compile(r"^([ \t]*)>>> .*(?:\n\1.*\S.*)*", re.MULTILINE)
+
+
+def markdown(docstring: str) -> str:
+    """Return a docstring whose doctests are fenced and whose references are code.
+
+    >>> print(markdown("See :func:`~delegraph.plugins.installed`."))
+    See `installed`.
+    """
+    fenced = DOCTEST.sub(r"\1```pycon\n\g<0>\n\1```", docstring)
+    return ROLE.sub(r"`\2`", fenced)
+
+
+class DocstringMarkup(Extension):
+    """Applies `markdown` to every docstring that is read."""
+
+    def on_object(self, *, obj: Object, **_: Any) -> None:
+        """Rewrite one docstring in place."""
+        if obj.docstring is not None:
+            obj.docstring.value = markdown(obj.docstring.value)

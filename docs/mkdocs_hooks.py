@@ -1,0 +1,145 @@
+"""What ``make docs`` adds to the pages of this folder: pages that exist elsewhere already.
+
+- READMEs of the delegates, the changelog and the pages for contributors, from the repository;
+- a reference page for each public package, from its docstrings;
+- links: in the repository they lead to files, on the site to the pages made of them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+CORE = ROOT / "core" / "delegraph"
+BLOB = "https://github.com/delegraph/delegraph/blob/main/"
+
+INCLUDED = {
+    "delegates/numba_cpu.md": "delegates/numba_cpu/README.md",
+    "delegates/flex.md": "delegates/flex/README.md",
+    "delegates/edgetpu.md": "delegates/edgetpu/README.md",
+    "delegates/example.md": "plugins_example/README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+    "changelog.md": "CHANGELOG.md",
+}
+"""Pages of the site, and the files outside this folder that they are."""
+
+PACKAGES = (
+    "operators",
+    "arithmetic",
+    "delegation",
+    "plugins",
+    "graph",
+    "schema",
+    "memory",
+    "micro",
+    "native",
+    "tools",
+    "testing",
+    "errors",
+)
+"""Public packages of the core, each with a page of its own beside that of ``delegraph``."""
+
+LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
+EXPORT = re.compile(r"^from \.([\w.]+) import \(?\s*(\w+) as ", re.MULTILINE)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made here."""
+    for uri, path in INCLUDED.items():
+        files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+    pages = {"python": python_page(), "command-line": COMMAND_LINE}
+    pages |= {name: package_page(name) for name in PACKAGES}
+    for name, text in pages.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lead links to where the reader of the site finds what they name."""
+    uri = page.file.src_uri
+    folder = posixpath.dirname(INCLUDED.get(uri, f"docs/{uri}"))
+
+    def on_site(match: re.Match[str]) -> str:
+        target, hash_, anchor = match[2].partition("#")
+        if target.startswith(BLOB):
+            path = target.removeprefix(BLOB)
+        elif "://" in target or not target or uri.startswith("reference/"):
+            return match[0]
+        else:
+            path = posixpath.normpath(posixpath.join(folder, target))
+        found = site_uri(path, files)
+        link = BLOB + path if found is None else posixpath.relpath(found, posixpath.dirname(uri))
+        return match[1] + link + hash_ + anchor
+
+    text = LINK.sub(on_site, markdown)
+    return text + sources() if uri == "examples/README.md" else text
+
+
+def site_uri(path: str, files: Files) -> str | None:
+    """Return the page or picture of the site that a file of the repository is; None for others."""
+    for uri, included in INCLUDED.items():
+        if path == included:
+            return uri
+    uri = path.removeprefix("docs/")
+    found = files.get_file_from_path(uri) if uri != path else None
+    return uri if found is not None and found.inclusion.is_included() else None
+
+
+def sources() -> str:
+    """Return the example scripts, each under its name."""
+    scripts = sorted((ROOT / "docs" / "examples").glob("*.py"))
+    return "".join(
+        f"\n## {script.name}\n\n```python\n{script.read_text(encoding='utf-8')}```\n"
+        for script in scripts
+    )
+
+
+def exports(stub: Path) -> list[tuple[str, str]]:
+    """Return the names that a package's stub exports, each with the module that has it."""
+    return [(name, module) for module, name in EXPORT.findall(stub.read_text(encoding="utf-8"))]
+
+
+def python_page() -> str:
+    """Return the page of what ``import delegraph`` offers: in full, or with a link to its page."""
+    text = "# delegraph\n\nWhat `import delegraph` offers, and the packages under it.\n\n"
+    text += "".join(f"- [`delegraph.{name}`]({name}.md)\n" for name in PACKAGES)
+    linked, full = "\n## Names\n\n", ""
+    for name, module in exports(CORE / "__init__.pyi"):
+        linked += f"- [`{name}`][delegraph.{module}.{name}]\n"
+        if module.split(".")[0] not in PACKAGES:
+            full += f"\n::: delegraph.{module}.{name}\n"
+    return text + linked + full
+
+
+def package_page(name: str) -> str:
+    """Return the page of a public package: what its stub exports, or else all of its modules."""
+    path = CORE / name
+    title = f"# delegraph.{name}\n\n"
+    stub = path / "__init__.pyi"
+    if stub.exists():
+        entries = [f"delegraph.{name}.{module}.{entry}" for entry, module in exports(stub)]
+        return title + "\n".join(f"::: {entry}\n" for entry in entries)
+    modules = sorted(p.stem for p in path.glob("*.py") if p.stem != "__init__")
+    names = [f"delegraph.{name}.{module}" for module in modules] or [f"delegraph.{name}"]
+    return title + "\n".join(f"::: {entry}\n" for entry in names)
+
+
+COMMAND_LINE = """# Every command and option
+
+What `delegraph COMMAND --help` prints; [the guide](../cli.md) shows what each command is for.
+
+::: mkdocs-click
+    :module: delegraph.cli
+    :command: delegraph
+    :prog_name: delegraph
+    :depth: 1
+    :style: plain
+    :list_subcommands: true
+"""
