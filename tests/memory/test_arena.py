@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from delegraph.errors import ArgumentError, StateError
-from delegraph.memory import best_fit as occupancy
+from delegraph.memory import best_fit
 from delegraph.memory.arena import Allocation, SimpleMemoryArena, aligned_buffer
-from delegraph.memory.best_fit import NEVER, Occupancy
+from delegraph.memory.best_fit import NEVER, BestFit
 
 STATM = Path("/proc/self/statm")
 
@@ -38,10 +38,10 @@ def any_lifetime(rng, nodes):
 @pytest.mark.parametrize("nodes", [4, 30, 700])
 @pytest.mark.parametrize("alignment", [1, 4, 24, 64])
 def test_blocks_go_where_scanning_all_of_them_puts_them(monkeypatch, few, nodes, alignment):
-    monkeypatch.setattr(occupancy, "_FEW", few)
+    monkeypatch.setattr(best_fit, "_FEW", few)
     rng = random.Random(nodes * 100 + alignment)
     for _ in range(12):
-        found, blocks = Occupancy(alignment), []
+        found, blocks = BestFit(alignment), []
         largest = rng.choice([3, 100, 1000])
         for _ in range(60):
             first, last = any_lifetime(rng, nodes)
@@ -54,7 +54,7 @@ def test_blocks_go_where_scanning_all_of_them_puts_them(monkeypatch, few, nodes,
 
 def test_a_crowd_of_blocks_is_placed_as_a_few_are():
     rng = random.Random(3)
-    found, blocks = Occupancy(64), []
+    found, blocks = BestFit(64), []
     sizes = sorted((rng.randrange(1, 5000) for _ in range(900)), reverse=True)
     for size in sizes:
         first, last = sorted((rng.randrange(900), rng.randrange(900)))

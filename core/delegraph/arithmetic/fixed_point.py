@@ -1,4 +1,4 @@
-"""Fixed-point multiplication as TFLite's integer kernels do it, bit for bit.
+"""TFLite's MultiplyByQuantizedMultiplier: fixed-point multiplication, bit for bit.
 
 A real multiplier M is stored as a 31-bit mantissa m and a shift s: ``M = m * 2**(s - 31)``.
 ``x * M`` is then rounded to an integer; the kernels disagree on how, so each way has its function:
@@ -12,7 +12,11 @@ A real multiplier M is stored as a 31-bit mantissa m and a shift s: ``M = m * 2*
 ===============================================  ================================================
 
 All take integer arrays of any width and broadcast multiplier and shift against them, so a channel's
-own multiplier is an array as long as the last axis.
+own multiplier is an array as long as the last axis. These are the definitions. To scale, shift and
+store the sums of a whole kernel, see :mod:`delegraph.arithmetic.requantize`, which is faster.
+
+Source:
+    MultiplyByQuantizedMultiplier, tflite/kernels/internal/common.{h,cc}; gemmlowp's fixedpoint.h.
 """
 
 from __future__ import annotations

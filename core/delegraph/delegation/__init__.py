@@ -1,4 +1,11 @@
-"""How delegates take over parts of a graph: interfaces, partitioning, placement."""
+"""How delegates take over parts of a graph: interfaces, partitioning, placement.
+
+Open first: ``simple_delegate.py`` for the interface that most delegates implement; ``delegate.py``
+for the low-level one and the context that delegates see; ``rejections.py`` for why a node was
+refused; ``partitioner.py`` and ``graph_partition_helper.py`` for which partitions there are and
+which are taken; ``placement.py`` for where each node runs; ``rules.py`` for what users forbid;
+``capabilities.py`` and ``tolerance.py`` for what a delegate claims.
+"""
 
 from delegraph.delegation.delegate import (
     Delegate,

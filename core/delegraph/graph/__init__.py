@@ -1,4 +1,8 @@
-"""The immutable, typed view of a model."""
+"""The immutable, typed view of a model.
+
+Open first: ``model.py`` for ``Model``, ``SubgraphSpec``, ``OperatorSpec`` and ``TensorSpec``;
+``loader.py`` for how they are made of a file; ``dtypes.py`` for element types in NumPy.
+"""
 
 from __future__ import annotations
 

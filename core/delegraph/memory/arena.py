@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, StateError
-from delegraph.memory.best_fit import Occupancy
+from delegraph.memory.best_fit import BestFit
 
 BUFFER_ALIGNMENT = 64
 """Bytes that the address of a buffer is a multiple of."""
@@ -83,11 +83,11 @@ class SimpleMemoryArena:
             return Allocation(tensor, first_node, last_node, 0, 0)
         if self.high_water_mark + size > _MOST_BYTES:
             raise MemoryError(f"tensor {tensor} of {size} bytes does not fit in any memory")
-        offset = self._occupancy.best_offset(size, first_node, last_node)
+        offset = self._best_fit.best_offset(size, first_node, last_node)
         self.high_water_mark = max(self.high_water_mark, offset + size)
         allocation = Allocation(tensor, first_node, last_node, offset, size)
         self._active.append(allocation)
-        self._occupancy.add(first_node, last_node, offset, size)
+        self._best_fit.add(first_node, last_node, offset, size)
         return allocation
 
     def commit(self) -> bool:
@@ -160,9 +160,9 @@ class SimpleMemoryArena:
 
     def _activate(self, allocations: list[Allocation]) -> None:
         self._active = allocations
-        self._occupancy = Occupancy(self._alignment)
+        self._best_fit = BestFit(self._alignment)
         for block in allocations:
-            self._occupancy.add(block.first_node, block.last_node, block.offset, block.size)
+            self._best_fit.add(block.first_node, block.last_node, block.offset, block.size)
 
 
 def aligned_buffer(size: int, alignment: int = BUFFER_ALIGNMENT) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Finds the place for a block of memory among those that are in use at the same time.
+"""The best-fit gap: where a block of memory goes among those that are in use at the same time.
 
 TFLite scans all blocks for each new one. Here blocks are found by the nodes during which they
 live, which makes planning a chain of n nodes take O(n log n); for the crowds that remain, where
@@ -27,10 +27,11 @@ def align(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-class Occupancy:
-    """The blocks of an arena: bytes ``[offset, offset + size)`` during nodes ``[first, last]``.
+class BestFit:
+    """The blocks of an arena, and the gap between them that a new one fills best.
 
-    Blocks that are live at the same node do not overlap, and all offsets are aligned.
+    A block is bytes ``[offset, offset + size)`` during nodes ``[first, last]``. Blocks
+    that are live at the same node do not overlap, and all offsets are aligned.
     """
 
     def __init__(self, alignment: int) -> None:
@@ -155,7 +156,7 @@ class _Crowd:
         return top if free < size else None
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Return what :meth:`Occupancy.best_offset` does.
+        """Return what :meth:`BestFit.best_offset` does.
 
         As offsets are aligned, its rule for equal gaps comes down to this: the first of them that
         follows a block without padding, else the last of them.

@@ -1,6 +1,8 @@
 """The C interface of TFLite, by ctypes alone: the delegates of one host in the other.
 
-Names are loaded when they are first used.
+Open first: ``litert/delegate.py`` for our delegates in the official interpreters,
+``compiled/external_delegate.py`` for compiled delegates in ours, ``abi.py`` for the C structs that
+both need. Names are loaded when they are first used.
 """
 
 import lazy_loader

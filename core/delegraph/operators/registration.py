@@ -25,7 +25,12 @@ Prepare = Callable[["OpContext", "Node"], Eval]
 """Checks a node, sizes its outputs and returns its :data:`Eval`."""
 
 Numerics = Literal["builtin", "reference"]
-"""The official kernels whose rounding ours follow: the optimised ones, or the reference ones."""
+"""The official kernels whose rounding ours follow: the optimised ones, or the reference ones.
+
+Users choose by ``OpResolverType`` (:func:`delegraph.runtime.op_resolver.numerics_of`) or
+``delegraph run --numerics``. A kernel reads ``context.numerics`` in its ``prepare``. Which
+operators differ is in :mod:`delegraph.testing.reference_numerics`.
+"""
 
 
 class InPlace(IntFlag):

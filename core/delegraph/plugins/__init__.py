@@ -3,6 +3,10 @@
 A plugin's entry-point module needs ``hookimpl`` and the specs of what it offers, which
 ``delegraph`` itself also has; everybody else starts at :func:`installed`. Importing this package
 discovers nothing and imports neither NumPy nor any plugin.
+
+Open first: ``hookspecs.py`` and ``specs.py`` for what a plugin writes; ``plugin_set.py`` for how a
+delegate is found by name; ``discovery.py`` for how plugins are found; ``options.py`` for how
+options are read; ``choice.py`` for the lists that allow and disable plugins.
 """
 
 from delegraph.plugins.hookspecs import API_VERSION, hookimpl

@@ -1,1 +1,5 @@
-"""The TFLite flatbuffer: declarative tables, a checked reader, a writer."""
+"""The TFLite flatbuffer: declarative tables, a checked reader, a writer.
+
+Open first: ``tables.py`` for the tables of a model, ``options.py`` for the options of operators,
+``enums.py``; ``reader.py`` and ``writer.py`` for files; ``table.py`` for how a table is declared.
+"""

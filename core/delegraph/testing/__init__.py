@@ -4,6 +4,10 @@
 ``one_op_model``, ``graph_model`` and ``subgraphs_model`` write small models, of tensors made by
 ``tensor`` and ``constant``, ``delegraph_outputs`` runs them, and ``run_command`` runs the command.
 
+Open first: ``delegate_conformance.py`` and ``conformance/contract.py`` for the kit,
+``operator_cases/`` for the cases it tries, ``one_op.py`` for models of one operator,
+``shrinking.py`` for making a failing case smaller.
+
 Each is loaded when it is first used, because pytest imports this package in every run of an
 environment, for its plugin.
 """

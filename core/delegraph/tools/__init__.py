@@ -1,1 +1,7 @@
-"""Measuring, comparing and explaining, as functions that return records; ``cli`` prints them."""
+"""Measuring, comparing and explaining, as functions that return records; ``cli`` prints them.
+
+Open first: ``explanation.py`` for why nodes run where they do, ``placement_lock.py`` for placements
+kept in a file, ``memory_report.py`` for the arena, ``model_summary.py`` for what a model holds,
+``model_inputs.py`` and ``model_outputs.py`` for values given and printed, ``plugin_check.py`` for
+``plugins doctor``, ``scaffold.py`` for ``delegraph new``.
+"""

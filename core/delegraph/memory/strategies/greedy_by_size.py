@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.memory.best_fit import Occupancy, align
+from delegraph.memory.best_fit import BestFit, align
 from delegraph.memory.records import ByteRecord, ObjectsAssignment, OffsetsAssignment
 from delegraph.memory.task_profiles import positional_maximums
 
@@ -29,11 +29,11 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
     """
     offsets = [0] * len(records)
     total_size = 0
-    occupancy = Occupancy(1)  # of padded blocks, so that gaps are measured from where one starts
+    best_fit = BestFit(1)  # of padded blocks, so that gaps are measured from where one starts
     for tensor in sorted(range(len(records)), key=lambda i: -records[i][0]):
         size, first_task, last_task = records[tensor]
-        offset = occupancy.best_offset(size, first_task, last_task)
-        occupancy.add(first_task, last_task, offset, align(size, alignment))
+        offset = best_fit.best_offset(size, first_task, last_task)
+        best_fit.add(first_task, last_task, offset, align(size, alignment))
         offsets[tensor] = offset
         total_size = max(total_size, offset + size)
     return OffsetsAssignment(offsets, total_size)
