@@ -229,7 +229,7 @@ def _crossings(placement: Placement) -> str:
 
 def _print_changes(out: Console, difference: PlacementDifference) -> None:
     """Print the nodes that changed hands."""
-    from delegraph.delegation.placement import index_ranges
+    from delegraph.delegation.placement import node_numbers
 
     groups: dict[tuple[object, ...], list[int]] = {}
     for change in difference.nodes:
@@ -239,7 +239,7 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
         out,
         ("subgraph", "operator", "count", "nodes", "ran on", "runs on", "reason"),
         [
-            (subgraph, op, len(nodes), index_ranges(nodes), before or OWN, after or OWN, reason)
+            (subgraph, op, len(nodes), node_numbers(nodes), before or OWN, after or OWN, reason)
             for (subgraph, op, before, after, reason), nodes in groups.items()
         ],
         right=("subgraph", "count"),
@@ -248,7 +248,7 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
 
 def print_stages(out: Console, explanation: Explanation) -> None:
     """Print who runs what, in execution order; partitions with what enters and leaves them."""
-    from delegraph.delegation.placement import index_ranges
+    from delegraph.delegation.placement import node_numbers
     from delegraph.tools.explanation import operator_counts
 
     several = len({stage.subgraph for stage in explanation.stages}) > 1
@@ -260,7 +260,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
             "-" if stage.partition is None else stage.partition,
             _runner(placement, stage.delegate),
             len(stage.nodes),
-            index_ranges(stage.nodes),
+            node_numbers(stage.nodes),
             *_boundary(placement, stage.partition),
             operator_counts(stage.ops),
         )
@@ -299,7 +299,7 @@ def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
 
 def print_refusals(out: Console, explanation: Explanation) -> None:
     """Print why delegates left nodes."""
-    from delegraph.delegation.placement import index_ranges
+    from delegraph.delegation.placement import node_numbers
 
     several = len({node.subgraph for node in explanation.placement.nodes}) > 1
     heading(out, "Left by a delegate")
@@ -309,7 +309,7 @@ def print_refusals(out: Console, explanation: Explanation) -> None:
             *((refusal.subgraph,) if several else ()),
             refusal.op,
             len(refusal.nodes),
-            index_ranges(refusal.nodes),
+            node_numbers(refusal.nodes),
             refusal.reason,
             refusal.runs_on or explanation.placement.host,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,9 +189,7 @@ def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
         "model": request.model,
         **answer.report.to_json(),
         "without_delegates": None if answer.plain is None else answer.plain.to_json(),
-        "micro": None
-        if estimate is None
-        else {name: getattr(estimate, name) for name in estimate.__slots__},
+        "micro": None if estimate is None else asdict(estimate),
         "budget": request.budget,
         "needed": answer.needed,
     }

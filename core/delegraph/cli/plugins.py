@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -213,7 +214,5 @@ def _delegate_json(spec: Any) -> dict[str, Any]:
         "name": spec.name,
         "summary": spec.summary,
         "rank": spec.rank,
-        "options": [
-            {"name": o.name, "type": o.type, "default": o.default, "help": o.help} for o in options
-        ],
+        "options": [asdict(option) for option in options],
     }

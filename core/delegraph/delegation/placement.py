@@ -217,25 +217,19 @@ class Placement:
                 "copies": sum(crossing.is_copied for crossing in self.crossings),
             },
             "subgraphs": list(self.subgraph_names),
-            "partitions": [_partition_json(partition) for partition in self.partitions],
-            "crossings": [asdict(crossing) for crossing in self.crossings],
+            "partitions": [record_json(partition) for partition in self.partitions],
+            "crossings": [record_json(crossing) for crossing in self.crossings],
             "nodes": [_node_json(node, self.delegates) for node in self.nodes],
         }
 
 
-def _partition_json(partition: PartitionPlacement) -> dict[str, Any]:
-    return {
-        "subgraph": partition.subgraph,
-        "delegate": partition.delegate,
-        "index": partition.index,
-        "node_index": partition.node_index,
-        "nodes": list(partition.nodes),
-        "inputs": list(partition.inputs),
-        "outputs": list(partition.outputs),
-        "input_bytes": partition.input_bytes,
-        "output_bytes": partition.output_bytes,
-        "constant_bytes": partition.constant_bytes,
-    }
+def record_json(record: Any) -> dict[str, Any]:
+    """Return a dataclass as a JSON-ready dictionary: its fields by name, tuples as lists."""
+
+    def with_lists(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in fields}
+
+    return asdict(record, dict_factory=with_lists)
 
 
 def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
@@ -287,10 +281,10 @@ def refusals_in_words(node: NodePlacement, delegates: Sequence[str]) -> str:
     return ", ".join(reasons) or "no delegate is applied"
 
 
-def index_ranges(indices: Iterable[int]) -> str:
-    """Return indices in brief, in ascending order.
+def node_numbers(indices: Iterable[int]) -> str:
+    """Return node indices in brief, in ascending order.
 
-    >>> index_ranges([5, 0, 1, 2])
+    >>> node_numbers([5, 0, 1, 2])
     '0-2, 5'
     """
     parts = []

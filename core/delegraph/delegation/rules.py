@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from delegraph.delegation.placement import Placement, index_ranges, refusals_in_words
+from delegraph.delegation.placement import Placement, node_numbers, refusals_in_words
 from delegraph.errors import ArgumentError, PlacementError
 
 RuleAction = Literal["exclude", "pin"]
@@ -171,7 +171,7 @@ def shortened(phrases: list[str], limit: int = 8) -> str:
 
 def _where(nodes: list[int], subgraph: int | None) -> str:
     where = "" if subgraph is None else f" of subgraph {subgraph}"
-    return f"node{'s' * (len(nodes) != 1)} {index_ranges(nodes)}{where}"
+    return f"node{'s' * (len(nodes) != 1)} {node_numbers(nodes)}{where}"
 
 
 def _listed(name: str, value: object) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.placement import Placement
+from delegraph.delegation.placement import Placement, record_json
 from delegraph.graph.model import Model, SubgraphSpec
 
 if TYPE_CHECKING:
@@ -69,17 +69,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the placement's JSON with the stages added."""
-        stages = [
-            {
-                "subgraph": stage.subgraph,
-                "delegate": stage.delegate,
-                "partition": stage.partition,
-                "nodes": list(stage.nodes),
-                "ops": list(stage.ops),
-            }
-            for stage in self.stages
-        ]
-        return {**self.placement.to_json(), "stages": stages}
+        return {**self.placement.to_json(), "stages": list(map(record_json, self.stages))}
 
 
 def explain(interpreter: Interpreter) -> Explanation:

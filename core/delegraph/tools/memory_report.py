@@ -8,6 +8,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
+from delegraph.delegation.placement import record_json
 from delegraph.errors import ArgumentError
 from delegraph.memory import (
     ArenaPlanner,
@@ -159,16 +160,8 @@ class MemoryReport:
             "lower_bound": self.bound,
             "persistent_bytes": self.persistent_bytes,
             "planners": [
-                {
-                    "planner": r.planner,
-                    "bytes": r.bytes,
-                    "bound": r.bound,
-                    "ratio": r.ratio,
-                    "is_optimal": r.is_optimal,
-                    "milliseconds": r.milliseconds,
-                    "offsets": list(r.offsets),
-                }
-                for r in self.results
+                record_json(result) | {"ratio": result.ratio, "is_optimal": result.is_optimal}
+                for result in self.results
             ],
             "peak": None if self.peak is None else vars(self.peak) | {"tensors": self.peak.tensors},
             "tensors": [vars(tensor) for tensor in self.tensors],

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from delegraph.delegation.placement import record_json
 from delegraph.errors import ArgumentError, DelegatePhase
 
 logger = logging.getLogger(__name__)
@@ -85,16 +86,7 @@ class Incident:
 
     def to_json(self) -> dict[str, Any]:
         """Return the incident as a JSON-ready dictionary."""
-        return {
-            "delegate": self.delegate,
-            "subgraph": self.subgraph,
-            "node_index": self.node_index,
-            "nodes": list(self.nodes),
-            "phase": self.phase,
-            "error": self.error,
-            "count": self.count,
-            "is_quarantined": self.is_quarantined,
-        }
+        return record_json(self)
 
 
 _MOST_INCIDENTS = 1000

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from delegraph.delegation.placement import node_numbers
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.devices import CACHE_BYTES
 from delegraph_edgetpu.mapping import OperatorMapping
@@ -92,21 +93,6 @@ def _row(operators: Sequence[OperatorMapping]) -> tuple[str, str, str, str]:
     why = "; ".join(dict.fromkeys(str(reason) for reason in reasons[:_SHOWN])) + more
     remedies = "; ".join(dict.fromkeys(reason.remedy for reason in reasons))
     return node_numbers([o.index for o in operators]), names, why, remedies
-
-
-def node_numbers(indices: Sequence[int]) -> str:
-    """Return node indices in short.
-
-    >>> node_numbers([64, 65, 66, 71])
-    '64-66, 71'
-    """
-    runs: list[list[int]] = []
-    for index in indices:
-        if runs and index == runs[-1][-1] + 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
 
 
 def binary_size(count: int) -> str:
