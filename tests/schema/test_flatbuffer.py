@@ -81,6 +81,7 @@ def characters(made: Flatbuffer, count: int) -> None:
     [
         (4000, tables, 1000, 2000, "x: more tables than a file of 4000 bytes can hold"),
         (5 * MEGABYTE, tables, MAX_TABLES, MAX_TABLES + 1, "x: more tables than"),
+        (400, characters, MEGABYTE, 2 * MEGABYTE, "x: texts hold more than a file of 400 bytes"),
         (MEGABYTE, characters, 4 * MEGABYTE, 6 * MEGABYTE, "x: texts hold more than a file of"),
         (MEGABYTE, numbers(8), MEGABYTE // 2, MEGABYTE, "x: lists hold more than a file of"),
         (2 * MEGABYTE, numbers(1), MAX_NUMBERS, MAX_NUMBERS + 1, "x: lists hold more than"),
