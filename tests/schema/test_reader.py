@@ -205,6 +205,23 @@ def test_a_constant_behind_the_file_is_refused() -> None:
     refused(write_model(model), "Custom options of opcode_index 0 specified an out of range")
 
 
+def test_a_constant_may_end_with_the_file() -> None:
+    model = tables.Model(buffers=(tables.Buffer(data=np.arange(1, 6, dtype=np.uint8)),))
+    content = write_model(model, inline_limit=0)
+    whole = content[: content.index(b"\1\2\3\4\5") + 5]
+    assert read(whole) == model
+    refused(whole[:-1], "Constant buffer 0 specified an out of range offset")
+
+
+def test_an_offset_of_1_is_a_placeholder() -> None:
+    operator = tables.Operator(large_custom_options_offset=1, large_custom_options_size=1 << 40)
+    graph = tables.SubGraph(operators=(operator, tables.Operator(large_custom_options_offset=8)))
+    model = tables.Model(subgraphs=(graph,), buffers=(tables.Buffer(offset=1, size=1 << 40),))
+    again = read(write_model(model))
+    assert again.buffers == model.buffers
+    assert (again.subgraphs or ())[0].operators[0] == operator  # type: ignore[index]  # it has two
+
+
 def test_tables_that_are_referred_to_too_often_are_refused() -> None:
     """Many subgraphs at one place, each of them many tensors: 10^6 tables in 8 kilobytes."""
     builder = flatbuffers.Builder()
