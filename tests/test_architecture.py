@@ -210,10 +210,6 @@ SOURCE_ROOTS = [ROOT / "core", *sorted(ROOT.glob("delegates/*/src")), ROOT / "pl
 NOT_YET_MENDED = (
     "delegraph.micro",
     "delegraph.runtime",
-    "delegraph_edgetpu",
-    "delegraph_example",
-    "delegraph_flex",
-    "delegraph_numba_cpu",
 )
 
 
