@@ -27,7 +27,7 @@ def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class InteriorPadding:
     """Where elements go when an array is padded before, after and between them, or cropped.
 
     Attributes:
@@ -35,8 +35,8 @@ class Placement:
         source: the elements that stay.
         target: where they go.
 
-    >>> Placement.of((3,), (-1,), (2,), (1,))  # of "a b c", ". b . c . ." is left
-    Placement(shape=(6,), source=(slice(1, 3, None),), target=(slice(1, 5, 2),))
+    >>> InteriorPadding.of((3,), (-1,), (2,), (1,))  # of "a b c", ". b . c . ." is left
+    InteriorPadding(shape=(6,), source=(slice(1, 3, None),), target=(slice(1, 5, 2),))
     """
 
     shape: tuple[int, ...]
@@ -50,7 +50,7 @@ class Placement:
         low: Sequence[int],
         high: Sequence[int],
         between: Sequence[int],
-    ) -> Placement:
+    ) -> InteriorPadding:
         """Return the placement for an array of *shape*.
 
         Args:
@@ -92,11 +92,11 @@ def placed(
         x: input.
         filler: the value of all other elements.
         y: output.
-        low: see :meth:`Placement.of`.
+        low: see :meth:`InteriorPadding.of`.
         high: see there.
         between: see there.
     """
-    placement = Placement.of(x.shape, low, high, between)
+    placement = InteriorPadding.of(x.shape, low, high, between)
 
     def place() -> None:
         placement(x.data, filler.data.reshape(-1)[0], y.data)

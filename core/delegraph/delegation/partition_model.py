@@ -20,7 +20,7 @@ from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
 
 
-class Graph(Protocol):
+class PartitionedGraph(Protocol):
     """The graph that a partition is of; a ``DelegateContext`` is one."""
 
     @property
@@ -50,7 +50,7 @@ class Partition(Protocol):
 _HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # mean nothing outside of their process
 
 
-def partition_as_model(graph: Graph, partition: Partition) -> bytes:
+def partition_as_model(graph: PartitionedGraph, partition: Partition) -> bytes:
     """Return the partition as a ``.tflite`` file.
 
     Inputs are the ``input_tensors`` that are neither constant nor variable, outputs are the
@@ -68,7 +68,7 @@ def partition_as_model(graph: Graph, partition: Partition) -> bytes:
 class _PartitionRecords:
     """Collects the records of one partition, numbering its tensors, codes and buffers afresh."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: PartitionedGraph) -> None:
         self._graph = graph
         self._tensors: list[tables.Tensor] = []
         self._index: dict[int, int] = {-1: -1}  # tensor index in the graph to that in the partition

@@ -6,7 +6,7 @@ The quantized part of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.qua
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,20 @@ _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16, TensorTyp
 _CUSTOM_ATAN2 = {TensorType.FLOAT32, TensorType.FLOAT64}
 
 
+def binary_operands(
+    context: OpContext, node: Node, allowed: Collection[TensorType]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return both inputs and the output of a two-operand node; the output gets type and shape.
+
+    Raises:
+        OperatorError: other than two inputs and one output, shapes that do not broadcast, different
+            types, or one not *allowed*.
+    """
+    a, b, y = broadcast_operands(context, node)
+    require_type(a, allowed)
+    return a, b, y
+
+
 @kernel("ADD", versions=(1, 6), inplace=_EITHER_INPUT)
 def prepare_add(context: OpContext, node: Node) -> Eval:
     """Return the eval of ADD: ``y = activation(a + b)``, broadcast.
@@ -59,7 +73,7 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/add.cc. Infinite results become the largest finite numbers.
     """
-    a, b, y = _operands(context, node, _ADDED | _QUANTIZED)
+    a, b, y = binary_operands(context, node, _ADDED | _QUANTIZED)
     if a.type in _ADDED or (a.type is TensorType.INT16 and a.quantization is None):
         return _plain(np.add, a, b, y, _activation(node))
     return quantized_add(context, node, a, b, y)
@@ -74,7 +88,7 @@ def prepare_sub(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/sub.cc; infinities as in ADD.
     """
-    a, b, y = _operands(context, node, _PLAIN | _QUANTIZED)
+    a, b, y = binary_operands(context, node, _PLAIN | _QUANTIZED)
     if a.type in _PLAIN:
         return _plain(np.subtract, a, b, y, _activation(node))
     return quantized.sub(context, node, a, b, y)
@@ -120,20 +134,12 @@ def prepare_div(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/div.cc; infinities as in ADD.
     """
-    a, b, y = _operands(context, node, {TensorType.FLOAT32, TensorType.INT32} | _QUANTIZED)
+    a, b, y = binary_operands(context, node, {TensorType.FLOAT32, TensorType.INT32} | _QUANTIZED)
     if a.type is TensorType.FLOAT32:
         return _plain(np.divide, a, b, y, _activation(node))
     if a.type is TensorType.INT32:
         return _integer_division(a, b, y, _activation(node))
     return quantized.div(context, node, a, b, y)
-
-
-def _operands(
-    context: OpContext, node: Node, allowed: set[TensorType]
-) -> tuple[Tensor, Tensor, Tensor]:
-    a, b, y = broadcast_operands(context, node)
-    require_type(a, allowed)
-    return a, b, y
 
 
 def _activation(node: Node) -> int:
@@ -210,8 +216,7 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/pow.cc.
     """
-    a, b, y = broadcast_operands(context, node)
-    require_type(a, {TensorType.FLOAT32, TensorType.INT32})
+    a, b, y = binary_operands(context, node, {TensorType.FLOAT32, TensorType.INT32})
 
     def run() -> None:
         np.power(a.data, b.data, y.data)
@@ -280,8 +285,9 @@ def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/squared_difference.cc.
     """
-    a, b, y = broadcast_operands(context, node)
-    require_type(a, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT8})
+    a, b, y = binary_operands(
+        context, node, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT8}
+    )
     if a.type is TensorType.INT8:
         return binary_lookup(context, a, b, y, _quantized_squared_difference(a, b, y))
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.arithmetic.broadcast import broadcast_operands
-from delegraph.operators.checks import require_type
+from delegraph.kernels.binary import binary_operands
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -50,8 +49,7 @@ def prepare_right_shift(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
-    a, b, y = broadcast_operands(context, node)
-    require_type(a, _TYPES)
+    a, b, y = binary_operands(context, node, _TYPES)
 
     def run() -> None:
         operation(a.data, b.data, y.data)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.arithmetic.broadcast import broadcast_operands
-from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.kernels.binary import binary_operands, require_nonzero
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
-from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _DIV_TYPES = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32}
@@ -25,14 +22,14 @@ def prepare_floor_div(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/floor_div.cc.
     """
-    a, b, y = _operands(context, node, _DIV_TYPES)
+    a, b, y = binary_operands(context, node, _DIV_TYPES)
 
     def run() -> None:
-        _require_nonzero(b)
+        require_nonzero(b, 0)
         np.floor_divide(a.data, b.data, y.data)
 
     def run_float() -> None:
-        _require_nonzero(b)
+        require_nonzero(b, 0)
         y.data[...] = np.floor(np.divide(a.data, b.data, dtype=np.float64))
 
     return run_float if a.type is TensorType.FLOAT32 else run
@@ -47,26 +44,13 @@ def prepare_floor_mod(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/floor_mod.cc.
     """
-    a, b, y = _operands(context, node, _MOD_TYPES)
+    a, b, y = binary_operands(context, node, _MOD_TYPES)
 
     def run() -> None:
-        _require_nonzero(b)
+        require_nonzero(b, 0)
         np.remainder(a.data, b.data, y.data)
 
     def run_float() -> None:
         np.remainder(a.data, b.data, y.data)
 
     return run_float if a.type is TensorType.FLOAT32 else run
-
-
-def _operands(
-    context: OpContext, node: Node, allowed: set[TensorType]
-) -> tuple[Tensor, Tensor, Tensor]:
-    a, b, y = broadcast_operands(context, node)
-    require_type(a, allowed)
-    return a, b, y
-
-
-def _require_nonzero(divisor: Tensor) -> None:
-    if not divisor.data.all():
-        raise OperatorError(f"division by zero: tensor {divisor.name!r} holds 0")

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.arithmetic.broadcast import broadcast_operands
+from delegraph.kernels.binary import binary_operands
 from delegraph.kernels.unary import unary_operands
-from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
@@ -39,8 +38,7 @@ def prepare_logical_not(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, operation: Callable[..., Any]) -> Eval:
-    a, b, y = broadcast_operands(context, node)
-    require_type(a, {TensorType.BOOL})
+    a, b, y = binary_operands(context, node, {TensorType.BOOL})
 
     def run() -> None:
         operation(a.data, b.data, y.data)

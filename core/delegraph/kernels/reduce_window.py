@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.interior_pad import Placement
+from delegraph.arithmetic.interior_pad import InteriorPadding
 from delegraph.arithmetic.output_shape import integers
 from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.data_movement import sizes
@@ -100,7 +100,7 @@ def prepare_stablehlo_reduce_window(context: OpContext, node: Node) -> Eval:
     _require_positive("base_dilations", base)
     padding = sizes(node, "padding", 2 * rank)
     gaps = [dilation - 1 for dilation in base]
-    placement = Placement.of(x.shape, padding[::2], padding[1::2], gaps)
+    placement = InteriorPadding.of(x.shape, padding[::2], padding[1::2], gaps)
     if 0 in placement.shape:
         raise OperatorError(f"padding {list(padding)} leaves {list(placement.shape)}")
     windows = _Windows(placement.shape, window, strides, dilations)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Difference:
+class NumericsDifference:
     """How the two sets of kernels differ in an operator.
 
     Attributes:
@@ -27,85 +27,85 @@ class Difference:
 
 
 DIFFERENCES = (
-    Difference(
+    NumericsDifference(
         ("ADD",),
         ("UINT8", "INT8", "INT16"),
         "vector loops round operands once, or down, when they bring them to a common scale",
         "operands are rounded twice, halves away from zero",
     ),
-    Difference(
+    NumericsDifference(
         ("MUL",),
         ("UINT8", "INT8"),
         "vector loops saturate or wrap products at 16 bits before they clamp them",
         "products keep 32 bits",
     ),
-    Difference(
+    NumericsDifference(
         ("CONV_2D", "TRANSPOSE_CONV"),
         ("UINT8", "INT8"),
         "scaled sums round halves up, except what vector loops leave over",
         "halves go away from zero",
     ),
-    Difference(
+    NumericsDifference(
         ("DEPTHWISE_CONV_2D",),
         ("INT8",),
         "scaled sums round halves up in groups of eight channels",
         "halves go away from zero",
     ),
-    Difference(
+    NumericsDifference(
         ("FULLY_CONNECTED",),
         ("UINT8", "INT8", "INT16"),
         "sums are scaled by a 31-bit multiplier and round halves up",
         "sums are scaled in float64 and round halves away from zero",
     ),
-    Difference(
+    NumericsDifference(
         ("SOFTMAX", "LOG_SOFTMAX"),
         ("UINT8", "INT8"),
         "exponentials and sums are float32",
         "all is fixed point, and the output's declared scale is not read",
     ),
-    Difference(
+    NumericsDifference(
         ("LOGISTIC", "TANH"),
         ("INT16",),
         "input scales of 1/4096 (TANH: also 1/2048) take fixed-point polynomials",
         "every scale takes a table that is interpolated",
     ),
-    Difference(
+    NumericsDifference(
         ("QUANTIZE",),
         ("FLOAT32",),
         "vector loops multiply by the inverse scale and round halves to even",
         "values are divided by the scale and round halves away from zero",
     ),
-    Difference(
+    NumericsDifference(
         ("QUANTIZE",),
         ("UINT8", "INT8"),
         "vector loops round halves up",
         "halves go away from zero",
     ),
-    Difference(
+    NumericsDifference(
         ("RESIZE_BILINEAR",),
         ("UINT8",),
         "float32 products are added row by row",
         "float32 products are added column by column",
     ),
-    Difference(
+    NumericsDifference(
         ("SUM",),
         ("UINT8",),
         "sums are scaled in float32",
         "sums are scaled by a 31-bit multiplier",
     ),
-    Difference(
+    NumericsDifference(
         ("MEAN",),
         ("UINT8", "INT8"),
         "over height and width, dimensions kept: zero points are scaled apart, halves go up",
         "the count is divided into the multiplier, halves go away from zero",
     ),
-    Difference(
+    NumericsDifference(
         ("REDUCE_PROD",),
         ("INT8", "INT16"),
         "without axes, stored integers are copied",
         "without axes, they are brought to the output's scale",
     ),
-    Difference(
+    NumericsDifference(
         ("LOCAL_RESPONSE_NORMALIZATION",),
         ("FLOAT32",),
         "channels up to the radius away count, on both sides",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delegraph.arithmetic.interior_pad import Placement
+from delegraph.arithmetic.interior_pad import InteriorPadding
 from delegraph.arithmetic.padding import Window
 from delegraph.arithmetic.patches import Patches
 from delegraph.errors import OperatorError
@@ -132,7 +132,7 @@ def _check_groups(
 
 def _geometry(
     node: Node, spatial: list[int], kernel_sizes: list[int]
-) -> tuple[Placement, tuple[Window, ...]]:
+) -> tuple[InteriorPadding, tuple[Window, ...]]:
     """Return how the input is padded, and how windows slide over the padded input."""
     rank = len(spatial)
     names = ("window_strides", "lhs_dilation", "rhs_dilation")
@@ -140,7 +140,7 @@ def _geometry(
     padding = sizes(node, "padding", 2 * rank)
     if min((*strides, *gaps, *dilations), default=1) < 1:
         raise OperatorError(f"strides and dilations {strides}, {gaps}, {dilations}, expected >= 1")
-    placement = Placement.of(spatial, padding[::2], padding[1::2], [gap - 1 for gap in gaps])
+    placement = InteriorPadding.of(spatial, padding[::2], padding[1::2], [gap - 1 for gap in gaps])
     windows = []
     for size, taps, stride, dilation in zip(
         placement.shape, kernel_sizes, strides, dilations, strict=True

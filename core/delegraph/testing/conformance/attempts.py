@@ -18,7 +18,7 @@ from delegraph.testing.conformance.trials import (
     open_interpreter,
     trial_of,
 )
-from delegraph.testing.conformance.watching import PATTERN, Watch, WatchedDelegate
+from delegraph.testing.conformance.watching import PATTERN, KernelWatch, WatchedDelegate
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 
@@ -65,7 +65,7 @@ class Attempt:
 
 def attempt(subject: Subject, trial: Trial) -> Attempt:
     """Return what a new delegate makes of *trial*."""
-    watch = Watch(PATTERN)
+    watch = KernelWatch(PATTERN)
     found = Attempt(trial, subject.claims(trial.case.op, trial.types, trial.features))
     try:
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:

@@ -36,7 +36,7 @@ from delegraph.testing.conformance.trials import (
     answers,
     open_interpreter,
 )
-from delegraph.testing.conformance.watching import Watch, WatchedDelegate, move_border_tensors
+from delegraph.testing.conformance.watching import KernelWatch, WatchedDelegate, move_border_tensors
 
 Check = Callable[[Subject], None]
 
@@ -192,7 +192,7 @@ def delegate_can_be_taken_off(subject: Subject) -> None:
 def inputs_are_only_read(subject: Subject) -> None:
     """A kernel writes its outputs, never its inputs nor constants."""
     for trial in computed(subject):
-        watch = Watch()
+        watch = KernelWatch()
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
             answers(interpreter, trial.case.steps[0])
         if watch.changed_inputs:
@@ -207,7 +207,7 @@ def outputs_are_fully_written(subject: Subject) -> None:
     for trial in computed(subject):
         runs = []
         for pattern in (0x2A, 0x55):
-            watched = WatchedDelegate(subject.make(), Watch(pattern))
+            watched = WatchedDelegate(subject.make(), KernelWatch(pattern))
             with open_interpreter(trial.case, watched) as interpreter:
                 runs.append(answers(interpreter, trial.case.steps[0]))
         if not _same(*runs):

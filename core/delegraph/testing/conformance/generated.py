@@ -38,7 +38,7 @@ from delegraph.testing.conformance.trials import (
     open_interpreter,
     trials_of,
 )
-from delegraph.testing.conformance.watching import PATTERN, Watch, WatchedDelegate
+from delegraph.testing.conformance.watching import PATTERN, KernelWatch, WatchedDelegate
 from delegraph.testing.one_op import constant
 from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
 from delegraph.testing.operator_cases.registry import MAKERS
@@ -299,7 +299,7 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
     if right is None:
         return None
     try:
-        watched = WatchedDelegate(subject.make(), Watch(PATTERN))
+        watched = WatchedDelegate(subject.make(), KernelWatch(PATTERN))
         with open_interpreter(case, watched) as interpreter:
             if not interpreter.placement.partitions:
                 return None

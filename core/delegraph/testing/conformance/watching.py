@@ -21,7 +21,7 @@ PATTERN = 0x2A
 """A byte that fills outputs before they are computed, so that what stays unwritten shows."""
 
 
-class Watch:
+class KernelWatch:
     """What the kernels of watched delegates did.
 
     Args:
@@ -74,7 +74,7 @@ class Watch:
 class WatchedDelegate(Delegate):
     """A delegate that does what another one does, its kernels being watched."""
 
-    def __init__(self, delegate: Delegate, watch: Watch) -> None:
+    def __init__(self, delegate: Delegate, watch: KernelWatch) -> None:
         self._delegate = delegate
         self._watch = watch
 
@@ -120,7 +120,7 @@ class WatchedDelegate(Delegate):
 class _WatchedContext:
     """A context that watches every registration put into it."""
 
-    def __init__(self, context: DelegateContext, watch: Watch) -> None:
+    def __init__(self, context: DelegateContext, watch: KernelWatch) -> None:
         self._context = context
         self._watch = watch
 
