@@ -7,13 +7,19 @@
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
+import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from docstring_markup import markdown
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "delegraph"
@@ -101,34 +107,55 @@ def sources() -> str:
     )
 
 
-def exports(stub: Path) -> list[tuple[str, str]]:
+def exports(package: str) -> list[tuple[str, str]]:
     """Return the names that a package's stub exports, each with the module that has it."""
-    return [(name, module) for module, name in EXPORT.findall(stub.read_text(encoding="utf-8"))]
+    stub = CORE.parent.joinpath(*package.split("."), "__init__.pyi")
+    if not stub.exists():
+        return []
+    found = EXPORT.findall(stub.read_text(encoding="utf-8"))
+    return [(name, f"{package}.{module}") for module, name in found]
+
+
+def summary(module: str, name: str = "") -> str:
+    """Return the first line of the docstring of a module, or of a class or function in it."""
+    path = CORE.parent.joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    named = [n for n in tree.body if isinstance(n, kinds) and n.name == name] if name else [tree]
+    text = next((ast.get_docstring(node) or "" for node in named), "")
+    return markdown(text.split("\n\n")[0].replace("\n", " "))
 
 
 def python_page() -> str:
     """Return the page of what ``import delegraph`` offers: in full, or with a link to its page."""
-    text = "# delegraph\n\nWhat `import delegraph` offers, and the packages under it.\n\n"
-    text += "".join(f"- [`delegraph.{name}`]({name}.md)\n" for name in PACKAGES)
-    linked, full = "\n## Names\n\n", ""
-    for name, module in exports(CORE / "__init__.pyi"):
-        linked += f"- [`{name}`][delegraph.{module}.{name}]\n"
-        if module.split(".")[0] not in PACKAGES:
-            full += f"\n::: delegraph.{module}.{name}\n"
-    return text + linked + full
+    packages = table(
+        ("package", ""),
+        [(f"[`{p}`]({p}.md)", summary(f"delegraph.{p}")) for p in PACKAGES],
+    )
+    names = exports("delegraph")
+    linked = table(
+        ("name", ""),
+        [(f"[`{name}`][{module}.{name}]", summary(module, name)) for name, module in names],
+    )
+    full = [
+        f"::: delegraph.{name}" for name, module in names if module.split(".")[1] not in PACKAGES
+    ]
+    return "\n\n".join(["# delegraph", packages, "What `import delegraph` offers:", linked, *full])
+
+
+def table(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
+    """Return a table of two columns."""
+    return "\n".join(f"| {left} | {right} |" for left, right in [head, ("---", "---"), *rows])
 
 
 def package_page(name: str) -> str:
     """Return the page of a public package: what its stub exports, or else all of its modules."""
-    path = CORE / name
-    title = f"# delegraph.{name}\n\n"
-    stub = path / "__init__.pyi"
-    if stub.exists():
-        entries = [f"delegraph.{name}.{module}.{entry}" for entry, module in exports(stub)]
-        return title + "\n".join(f"::: {entry}\n" for entry in entries)
-    modules = sorted(p.stem for p in path.glob("*.py") if p.stem != "__init__")
-    names = [f"delegraph.{name}.{module}" for module in modules] or [f"delegraph.{name}"]
-    return title + "\n".join(f"::: {entry}\n" for entry in names)
+    package = f"delegraph.{name}"
+    modules = sorted(p.stem for p in (CORE / name).glob("*.py") if p.stem != "__init__")
+    names = [entry for entry, _ in exports(package)] or modules
+    shown = [f"::: {package}.{entry}" for entry in names] or [f"::: {package}"]
+    return "\n\n".join([f"# {package}", summary(package), *shown])
 
 
 COMMAND_LINE = """# Every command and option

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 HERE = Path(__file__).parent
-DIGIT = 2
+DIGIT = 3
 SIZE = 160
 
 

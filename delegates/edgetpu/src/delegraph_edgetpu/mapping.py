@@ -127,7 +127,7 @@ def _behind_ends(ends: Collection[str]) -> Reason:
         "intermediate-tensors",
         "it is not needed for the intermediate tensors",
         f"the mapped part ends at {names}",
-        "name a tensor behind it, or none",
+        "name a tensor after it, or none",
         Status.BEHIND,
     )
 
