@@ -1,9 +1,51 @@
 """What kernels and delegates compute with: fixed point, requantization, windows, shapes.
 
-Open first: :mod:`~delegraph.arithmetic.fixed_point` for MultiplyByQuantizedMultiplier;
-:mod:`~delegraph.arithmetic.requantize` for sums of integers to quantized outputs;
-:mod:`~delegraph.arithmetic.lookup_table` for 8-bit operators as tables;
-:mod:`~delegraph.arithmetic.padding` and :mod:`~delegraph.arithmetic.patches` for sliding windows;
-:mod:`~delegraph.arithmetic.broadcast` and :mod:`~delegraph.arithmetic.output_shape` for shapes;
-:mod:`~delegraph.arithmetic.activation` for fused activations.
+Each function gives what the official kernels give, integers bit for bit. Open first
+``fixed_point``, ``requantize``, ``lookup_table``, ``padding`` and ``output_shape``.
+
+Fixed point:
+
+- ``fixed_point``: MultiplyByQuantizedMultiplier, and the other ways to round a product
+- ``gemmlowp``: exp, tanh, logistic and the like of fixed-point numbers
+- ``requantize``: from integer accumulators to quantized outputs
+- ``accumulator_scaling``, ``convolution_scale``: the factors of accumulators
+- ``lookup_table``: operators of 8 and 16 bits as tables
+- ``sigmoid_int16``: tables of int16 LOGISTIC and TANH
+
+Quantized operators:
+
+- ``quantized_add``, ``quantized_binary``, ``int16_sum``: ADD, SUB, MUL and DIV
+- ``quantized_product``: weights, bias and scale of a matrix product
+- ``quantized_reductions``: SUM, MEAN and REDUCE_PROD
+- ``fixed_point_softmax``: SOFTMAX and LOG_SOFTMAX of the reference kernels
+- ``quantize_rows``, ``hybrid``: float activations with integer weights
+- ``vector_loop``: where the official vector loops end, and round otherwise
+
+Products and windows:
+
+- ``padding``: output sizes of windows, and the zeros around an input
+- ``interior_pad``: padding between elements as well
+- ``patches``: windows as rows of a matrix
+- ``depthwise_taps``: sums over windows, channel by channel
+- ``exact_matmul``: integer products by BLAS, exactly
+- ``weights``, ``sparsity``: weights as plain arrays
+- ``activation``: fused activations, their ranges, clips
+- ``channelwise``: constants of channels, applied to long runs
+
+Shapes and positions:
+
+- ``output_shape``: sizing outputs while preparing, or later
+- ``broadcast``: shapes of inputs that are repeated
+- ``elements``: moving elements of any type, packed ones included
+- ``indices``: bounds and row-major numbers
+- ``slice_index``: the masks of STRIDED_SLICE
+- ``reduction``: what a reducing node does once its axes are known
+- ``resize_bilinear``, ``resize_nearest``: where the pixels of a resized image come from
+
+Algorithms:
+
+- ``box_suppression``: greedy suppression of boxes
+- ``counter_random``: Philox and Threefry
+- ``cpp_heap``: the order that C++ gives to equal elements
+- ``farmhash``: FarmHash's fingerprint of 64 bits
 """

@@ -1,8 +1,14 @@
 """What an operator is: tensors, nodes, registrations, the op table, custom operators.
 
-Open first: :mod:`~delegraph.operators.registration` for ``Registration``, ``Node`` and the context
-that kernels work in; :mod:`~delegraph.operators.tensor` for ``Tensor``;
-:mod:`~delegraph.operators.op_table` for how a kernel is registered;
-:mod:`~delegraph.operators.custom_op` for operators written by users;
-:mod:`~delegraph.operators.checks` for what kernels check of a node.
+For kernels, delegates and custom operators alike. Open first ``registration`` and ``tensor``:
+
+- ``registration``: ``Registration``, ``Node``, and the context that kernels work in
+- ``tensor``: a tensor while a model runs, and its data
+- ``checks``: what is required of a node, as functions that raise
+- ``op_table``: which kernel each operator has, and how one is registered
+- ``custom_op``: custom operators written as Python functions
+- ``custom_options``, ``flexbuffer_options``: the options of custom operators
+- ``lstm_node``, ``svdf_node``: where nodes of many inputs keep each tensor
+- ``resource_handle``: tensors that name a variable or a table
+- ``subgraph_call``: handing tensors to another subgraph and back
 """

@@ -226,8 +226,9 @@ def test_tensorflow_is_imported_for_flex_models_only(tmp_path: Path) -> None:
     (tmp_path / "tensorflow.py").write_text("raise SystemExit('TensorFlow is imported')")
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import delegraph, delegraph_flex.plugin\n"
-        "from delegraph.cli import main; code = main(['plugins', 'list'])\n"
-        "assert 'scipy' not in sys.modules and 'google.protobuf' not in sys.modules; sys.exit(code)"
+        "from delegraph.testing import run_command; listed = run_command('plugins', 'list')\n"
+        "assert 'scipy' not in sys.modules and 'google.protobuf' not in sys.modules\n"
+        "print(listed.out); print(listed.err, end='', file=sys.stderr); sys.exit(listed.code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False

@@ -25,9 +25,9 @@ from peak import float32_peak, int8_peak
 from rich.console import Console
 from runtimes import BASE, Arrays, Prepared, model_inputs, runtimes
 from sampling import STATISTICS, Ratio, Rounds, ratio, sample
+from tables import print_table
 
 from arithmetic import model_multiply_adds
-from delegraph.cli.printing import print_table
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
 

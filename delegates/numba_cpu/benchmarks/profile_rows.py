@@ -18,10 +18,10 @@ import numpy as np
 from peak import float32_peak, int8_peak
 from rich.console import Console
 from runtimes import model_inputs
+from tables import print_table
 
 from arithmetic import multiply_adds
 from delegraph import Interpreter
-from delegraph.cli.printing import print_table
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.options import NumbaCpuOptions
