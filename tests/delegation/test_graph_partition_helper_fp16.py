@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -225,6 +226,43 @@ def test_a_delegate_that_fails_leaves_the_nodes_reading_float32() -> None:
             interpreter.modify_graph_with_delegate(FailsInInit("ADD"))
         assert node_inputs(interpreter) == before
         assert_array_equal(run(interpreter), run(Interpreter(model_content=PUBLISHED)))
+
+
+def look(model: bytes, see: Callable[[DelegateContext], None]) -> None:
+    with Interpreter(model_content=model) as interpreter:
+        interpreter.modify_graph_with_delegate(Looking(see))
+
+
+def test_all_nodes_chosen_leaves_no_reason_of_an_earlier_choice() -> None:
+    def see(context: DelegateContext) -> None:
+        nodes = [context.get_node_and_registration(i)[0] for i in context.get_execution_plan()]
+        inputs = [node.inputs for node in nodes]
+        helper = FP16GraphPartitionHelper(context, lambda registration, node, context: True)
+        helper.partition()
+        assert helper.get_first_n_largest_partitions(0) == []
+        assert set(helper.rejections) == set(range(8))
+        assert helper.get_nodes_of_first_n_largest_partitions() == list(range(8))
+        assert helper.rejections == {}
+        for node, read in zip(nodes, inputs, strict=True):
+            node.inputs = read  # nothing is replaced here
+
+    look(PUBLISHED, see)
+
+
+def test_the_constant_may_be_the_first_tensor() -> None:
+    asked = []
+
+    def supports(registration: Registration, node: Node, context: DelegateContext) -> bool:
+        asked.append((registration.name, node.inputs))
+        return True
+
+    def see(context: DelegateContext) -> None:
+        FP16GraphPartitionHelper(context, supports).partition()
+
+    nodes: Any = [("DEQUANTIZE", "c", "d"), ("ADD", "d d", "y", AddOptions())]
+    half = constant(np.zeros(4, np.float16))
+    look(graph_model(nodes, inputs="", outputs="y", tensors={"c": half}), see)
+    assert asked == [("ADD", (0, 0))]
 
 
 def same_after_undo_and_redo(model: bytes, delegate: Float16) -> None:

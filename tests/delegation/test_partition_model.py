@@ -122,6 +122,15 @@ def test_partitions_of_real_models_compute_what_the_whole_model_does(name: str) 
                 assert_array_equal(run.get_tensor(index), whole.get_tensor(original))
 
 
+@needs_corpus
+def test_blockwise_scales_stay_without_zero_points() -> None:
+    content = corpus_file("LiteRT__qwen_fc_blockwise_quantized").read_bytes()
+    model = read_model(np.frombuffer(only_partition(content), np.uint8))
+    quantized = [t.quantization for t in (model.subgraphs or ())[0].tensors or ()]
+    (details,) = (q.details for q in quantized if q is not None and q.details is not None)
+    assert details.zero_points == -1  # type: ignore[attr-defined]  # of the one blockwise tensor
+
+
 def middle_of_three() -> bytes:
     nodes = [
         ("NEG", "x", "a"),

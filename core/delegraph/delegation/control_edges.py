@@ -34,7 +34,7 @@ def parse_control_edges(
         if reader.unsigned() != VERSION or reader.unsigned() != num_subgraphs:
             return None
         edges = [
-            [(reader.signed(), reader.signed()) for _ in range(reader.count())]
+            [(reader.signed(), reader.signed()) for _ in range(reader.unsigned())]
             for _ in range(num_subgraphs)
         ]
     except IndexError:
@@ -67,10 +67,3 @@ class _Varints:
         """An integer whose lowest bit is its sign (zig-zag)."""
         value = self.unsigned()
         return -(value >> 1) - 1 if value & 1 else value >> 1
-
-    def count(self) -> int:
-        """A number of pairs, no more than the rest of the data can hold."""
-        count = self.unsigned()
-        if count * 2 > len(self._data) - self._position:
-            raise IndexError(count)
-        return count
