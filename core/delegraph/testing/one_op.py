@@ -172,13 +172,11 @@ def one_op_records(
     index = {id(definition): i for i, definition in enumerate(defs)}
     fed = [d for d in defs if d.data is None and not d.is_variable and d in tuple(inputs)]
     buffers = [tables.Buffer(), *(tables.Buffer(data=d.data) for d in defs)]
-    is_first = options is None or type(options) in BUILTIN_OPTIONS.values()
     operator = tables.Operator(
         inputs=tuple(-1 if d is None else index[id(d)] for d in inputs),
         outputs=tuple(index[id(d)] for d in outputs),
         intermediates=tuple(index[id(d)] for d in intermediates) or None,
-        builtin_options=options if is_first else None,
-        builtin_options_2=None if is_first else options,
+        **options_field(options),
         custom_options=(
             None if custom_options is None else np.frombuffer(custom_options, np.uint8)
         ),
@@ -196,6 +194,14 @@ def one_op_records(
     return tables.Model(
         version=3, operator_codes=(code,), subgraphs=(subgraph,), buffers=tuple(buffers)
     )
+
+
+def options_field(options: Table | None) -> dict[str, Any]:
+    """Return the field of an operator's record that *options* belong into; none without them."""
+    if options is None:
+        return {}
+    is_first = type(options) in BUILTIN_OPTIONS.values()
+    return {"builtin_options" if is_first else "builtin_options_2": options}
 
 
 def tensor_record(definition: TensorDef, name: str, buffer: int) -> tables.Tensor:

@@ -18,10 +18,9 @@ import numpy as np
 
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator
-from delegraph.schema.options import BUILTIN_OPTIONS
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
-from delegraph.testing.one_op import TensorDef, tensor
+from delegraph.testing.one_op import TensorDef, options_field, tensor
 
 NodeText = tuple[str, str, str] | tuple[str, str, str, Table]
 """Operator, input names, output names, and options if there are any; ``-`` is an absent input."""
@@ -135,11 +134,9 @@ def _operator(
     outputs: str,
     options: Table | None = None,
 ) -> tables.Operator:
-    is_first = options is None or type(options) in BUILTIN_OPTIONS.values()
     return tables.Operator(
         opcode_index=shared.code(op),
         inputs=tuple(index[name] for name in inputs.split()),
         outputs=tuple(index[name] for name in outputs.split()),
-        builtin_options=options if is_first else None,
-        builtin_options_2=None if is_first else options,
+        **options_field(options),
     )

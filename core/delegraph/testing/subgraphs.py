@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator
-from delegraph.schema.options import BUILTIN_OPTIONS
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
-from delegraph.testing.one_op import TensorDef, tensor_record
+from delegraph.testing.one_op import TensorDef, options_field, tensor_record
 
 
 @dataclass(frozen=True)
@@ -64,11 +63,9 @@ def _subgraph(graph: Graph, codes: list[str], buffers: list[tables.Buffer]) -> t
 
 
 def _operator(op: Op, codes: list[str], index: dict[int, int]) -> tables.Operator:
-    is_first = op.options is None or type(op.options) in BUILTIN_OPTIONS.values()
     return tables.Operator(
         opcode_index=codes.index(op.name),
         inputs=tuple(index[id(d)] for d in op.inputs),
         outputs=tuple(index[id(d)] for d in op.outputs),
-        builtin_options=op.options if is_first else None,
-        builtin_options_2=None if is_first else op.options,
+        **options_field(op.options),
     )
