@@ -122,7 +122,7 @@ def measure(
             interpreter.modify_graph_with_delegate(others)
         interpreter.modify_graph_with_delegate(Timed(clock, mine, copy=copy))
         delegate = interpreter.session.subgraphs[0].plan.applied[-1].delegate
-        return losing_nodes(interpreter.session, delegate, clock=clock)
+        return losing_nodes(interpreter.session.subgraphs, delegate, clock=clock)
 
 
 def watching(seen: list[Any]) -> Prepare:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from delegraph.native import LiteRtInterpreter
     from delegraph.operators.registration import Numerics
     from delegraph.runtime.delegates.failure_policy import Incident, OnFailure
-    from delegraph.runtime.session import Requirement
+    from delegraph.runtime.options import Requirement
     from delegraph.tools.model_outputs import OutputSummary
 
 

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph.model import SubgraphSpec
 from delegraph.operators.registration import CallableSubgraph, Node, Numerics, Registration, Scratch
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.buffer_handles import BufferHandles
+from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
+from delegraph.runtime.shared_state import SharedState
+from delegraph.runtime.steps import StepRunner
+from delegraph.runtime.subgraph_memory import SubgraphMemory
 from delegraph.schema.enums import TensorType
 
-if TYPE_CHECKING:
-    from delegraph.runtime.subgraph import Subgraph
+
+class RunningSubgraph(Protocol):
+    """A subgraph as its context sees it; see ``Subgraph``."""
+
+    spec: SubgraphSpec
+    session: SharedState
+    tensors: list[Tensor]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    variables: tuple[int, ...]
+    plan: DelegatedPlan
+    buffers: BufferHandles
+    memory: SubgraphMemory
+    steps: StepRunner
 
 
 class SubgraphContext:
     """This runtime's ``DelegateContext``, over one subgraph."""
 
-    def __init__(self, subgraph: Subgraph) -> None:
+    def __init__(self, subgraph: RunningSubgraph) -> None:
         self._subgraph = subgraph
 
     @property
@@ -89,12 +107,12 @@ class SubgraphContext:
 
     def subgraph(self, index: int) -> CallableSubgraph:
         """Return another subgraph of the model; see ``OpContext.subgraph``."""
-        subgraphs = self._subgraph.session.subgraphs
-        if not 0 <= index < len(subgraphs):
-            raise OperatorError(f"no subgraph {index}; the model has {len(subgraphs)}")
+        callees = self._subgraph.session.callees
+        if not 0 <= index < len(callees):
+            raise OperatorError(f"no subgraph {index}; the model has {len(callees)}")
         if index == self.subgraph_index:
             raise OperatorError(f"subgraph {index} cannot call itself")
-        return subgraphs[index]
+        return callees[index]
 
     def get_execution_plan(self) -> tuple[int, ...]:
         """Return the node indices in execution order."""
@@ -109,13 +127,13 @@ class SubgraphContext:
 
     def preview_delegate_partitioning(self, nodes: Sequence[int]) -> list[DelegateParams]:
         """Return the partitions that replacing *nodes* would give, in execution order."""
-        return self._subgraph.plan.preview(nodes)
+        return self._subgraph.plan.preview(nodes, self)
 
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
     ) -> None:
         """Replace *nodes* by delegate nodes; see ``DelegateContext``."""
-        self._subgraph.plan.replace(registration, nodes, delegate)
+        self._subgraph.plan.replace(registration, nodes, delegate, self)
 
     def add_tensors(self, count: int) -> int:
         """Append tensors; return the index of the first. They are scalars of FLOAT32 at first."""
@@ -131,22 +149,18 @@ class SubgraphContext:
             raise ArgumentError(f"{tensor!r} belongs to the model and keeps its type")
         tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None
 
-    def acquire_subgraph_context(self, index: int) -> SubgraphContext:
+    def acquire_subgraph_context(self, index: int) -> DelegateContext:
         """Return the context of another subgraph; see ``DelegateContext``."""
-        return self._other_subgraph(index).context
+        contexts = self._subgraph.session.contexts
+        if not 0 <= index < len(contexts):
+            raise ArgumentError(f"no subgraph {index}; the model has {len(contexts)}")
+        return contexts[index]
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
         """Declare that a delegate kernel computes another subgraph; see ``DelegateContext``."""
-        other = self._other_subgraph(index)
         if index == 0:
             raise ArgumentError("subgraph 0 is the model's entry and cannot be skipped")
-        self._subgraph.plan.absorb(other)
-
-    def _other_subgraph(self, index: int) -> Subgraph:
-        subgraphs = self._subgraph.session.subgraphs
-        if not 0 <= index < len(subgraphs):
-            raise ArgumentError(f"no subgraph {index}; the model has {len(subgraphs)}")
-        return subgraphs[index]
+        self._subgraph.plan.absorb(self.acquire_subgraph_context(index).subgraph_index)
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
         """Say that a delegate keeps a tensor's values itself; see ``DelegateContext``."""

@@ -33,8 +33,9 @@ from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, 
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
+from delegraph.runtime.options import Options, Requirement
 from delegraph.runtime.profile import Profile
-from delegraph.runtime.session import Options, Requirement, Session
+from delegraph.runtime.session import Session
 from delegraph.runtime.signature_runner import SignatureRunner
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import read_tensor, require_resizable, write_tensor
@@ -159,7 +160,7 @@ class Interpreter:
         """
         self._views.require_none()
         self.session.check_placement()
-        self.session.allocate()
+        self.session.allocate(self._primary)
 
     def invoke(self) -> None:
         """Run the model on the data set.
@@ -195,7 +196,7 @@ class Interpreter:
             self.session.memory_limit.trust_shapes()
             if strict:
                 require_resizable(tensor, shape.tolist())
-            self._primary.resize_input(tensor.index, shape.tolist())
+            self.session.resize_input(self._primary, tensor.index, shape.tolist())
         except (ArgumentError, OperatorError) as error:
             raise ResizeError(str(error)) from error
 

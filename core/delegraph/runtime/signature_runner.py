@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from delegraph.errors import ArgumentError
 from delegraph.runtime.details import tensor_details
+from delegraph.runtime.session import Session
 from delegraph.runtime.tensor_access import read_tensor, write_tensor
 
-if TYPE_CHECKING:
-    from delegraph.runtime.interpreter import Interpreter
+
+class HasSession(Protocol):
+    """An ``Interpreter``, as far as it matters here."""
+
+    @property
+    def session(self) -> Session:
+        """The model and its running subgraphs."""
 
 
 class SignatureRunner:
@@ -23,7 +29,7 @@ class SignatureRunner:
     """
 
     def __init__(
-        self, interpreter: Interpreter | None = None, signature_key: str | None = None
+        self, interpreter: HasSession | None = None, signature_key: str | None = None
     ) -> None:
         if interpreter is None:
             raise ArgumentError("None interpreter provided.")
@@ -49,7 +55,7 @@ class SignatureRunner:
             ArgumentError: a missing or unknown name, or a value of the wrong dtype.
             NodeError: a node failed.
         """
-        signature, subgraph = self._signature, self._subgraph
+        session, signature, subgraph = self._interpreter.session, self._signature, self._subgraph
         if len(kwargs) != len(signature.inputs):
             raise ArgumentError(
                 "Invalid number of inputs provided for running a SignatureDef, expected "
@@ -62,9 +68,9 @@ class SignatureRunner:
         values = {signature.inputs[name]: np.asarray(value) for name, value in kwargs.items()}
         for index, value in values.items():
             if value.shape != subgraph.tensors[index].shape:
-                self._interpreter.session.memory_limit.trust_shapes()
-            subgraph.resize_input(index, value.shape)
-        subgraph.allocate()
+                session.memory_limit.trust_shapes()
+            session.resize_input(subgraph, index, value.shape)
+        session.allocate(subgraph)
         for index, value in values.items():
             write_tensor(subgraph.tensors[index], value)
         subgraph.invoke()

@@ -1,4 +1,4 @@
-"""A running subgraph: tensors, nodes, execution plan, and the invoke loop.
+"""A running subgraph: tensors, nodes, execution plan and memory; allocated, then invoked.
 
 Source:
     Subgraph, tflite/core/subgraph.{h,cc}.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from delegraph.delegation.delegate import DelegateFlags
 from delegraph.errors import NodeError, OperatorError, StateError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
@@ -22,19 +21,16 @@ from delegraph.operators.tensor import Tensor
 from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
-from delegraph.runtime.delegates.fallback import guarded
-from delegraph.runtime.delegates.original_nodes import OriginalNodes
-from delegraph.runtime.kept_data import KeptData
+from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
+from delegraph.runtime.delegates.plan_state import Snapshot
 from delegraph.runtime.profile import Profile
+from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.runtime.threads import BlasThreads
 from delegraph.runtime.unresolved_ops import unresolved_op_error
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
-
-if TYPE_CHECKING:
-    from delegraph.runtime.session import Session
 
 
 class Subgraph:
@@ -46,11 +42,12 @@ class Subgraph:
         plan: nodes, registrations and their execution order, delegates applied.
         memory: arenas and scratch memory.
         steps: prepares the plan's nodes and runs them.
-        buffers: the delegates' own buffers behind tensors.
+        buffers: the delegates' own buffers of tensors.
+        session: what it shares with the other subgraphs.
         context: what kernels and delegates see of this subgraph.
     """
 
-    def __init__(self, spec: SubgraphSpec, session: Session) -> None:
+    def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
         self.spec = spec
         self.session = session
         self.tensors = [Tensor.from_spec(tensor, constant_value(tensor)) for tensor in spec.tensors]
@@ -63,10 +60,20 @@ class Subgraph:
         )
         self.steps = StepRunner(self.tensors, self._prepare_node, self.memory)
         self.context = SubgraphContext(self)
-        self.buffers = BufferHandles(self)
-        self.plan = DelegatedPlan(self)
+        self.plan = self._new_plan()
+        self.buffers = BufferHandles(self.tensors, self.context, self.plan)
         self.is_allocated = False
         self._uses_blas = False
+
+    def _new_plan(self) -> DelegatedPlan:
+        """Return the plan of the model's own nodes, with what their kernels keep for them."""
+        spec, session = self.spec, self.session
+        nodes = [(Node.from_operator(o), session.resolver.resolve(o)) for o in spec.operators]
+        for node, registration in nodes:
+            if registration.init is not None:
+                node.user_data = registration.init(self.context, node)
+        edges = None if session.control_edges is None else session.control_edges[spec.index]
+        return DelegatedPlan(nodes, PlanPartitioner(spec, self.tensors, session.options, edges))
 
     @property
     def has_dynamic_tensors(self) -> bool:
@@ -83,12 +90,12 @@ class Subgraph:
     def allocate(self) -> None:
         """Prepare the plan's nodes and give the tensors memory; cheap when nothing changed.
 
+        Delegates that a resize has taken off stay off: ``Session.allocate`` brings them back.
+
         Raises:
             NodeError: a node cannot be prepared, or the tensors do not fit in memory.
             UnresolvedOpError: custom operators that nobody provides.
-            DelegateError: a delegate cannot be applied again after a resize.
         """
-        self.plan.redo()
         if self.is_allocated:
             return
         self._check_consistent()
@@ -112,11 +119,8 @@ class Subgraph:
     def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         if registration.is_unresolved:
             raise unresolved_op_error(self.plan, node)
-        if _needs_shapes_inside(node):
-            OriginalNodes(self, node).propagate_shapes()
-        if node.delegate is not None and self.session.options.policy.needs_guard:
-            return guarded(self, node, registration)
-        return self.buffers.reading(registration.prepare(self.context, node), node)
+        run = registration.prepare(self.context, node)
+        return run if node.delegate is not None else self.buffers.reading(run, node)
 
     def readable(self, index: int) -> Tensor:
         """Return a tensor whose ``data`` is up to date, copied from its delegate if need be.
@@ -128,13 +132,10 @@ class Subgraph:
         self.buffers.make_readable(tensor)
         return tensor
 
-    def keep_data(self) -> KeptData:
-        """Return copies of inputs and variables, to be put back after another allocation."""
-        return KeptData(self)
-
     def close(self) -> None:
         """Free delegate nodes, steps and memory, which refer to this subgraph in circles."""
         self.is_allocated = False
+        self.buffers.release(self.tensors)
         self.plan.close()
         self.steps.clear()
         self.tensors.clear()
@@ -180,8 +181,11 @@ class Subgraph:
 
     # -- shapes --------------------------------------------------------------------------------
 
-    def resize_input(self, index: int, shape: Sequence[int]) -> None:
+    def resize_input(self, index: int, shape: Sequence[int]) -> bool:
         """Give a tensor another shape; :meth:`allocate` must follow. Same shape: nothing changes.
+
+        Returns:
+            Whether it has another shape now.
 
         Raises:
             OperatorError: a constant, a negative dimension, or too many bytes.
@@ -189,12 +193,39 @@ class Subgraph:
         tensor = self.tensors[index]
         dims = checked_shape(tensor, shape, self.memory.limit)
         if tensor.shape == dims:
-            return
+            return False
         if tensor.is_constant:
             raise OperatorError("Attempting to resize a fixed-size tensor.")
-        self.plan.undo_static()
         tensor.shape = dims
         tensor.data = None
+        self.is_allocated = False
+        return True
+
+    # -- going back ----------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Return what :meth:`restore` needs to take delegates off that are applied from now on."""
+        return Snapshot(
+            self.plan.snapshot(),
+            len(self.tensors),
+            self.buffers.owners(),
+            [tensor.shape for tensor in self.tensors],
+        )
+
+    def restore(self, snapshot: Snapshot, *, shapes: bool = True) -> None:
+        """Bring plan, tensors and their owners back; memory must be allocated again.
+
+        Args:
+            snapshot: what to bring back.
+            shapes: whether tensors get back their shapes as well.
+        """
+        self.buffers.release(self.tensors[snapshot.num_tensors :])
+        del self.tensors[snapshot.num_tensors :]
+        self.buffers.restore(snapshot.tensor_owners)
+        self.plan.restore(snapshot.plan)
+        if shapes:
+            for tensor, shape in zip(self.tensors, snapshot.tensor_shapes, strict=True):
+                tensor.shape = shape
         self.is_allocated = False
 
     # -- errors --------------------------------------------------------------------------------
@@ -211,12 +242,6 @@ class Subgraph:
                     node_index=operator.index,
                     op=operator.name,
                 )
-
-
-def _needs_shapes_inside(node: Node) -> bool:
-    """Whether a node's delegate wants the shapes of the tensors inside its partition."""
-    delegate: Any = node.delegate
-    return delegate is not None and bool(delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES)
 
 
 def constant_value(spec: TensorSpec) -> Any:

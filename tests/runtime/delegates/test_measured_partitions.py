@@ -87,7 +87,7 @@ def test_nodes_of_an_earlier_delegate_are_named_as_the_models_nodes() -> None:
         i.modify_graph_with_delegate(first)
         i.modify_graph_with_delegate(TakesDelegates(clock, {"timed": 50 * US}))
         second = i.session.subgraphs[0].plan.applied[-1].delegate
-        lost = losing_nodes(i.session, second, clock=clock)
+        lost = losing_nodes(i.session.subgraphs, second, clock=clock)
     assert sorted(lost[0]) == [0, 1]
     assert lost[0][0].expected == "less than the kernels' 20 us"
 
@@ -104,7 +104,7 @@ def test_measuring_ends_when_its_time_is_up() -> None:
     ) as i:
         i.modify_graph_with_delegate(delegate)
         applied = i.session.subgraphs[0].plan.applied[-1].delegate
-        assert losing_nodes(i.session, applied, clock=clock) == {}
+        assert losing_nodes(i.session.subgraphs, applied, clock=clock) == {}
         assert delegate.runs == 3  # to warm up, measured once, and to go on
 
 
@@ -128,7 +128,7 @@ def test_partitions_behind_a_failing_node_are_kept_and_the_log_says_why(
         interpreter.modify_graph_with_delegate(Timed(clock, {"A": 1, "B": 1}))
         session = interpreter.session
         delegate = session.subgraphs[0].plan.applied[0].delegate
-        assert sorted(losing_nodes(session, delegate, clock=clock)[0]) == [0]
+        assert sorted(losing_nodes(session.subgraphs, delegate, clock=clock)[0]) == [0]
     assert "timed, subgraph 0: kept without measuring: nodes 4: " in caplog.text
     assert "data out of range" in caplog.text
 
@@ -147,7 +147,7 @@ def test_a_delegate_that_fails_while_measured_is_kept_and_no_incident_is_left(
     ) as interpreter:
         delegate.fails = True
         session = interpreter.session
-        assert losing_nodes(session, session.subgraphs[0].plan.applied[0].delegate) == {}
+        assert losing_nodes(session.subgraphs, session.subgraphs[0].plan.applied[0].delegate) == {}
         assert session.incidents.all() == ()
     assert "lost the device" in caplog.text
 
@@ -164,7 +164,7 @@ def test_resources_that_cannot_be_copied_leave_everything_unmeasured(
         session = interpreter.session
         session.resources["lock"] = threading.Lock()
         delegate = session.subgraphs[0].plan.applied[0].delegate
-        assert losing_nodes(session, delegate, clock=clock) == {}
+        assert losing_nodes(session.subgraphs, delegate, clock=clock) == {}
         assert "lock" in session.resources
     assert "timed: kept without measuring: resources cannot be copied: TypeError" in caplog.text
 
@@ -176,7 +176,7 @@ def test_an_operator_without_a_kernel_is_kept_and_the_log_says_why(
     with Interpreter(model_content=chain("A"), delegates=[Timed(clock, {"A": 1})]) as interpreter:
         session = interpreter.session
         delegate = session.subgraphs[0].plan.applied[0].delegate
-        assert losing_nodes(session, delegate, clock=clock) == {}
+        assert losing_nodes(session.subgraphs, delegate, clock=clock) == {}
     assert "kept without measuring: node 1: Node number 0 (A) has no kernel" in caplog.text
 
 
@@ -216,7 +216,7 @@ def test_called_subgraphs_are_measured_on_the_data_of_their_caller() -> None:
         interpreter.modify_graph_with_delegate(Timed(clock, {"A": 1}))
         session = interpreter.session
         delegate = session.subgraphs[2].plan.applied[0].delegate
-        assert sorted(losing_nodes(session, delegate, clock=clock)) == [1, 2]
+        assert sorted(losing_nodes(session.subgraphs, delegate, clock=clock)) == [1, 2]
     (values, _) = seen[0]  # the condition is False, so the main graph comes first
     assert values.max() > 1  # 2 x, and made-up floats are smaller than 1
 
@@ -247,5 +247,5 @@ def test_a_loop_that_never_ends_on_made_up_data_is_left() -> None:
         session = interpreter.session
         delegate = session.subgraphs[2].plan.applied[0].delegate
         begin = clock.now
-        assert sorted(losing_nodes(session, delegate, clock=clock)) == [2]
+        assert sorted(losing_nodes(session.subgraphs, delegate, clock=clock)) == [2]
         assert 10 < clock.now - begin < 11

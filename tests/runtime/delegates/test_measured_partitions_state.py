@@ -108,7 +108,9 @@ def test_text_inputs_lack_data_as_before() -> None:
     with Interpreter(model_content=model, custom_ops=ops) as interpreter:
         interpreter.modify_graph_with_delegate(Timed(clock, {"A": 2}))
         session = interpreter.session
-        lost = losing_nodes(session, session.subgraphs[0].plan.applied[0].delegate, clock=clock)
+        lost = losing_nodes(
+            session.subgraphs, session.subgraphs[0].plan.applied[0].delegate, clock=clock
+        )
         assert sorted(lost[0]) == [0]
         assert session.subgraphs[0].tensors[1].data is None
 
@@ -152,7 +154,9 @@ def test_made_up_floats_are_numbers_and_integers_of_quantized_tensors_differ() -
         with Interpreter(model_content=model, custom_ops=ops) as interpreter:
             interpreter.modify_graph_with_delegate(Timed(clock, {"A": 1}))
             session = interpreter.session
-            losing_nodes(session, session.subgraphs[0].plan.applied[0].delegate, clock=clock)
+            losing_nodes(
+                session.subgraphs, session.subgraphs[0].plan.applied[0].delegate, clock=clock
+            )
         assert len(np.unique(seen[0][0])) > 10, type
 
 
@@ -172,7 +176,8 @@ def test_the_rest_of_the_run_sees_variables_as_after_one_run() -> None:
     with Interpreter(model_content=model, custom_ops=ops) as interpreter:
         interpreter.modify_graph_with_delegate(Accumulating(clock, {"Accumulate": 1e-3}))
         session = interpreter.session
-        losing_nodes(session, session.subgraphs[0].plan.applied[0].delegate, clock=clock)
+        subgraphs = session.subgraphs
+        losing_nodes(subgraphs, subgraphs[0].plan.applied[0].delegate, clock=clock)
         (values, x) = seen[0]
         assert_array_equal(values, x)
         assert session.resources == {}
@@ -186,6 +191,6 @@ def test_nodes_are_themselves_again_afterwards() -> None:
         session = interpreter.session
         plan = session.subgraphs[0].plan
         before = list(plan.nodes)
-        assert losing_nodes(session, plan.applied[0].delegate, clock=clock) == {}
+        assert losing_nodes(session.subgraphs, plan.applied[0].delegate, clock=clock) == {}
         assert plan.nodes == before
         assert not session.subgraphs[0].is_allocated

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.delegate import Delegate, DelegateContext
 from delegraph.errors import DelegateError, DelegateNodeError, in_words
 from delegraph.operators.registration import Eval, Node
 from delegraph.operators.tensor import Tensor
-
-if TYPE_CHECKING:
-    from delegraph.runtime.subgraph import Subgraph
+from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
 
 logger = logging.getLogger(__name__)
 
@@ -28,10 +26,20 @@ NO_HANDLE = -1
 
 
 class BufferHandles:
-    """The delegates' buffers behind the tensors of one subgraph."""
+    """The delegates' buffers of the tensors of one subgraph.
 
-    def __init__(self, subgraph: Subgraph) -> None:
-        self._subgraph = subgraph
+    Args:
+        tensors: the tensors, by index; delegates may append some.
+        context: what delegates see of the subgraph.
+        plan: its nodes.
+    """
+
+    def __init__(
+        self, tensors: Sequence[Tensor], context: DelegateContext, plan: DelegatedPlan
+    ) -> None:
+        self._tensors = tensors
+        self._context = context
+        self._plan = plan
 
     def set_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
         """See ``DelegateContext.set_buffer_handle``."""
@@ -68,7 +76,7 @@ class BufferHandles:
 
     def reading(self, step: Eval, node: Node) -> Eval:
         """Return *step* preceded by copies of inputs that only another delegate has up to date."""
-        tensors = self._subgraph.tensors
+        tensors = self._tensors
         foreign = [
             tensors[i]
             for i in node.inputs
@@ -90,14 +98,14 @@ class BufferHandles:
 
     def owners(self) -> list[object | None]:
         """Return the delegate of every tensor."""
-        return [tensor.delegate for tensor in self._subgraph.tensors]
+        return [tensor.delegate for tensor in self._tensors]
 
     def restore(self, owners: Iterable[object | None]) -> None:
         """Give tensors their owners back, releasing handles of others.
 
         An owner that stayed has its latest handle: it may have released the ones before.
         """
-        for tensor, owner in zip(self._subgraph.tensors, owners, strict=True):
+        for tensor, owner in zip(self._tensors, owners, strict=True):
             if tensor.delegate is not owner:
                 self.release([tensor])
                 tensor.delegate = owner
@@ -113,7 +121,7 @@ class BufferHandles:
         if handle == NO_HANDLE or delegate is None:
             return
         try:
-            delegate.free_buffer_handle(self._subgraph.context, handle)
+            delegate.free_buffer_handle(self._context, handle)
         except Exception as error:  # noqa: BLE001 - a plugin's method, and the rest must be released
             logger.warning(
                 "delegate %r failed to free its buffer %d: %s",
@@ -124,14 +132,14 @@ class BufferHandles:
 
     def _copy(self, tensor: Tensor, copy: Any, direction: str) -> None:
         try:
-            copy(self._subgraph.context, tensor)
+            copy(self._context, tensor)
         except Exception as error:
             delegate: Any = tensor.delegate
             name = delegate.name()
             raise DelegateNodeError(
                 f"delegate {name!r} failed to copy {tensor!r} {direction} its buffer "
                 f"{tensor.buffer_handle}: {in_words(error)}",
-                node_index=self._subgraph.plan.producer(tensor.index),
+                node_index=self._plan.producer(tensor.index),
                 op=name,
                 delegate=name,
                 phase="copy",

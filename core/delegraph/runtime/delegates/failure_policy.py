@@ -1,4 +1,4 @@
-"""What happens when a delegate fails while invoking, and the record of it."""
+"""What happens when a delegate fails while invoking, and what is remembered of it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from delegraph.errors import ArgumentError, DelegatePhase
 logger = logging.getLogger(__name__)
 
 OnFailure = Literal["raise", "fallback", "shadow"]
+
+_ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +116,32 @@ class Incidents:
     def all(self) -> tuple[Incident, ...]:
         """Return them in the order of their first occurrence."""
         return tuple(self._found.values())
+
+
+class Supervision:
+    """What one interpreter has learnt about its delegates; outlasts every preparation."""
+
+    def __init__(self) -> None:
+        self._quarantined: list[object] = []
+        self._credit: dict[tuple[int, int], float] = {}
+
+    def quarantine(self, delegate: object) -> None:
+        """Let nothing of *delegate* run any more."""
+        self._quarantined.append(delegate)
+
+    def is_quarantined(self, delegate: object) -> bool:
+        """Return whether a delegate has been quarantined."""
+        return any(delegate is known for known in self._quarantined)
+
+    def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
+        """Return whether this run of a node is among the *share* to recompute; the first is.
+
+        >>> supervision = Supervision()
+        >>> [supervision.is_due(0, 7, 0.5) for _ in range(5)]
+        [True, False, True, False, True]
+        """
+        key = subgraph, node_index
+        credit = self._credit.get(key, 1.0 - share) + share
+        is_due = credit >= _ALMOST
+        self._credit[key] = credit - 1.0 if is_due else credit
+        return is_due

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
-from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegated_plan import delegate_name
-from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident
+from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
 from delegraph.runtime.delegates.result_checks import (
@@ -33,58 +33,30 @@ from delegraph.runtime.delegates.result_checks import (
     wrong_shape,
     wrong_special_values,
 )
-
-if TYPE_CHECKING:
-    from delegraph.runtime.subgraph import Subgraph
+from delegraph.runtime.subgraph import Subgraph
 
 logger = logging.getLogger(__name__)
 
 _Expected = tuple[tuple[int, ...] | None, Range | None]
 """Shape and range that an output must have; None for any."""
 
-_ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
-
 _RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
 """Operators that need not give the same values twice, so that nothing can be compared."""
 
 
-def guarded(subgraph: Subgraph, node: Node, registration: Registration) -> Eval:
+def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
     """Prepare a delegate node, and return its eval under the session's failure policy.
+
+    Args:
+        subgraph: the node's subgraph.
+        node: the delegate's node.
+        prepare: the delegate's own.
 
     Raises:
         Exception: what the delegate raises, where the policy or the moment lets it out: while a
             delegate is being applied, it fails the application.
     """
-    return _Guard(subgraph, node).prepared(registration)
-
-
-class Watch:
-    """What one interpreter has learnt about its delegates; outlasts every preparation."""
-
-    def __init__(self) -> None:
-        self._quarantined: list[object] = []
-        self._credit: dict[tuple[int, int], float] = {}
-
-    def quarantine(self, delegate: object) -> None:
-        """Let nothing of *delegate* run any more."""
-        self._quarantined.append(delegate)
-
-    def is_quarantined(self, delegate: object) -> bool:
-        """Return whether a delegate has been quarantined."""
-        return any(delegate is known for known in self._quarantined)
-
-    def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Return whether this run of a node is among the *share* to recompute; the first is.
-
-        >>> watch = Watch()
-        >>> [watch.is_due(0, 7, 0.5) for _ in range(5)]
-        [True, False, True, False, True]
-        """
-        key = subgraph, node_index
-        credit = self._credit.get(key, 1.0 - share) + share
-        is_due = credit >= _ALMOST
-        self._credit[key] = credit - 1.0 if is_due else credit
-        return is_due
+    return _Guard(subgraph, node).prepared(prepare)
 
 
 class _Guard:
@@ -95,7 +67,7 @@ class _Guard:
         self._node = node
         self._delegate: Any = node.delegate
         self._policy: FailurePolicy = subgraph.session.options.policy
-        self._watch: Watch = subgraph.session.watch
+        self._supervision: Supervision = subgraph.session.supervision
         self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
         self._originals = OriginalNodes(subgraph, node, only_kernels=True)
         self._state = PartitionState(subgraph, node)
@@ -110,7 +82,7 @@ class _Guard:
 
     # -- preparing -----------------------------------------------------------------------------
 
-    def prepared(self, registration: Registration) -> Eval:
+    def prepared(self, prepare: Prepare) -> Eval:
         """Prepare the delegate's node, or the original ones in its place; return the eval."""
         if self._is_quarantined():
             self._size_outputs()
@@ -118,7 +90,7 @@ class _Guard:
         try:
             if self._policy.on_failure == "shadow":
                 self._tolerance_of = self._delegate.capabilities().tolerance_of
-            step = registration.prepare(self._subgraph.context, self._node)
+            step = prepare(self._subgraph.context, self._node)
         except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
             return self._prepared_instead(error)
         finding = self._wrong_shape()
@@ -128,7 +100,7 @@ class _Guard:
         return self._run
 
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
-        if self._subgraph.plan.being_applied is self._delegate:
+        if self._subgraph.plan.is_first_applied(self._delegate):
             raise error
         self._judge(error, "prepare", is_wrong)
         self._size_outputs()
@@ -210,7 +182,7 @@ class _Guard:
         is_out = is_wrong and self._policy.on_failure == "shadow"
         self._record(error, phase, is_quarantined=is_out)
         if is_out:
-            self._watch.quarantine(self._delegate)
+            self._supervision.quarantine(self._delegate)
 
     def _record(
         self, error: Exception, phase: DelegatePhase, *, is_quarantined: bool = False
@@ -229,7 +201,7 @@ class _Guard:
 
     def _is_quarantined(self) -> bool:
         """Whether the original nodes run; those without kernels stay with any delegate."""
-        return self._watch.is_quarantined(self._delegate) and self._has_kernels()
+        return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:
         """Whether Delegraph has kernels that take the original nodes."""
@@ -306,7 +278,7 @@ class _Guard:
         policy, key = self._policy, (self._subgraph.spec.index, self._node.index)
         if policy.on_failure != "shadow" or self._is_random:
             return False
-        return self._watch.is_due(*key, policy.shadow_share)
+        return self._supervision.is_due(*key, policy.shadow_share)
 
     def _recomputed(
         self, saved: SavedState | None, find: Callable[[SavedState | None], str | None]

@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +22,15 @@ from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegraphError, OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.operators.registration import Eval, Node, OpContext, Registration
+from delegraph.operators.registration import Eval, Node, OpContext, Prepare, Registration
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.failure_policy import Incidents
-from delegraph.runtime.delegates.fallback import Watch
+from delegraph.runtime.delegates.delegate_node import with_own_prepare
+from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
+from delegraph.runtime.kept_data import KeptData
+from delegraph.runtime.shared_state import SharedState
+from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
-
-if TYPE_CHECKING:
-    from delegraph.runtime.session import Session
-    from delegraph.runtime.subgraph import Subgraph
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +47,7 @@ _LONGEST = 10.0  # seconds; on made-up data a loop may never end
 
 
 def losing_nodes(
-    session: Session, delegate: Delegate, *, clock: Clock = time.perf_counter
+    subgraphs: Sequence[Subgraph], delegate: Delegate, *, clock: Clock = time.perf_counter
 ) -> dict[int, dict[int, Rejection]]:
     """Return the model's nodes that *delegate* computes no faster than Delegraph's kernels.
 
@@ -58,7 +56,7 @@ def losing_nodes(
     the delegate. Afterwards every subgraph has to be allocated again; resources are as before.
 
     Args:
-        session: whose subgraphs the delegate has been applied to.
+        subgraphs: all of a model; the delegate has been applied to them.
         delegate: the delegate.
         clock: what tells the time.
 
@@ -67,21 +65,22 @@ def losing_nodes(
     """
     if delegate.flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
         return _nothing_measured(delegate, "it takes every node or none")
+    session = subgraphs[0].session
     try:
         resources = {key: deepcopy(value) for key, value in session.resources.items()}
     except Exception as error:  # noqa: BLE001 - custom operators may keep anything there
         return _nothing_measured(delegate, f"resources cannot be copied: {in_words(error)}")
     trials = [
         _Trials(subgraph, delegate, clock)
-        for subgraph in session.subgraphs
+        for subgraph in subgraphs
         if any(node.delegate is delegate for node, _ in subgraph.plan.steps())
     ]
     with _state_kept(session, resources):
         try:
             if trials:
-                _run_all(session, trials)
+                _run_all(subgraphs, trials)
         finally:
-            _forget_allocation(session)
+            _forget_allocation(subgraphs)
     for trial in trials:
         trial.report()
     return {trial.subgraph.spec.index: trial.lost for trial in trials if trial.lost}
@@ -93,27 +92,28 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 
 @contextmanager
-def _state_kept(session: Session, resources: Mapping[Any, Any]) -> Iterator[None]:
+def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
     """Bring back *resources*, and the incidents and quarantines that the session has now."""
-    incidents, watch = session.incidents, session.watch
-    session.incidents, session.watch = Incidents(), Watch()  # made-up data is no evidence
+    incidents, supervision = session.incidents, session.supervision
+    session.incidents = Incidents()  # made-up data is no evidence
+    session.supervision = Supervision()
     try:
         yield
     finally:
-        session.incidents, session.watch = incidents, watch
+        session.incidents, session.supervision = incidents, supervision
         session.resources.clear()
         session.resources.update(resources)
 
 
-def _run_all(session: Session, trials: Sequence[_Trials]) -> None:
+def _run_all(subgraphs: Sequence[Subgraph], trials: Sequence[_Trials]) -> None:
     """Run the model, then alone the subgraphs in which it has not reached every partition."""
-    main = session.subgraphs[0]
+    main = subgraphs[0]
     with suppress(DelegraphError):  # _run meets it again, and returns it
-        main.allocate()  # gives called subgraphs their shapes, which may make their nodes anew
+        _allocate(main)  # gives called subgraphs their shapes, which may make their nodes anew
     share = BUDGET / sum(trial.count for trial in trials)
     for trial in trials:
         trial.begin(share)
-    _forget_allocation(session)  # all of it: callers prepare the subgraphs that they call
+    _forget_allocation(subgraphs)  # all of it: callers prepare the subgraphs that they call
     try:
         failure = _run(main)
         for trial in trials:
@@ -125,15 +125,20 @@ def _run_all(session: Session, trials: Sequence[_Trials]) -> None:
             trial.end()
 
 
-def _forget_allocation(session: Session) -> None:
-    for subgraph in session.subgraphs:
+def _forget_allocation(subgraphs: Sequence[Subgraph]) -> None:
+    for subgraph in subgraphs:
         subgraph.is_allocated = False
+
+
+def _allocate(subgraph: Subgraph) -> None:
+    """Allocate a subgraph as control flow does, with the delegates that a resize took off."""
+    subgraph.session.callees[subgraph.spec.index].allocate()
 
 
 def _run(subgraph: Subgraph) -> str:
     """Run a subgraph on made-up data; return in words why it cannot, empty when it can."""
     try:
-        subgraph.allocate()
+        _allocate(subgraph)
         with _made_up_inputs(subgraph):
             subgraph.invoke()
     except Exception as error:  # noqa: BLE001 - kernels and delegates meet data nobody meant
@@ -145,7 +150,7 @@ def _run(subgraph: Subgraph) -> str:
 def _made_up_inputs(subgraph: Subgraph) -> Iterator[None]:
     """Fill the inputs; inputs and variables have their present values again afterwards."""
     inputs = [subgraph.tensors[i] for i in subgraph.inputs if i >= 0]
-    kept = subgraph.keep_data()
+    kept = KeptData(subgraph)
     lacking = [tensor for tensor in inputs if tensor.data is None]
     rng = np.random.default_rng(0)
     try:
@@ -203,8 +208,7 @@ class _Trials:
         self.failure = ""
         self._delegate = delegate
         self._clock = clock
-        rules = subgraph.session.rules
-        self._pinned = rules.pinned(subgraph.spec.index, delegate.name()) if rules else frozenset()
+        self._pinned = subgraph.session.pinned(subgraph.spec.index, delegate.name())
         self._share = 0.0
         self._end = inf
         self._replaced: list[tuple[Node, Registration]] = []
@@ -219,7 +223,8 @@ class _Trials:
         for node, registration in list(plan.steps()):
             if node.delegate is self._delegate:
                 self._replaced.append((node, registration))
-                plan.nodes[node.index] = node, self._measuring(registration)
+                measuring = with_own_prepare(registration, self._measuring)
+                plan.nodes[node.index] = node, measuring
             else:
                 self._read_by_others.update(node.inputs)
 
@@ -244,12 +249,12 @@ class _Trials:
         pay = self.count - self._num_lost
         logger.info("%s, %s: %d of %d partitions pay", name, where, pay, self.count)
 
-    def _measuring(self, registration: Registration) -> Registration:
+    def _measuring(self, own: Prepare) -> Prepare:
         def prepare(context: OpContext, node: Node) -> Eval:
-            step = registration.prepare(context, node)
+            step = own(context, node)
             return lambda: self._run(node, step)
 
-        return replace(registration, prepare=prepare)
+        return prepare
 
     def _run(self, node: Node, step: Eval) -> None:
         if self._clock() > self._end:

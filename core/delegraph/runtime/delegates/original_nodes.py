@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +19,8 @@ from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.runtime.delegates.private_state import PrivateNodes, PrivateState
 from delegraph.runtime.steps import Step
+from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.threads import BlasThreads
-
-if TYPE_CHECKING:
-    from delegraph.runtime.subgraph import Subgraph
 
 
 class OriginalNodes(PrivateNodes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import BuiltinOperator
-
-if TYPE_CHECKING:
-    from delegraph.runtime.subgraph import Subgraph
 
 
 class PartitionState:
@@ -34,8 +32,9 @@ class PartitionState:
         tensors = [subgraph.tensors[i] for i in read]
         self.variables = [tensor for tensor in tensors if tensor.is_variable]
         if reaches_all:
-            others = [s for s in subgraph.session.subgraphs if s is not subgraph]
-            self.variables += [s.tensors[i] for s in others for i in s.variables]
+            callees = enumerate(subgraph.session.callees)
+            others = [callee for index, callee in callees if index != subgraph.spec.index]
+            self.variables += [t for callee in others for t in callee.tensors if t.is_variable]
         self._has_resources = reaches_all or any(t.type in OBJECT_TYPES for t in tensors)
 
     def __bool__(self) -> bool:

@@ -36,7 +36,6 @@ def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
     partitions: list[PartitionPlacement] = []
     crossings: list[Crossing] = []
     for subgraph in subgraphs:
-        subgraph.plan.redo()
         found = _partitions(subgraph, len(partitions))
         crossings += _crossings(subgraph, {p.node_index: p.index for p in found})
         partitions += found
@@ -59,8 +58,8 @@ def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
 
 
 def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Iterator[str]:
-    watch = subgraphs[0].session.watch
-    return (delegate_name(delegate) for delegate in delegates if watch.is_quarantined(delegate))
+    is_quarantined = subgraphs[0].session.supervision.is_quarantined
+    return (delegate_name(delegate) for delegate in delegates if is_quarantined(delegate))
 
 
 def _notes(delegates: Iterable[Delegate]) -> dict[str, str]:

@@ -7,8 +7,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from delegraph.delegation.partitioner import (
     ControlEdge,
@@ -18,67 +17,99 @@ from delegraph.delegation.partitioner import (
     partition_graph_into_independent_node_subsets,
 )
 from delegraph.errors import ArgumentError
+from delegraph.graph.model import SubgraphSpec
 from delegraph.operators.registration import Node, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.options import Options
 from delegraph.schema.enums import BuiltinOperator, TensorType
-
-if TYPE_CHECKING:
-    from delegraph.runtime.subgraph import Subgraph
 
 _CALLS_SUBGRAPHS = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL_ONCE)
 
 
-def partition_plan(subgraph: Subgraph, nodes: Sequence[int]) -> list[NodeSubset]:
-    """Return the subsets into which taking *nodes* cuts the plan, in execution order.
+class PlanPartitioner:
+    """Cuts the execution plans of one subgraph.
 
-    Raises:
-        PartitionError: the graph cannot be partitioned.
-        ArgumentError: a control edge of the model names no node.
+    Args:
+        spec: what the model declares.
+        tensors: the subgraph's, by index.
+        options: how the model is run.
+        control_edges: the model's own in this subgraph; None when it has none.
     """
-    plan, options = subgraph.plan, subgraph.session.options
-    graph = GraphInfo(
-        nodes=[
-            NodeInfo(
-                node.inputs, node.outputs, might_have_side_effect(subgraph, node, registration)
-            )
-            for node, registration in plan.steps()
-        ],
-        execution_plan=plan.execution_plan,
-        num_total_nodes=len(plan.nodes),
-        inputs=subgraph.inputs,
-        outputs=subgraph.outputs,
-        variables=subgraph.variables,
-    )
-    return partition_graph_into_independent_node_subsets(
-        graph,
-        list(nodes),
-        greedily=not options.disable_delegate_clustering,
-        control_edges=_control_edges(subgraph),
-        disable_node_fusion=options.preserve_all_tensors or options.disable_delegate_node_fusion,
-    )
 
+    def __init__(
+        self,
+        spec: SubgraphSpec,
+        tensors: Sequence[Tensor],
+        options: Options,
+        control_edges: Sequence[ControlEdge] | None,
+    ) -> None:
+        self._spec = spec
+        self._tensors = tensors
+        self._options = options
+        self._control_edges = control_edges
+        self._variables = tuple(t.index for t in spec.tensors if t.is_variable)
 
-def might_have_side_effect(subgraph: Subgraph, node: Node, registration: Registration) -> bool:
-    """Whether a node must keep its order among others of which this is true."""
-    if registration.builtin_code in _CALLS_SUBGRAPHS:
-        return True
-    tensors = subgraph.tensors
-    return any(
-        tensors[i].type == TensorType.RESOURCE for i in (*node.inputs, *node.outputs) if i >= 0
-    )
+    def subsets(
+        self,
+        nodes: Sequence[tuple[Node, Registration]],
+        execution_plan: Sequence[int],
+        current: Callable[[int], int],
+        wanted: Sequence[int],
+    ) -> list[NodeSubset]:
+        """Return the subsets into which taking *wanted* cuts a plan, in execution order.
 
+        Args:
+            nodes: all nodes, by index.
+            execution_plan: indices of those that run, in order.
+            current: returns the node of the plan that computes a node of the model.
+            wanted: nodes of the plan.
 
-def _control_edges(subgraph: Subgraph) -> list[ControlEdge] | None:
-    """Return the model's control edges as positions in the present plan."""
-    edges, plan = subgraph.session.control_edges, subgraph.plan
-    if edges is None:
-        return None
-    position = {node: i for i, node in enumerate(plan.execution_plan)}
-    moved = []
-    for edge in edges[subgraph.spec.index]:
-        for index in edge:
-            if not 0 <= index < len(subgraph.spec.operators):
-                raise ArgumentError(f"control edge of the model names node {index}")
-        before, after = (position[plan.current(index)] for index in edge)
-        if before != after:
-            moved.append((before, after))
-    return moved
+        Raises:
+            PartitionError: the graph cannot be partitioned.
+            ArgumentError: a control edge of the model names no node.
+        """
+        spec, options = self._spec, self._options
+        planned = [nodes[index] for index in execution_plan]
+        graph = GraphInfo(
+            nodes=[
+                NodeInfo(node.inputs, node.outputs, self._has_side_effect(node, registration))
+                for node, registration in planned
+            ],
+            execution_plan=execution_plan,
+            num_total_nodes=len(nodes),
+            inputs=spec.inputs,
+            outputs=spec.outputs,
+            variables=self._variables,
+        )
+        return partition_graph_into_independent_node_subsets(
+            graph,
+            list(wanted),
+            greedily=not options.disable_delegate_clustering,
+            control_edges=self._moved_edges(execution_plan, current),
+            disable_node_fusion=options.preserve_all_tensors
+            or options.disable_delegate_node_fusion,
+        )
+
+    def _has_side_effect(self, node: Node, registration: Registration) -> bool:
+        """Whether a node must keep its order among others of which this is true."""
+        if registration.builtin_code in _CALLS_SUBGRAPHS:
+            return True
+        tensors = (self._tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0)
+        return any(tensor.type == TensorType.RESOURCE for tensor in tensors)
+
+    def _moved_edges(
+        self, execution_plan: Sequence[int], current: Callable[[int], int]
+    ) -> list[ControlEdge] | None:
+        """Return the model's control edges as positions in the present plan."""
+        if self._control_edges is None:
+            return None
+        position = {node: i for i, node in enumerate(execution_plan)}
+        moved = []
+        for edge in self._control_edges:
+            for index in edge:
+                if not 0 <= index < len(self._spec.operators):
+                    raise ArgumentError(f"control edge of the model names node {index}")
+            before, after = (position[current(index)] for index in edge)
+            if before != after:
+                moved.append((before, after))
+        return moved

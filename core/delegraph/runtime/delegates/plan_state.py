@@ -1,12 +1,13 @@
-"""What delegates have made of an execution plan, to be put back as it was."""
+"""What delegates have made of a subgraph, to be put back as it was, and what one may do to it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.rejections import Rejection
+from delegraph.operators.registration import Registration
 
 Barred = Mapping[int, Rejection]
 """Model nodes that a delegate may not have, and why."""
@@ -27,17 +28,44 @@ class AppliedDelegate:
     lost: Barred
 
 
+@dataclass(slots=True)
+class Application:
+    """A delegate that is being applied to a subgraph.
+
+    Attributes:
+        delegate: the delegate.
+        barred: nodes of the plan that it may not have, and why.
+        is_again: whether a resize had taken it off.
+        wrapped: gives a kernel's registration what the runtime adds to it.
+        may_claim: whether it may replace nodes: only while its ``prepare`` runs, not while nodes
+            are prepared before and after.
+    """
+
+    delegate: Delegate
+    barred: Barred
+    is_again: bool
+    wrapped: Callable[[Registration], Registration]
+    may_claim: bool = False
+
+
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All that applying a delegate changes."""
+class PlanSnapshot:
+    """All that applying a delegate changes about a plan."""
 
     num_nodes: int
-    num_tensors: int
     execution_plan: list[int]
     applied: list[AppliedDelegate]
     undone: list[AppliedDelegate]
     node_inputs: list[tuple[int, ...]]
-    tensor_owners: list[object | None]
-    tensor_shapes: list[tuple[int, ...]]
     owner: dict[int, int]
     absorbed: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that applying a delegate changes about a subgraph."""
+
+    plan: PlanSnapshot
+    num_tensors: int
+    tensor_owners: list[object | None]
+    tensor_shapes: list[tuple[int, ...]]

@@ -99,7 +99,7 @@ def features_of(
         is_dynamic: whether it has shapes that were known only while invoking.
     """
     found = {name for operator in operators for name in _operator_features(subgraph, operator)}
-    if len(subgraph.session.subgraphs) > 1:
+    if len(subgraph.session.model.subgraphs) > 1:
         found.add("subgraph")
     if is_dynamic:
         found.add("dynamic-shapes")

@@ -1,0 +1,67 @@
+"""A subgraph as control flow calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from delegraph.graph.model import OperatorSpec
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.subgraph import Subgraph
+
+
+class SubgraphCallee:
+    """The ``CallableSubgraph`` of this runtime: shapes and memory go by way of the session.
+
+    A new shape takes static delegates off, and allocating applies them again first. Running needs
+    nothing of the kind, so it is the subgraph's own.
+
+    Args:
+        subgraph: the subgraph.
+        resize_input: gives one of its inputs another shape.
+        allocate: makes it ready.
+    """
+
+    def __init__(
+        self,
+        subgraph: Subgraph,
+        resize_input: Callable[[Subgraph, int, Sequence[int]], None],
+        allocate: Callable[[Subgraph], None],
+    ) -> None:
+        self._subgraph = subgraph
+        self._resize_input = resize_input
+        self._allocate = allocate
+        self.invoke = subgraph.invoke
+        self.readable = subgraph.readable
+
+    @property
+    def inputs(self) -> Sequence[int]:
+        """Tensor indices."""
+        return self._subgraph.inputs
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Tensor indices."""
+        return self._subgraph.outputs
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """Its tensors."""
+        return self._subgraph.tensors
+
+    @property
+    def operators(self) -> Sequence[OperatorSpec]:
+        """The operators that the model declares for it."""
+        return self._subgraph.operators
+
+    @property
+    def has_dynamic_tensors(self) -> bool:
+        """Whether a shape is known only while invoking."""
+        return self._subgraph.has_dynamic_tensors
+
+    def resize_input(self, tensor_index: int, shape: Sequence[int]) -> None:
+        """Give an input another shape; :meth:`allocate` must follow."""
+        self._resize_input(self._subgraph, tensor_index, shape)
+
+    def allocate(self) -> None:
+        """Prepare its nodes and give its tensors memory; cheap when nothing changed."""
+        self._allocate(self._subgraph)

@@ -1,0 +1,63 @@
+"""What the runtime adds to the kernels of a delegate: shapes inside, copies, a failure policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delegraph.delegation.delegate import DelegateFlags
+from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
+from delegraph.runtime.delegates.fallback import guarded
+from delegraph.runtime.delegates.original_nodes import OriginalNodes
+from delegraph.runtime.subgraph import Subgraph
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateNodePrepare:
+    """Prepares the delegate nodes of a subgraph.
+
+    Attributes:
+        subgraph: the subgraph.
+        own: the delegate's own ``prepare``.
+    """
+
+    subgraph: Subgraph
+    own: Prepare
+
+    def __call__(self, context: OpContext, node: Node) -> Eval:
+        """Return what runs the node.
+
+        Prepared in another context, it is one of the nodes that a later delegate has replaced:
+        whoever runs those sees to the rest.
+        """
+        if context is not self.subgraph.context:
+            return self.own(context, node)
+        delegate: Any = node.delegate
+        if delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES:
+            OriginalNodes(self.subgraph, node).propagate_shapes()
+        if self.subgraph.session.options.policy.needs_guard:
+            return guarded(self.subgraph, node, self.own)
+        return self.subgraph.buffers.reading(self.own(context, node), node)
+
+
+def as_delegate_node(subgraph: Subgraph, registration: Registration) -> Registration:
+    """Return the registration of a delegate's kernel for the nodes of *subgraph*."""
+    added = replace(registration, prepare=DelegateNodePrepare(subgraph, registration.prepare))
+    if subgraph.session.options.policy.needs_guard:  # inputs may be needed once more
+        added = replace(added, inplace=InPlace.NONE)
+    return added
+
+
+def with_own_prepare(
+    registration: Registration, change: Callable[[Prepare], Prepare]
+) -> Registration:
+    """Return a delegate node's registration with another ``prepare`` of the delegate's own.
+
+    Args:
+        registration: what :func:`as_delegate_node` has returned.
+        change: returns the new ``prepare`` for the present one.
+    """
+    prepare = registration.prepare
+    assert isinstance(prepare, DelegateNodePrepare), "not the registration of a delegate node"
+    return replace(registration, prepare=replace(prepare, own=change(prepare.own)))

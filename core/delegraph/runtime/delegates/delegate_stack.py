@@ -1,0 +1,178 @@
+"""The delegates of one subgraph: applied in order, each on the plan that those before it left.
+
+Source:
+    Subgraph::ModifyGraphWithDelegate, UndoAllDelegates and RedoAllDelegates,
+    tflite/core/subgraph.cc. Unlike there, a delegate that fails leaves the earlier ones in place.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from types import MappingProxyType
+
+from delegraph.delegation.delegate import Delegate, DelegateFlags
+from delegraph.delegation.rejections import NO_REASON
+from delegraph.errors import DelegateError, DelegatePhase, in_words
+from delegraph.runtime.delegates.delegate_node import as_delegate_node
+from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.delegates.failure_policy import Incident
+from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
+from delegraph.runtime.subgraph import Subgraph
+
+_NEEDS_NO_SHAPES = (
+    DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE
+)
+
+
+class DelegateStack:
+    """Applies delegates to a subgraph, takes them off and applies them again.
+
+    Args:
+        subgraph: the subgraph.
+    """
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+        self._plan = subgraph.plan
+        self._base: Snapshot | None = None  # the subgraph without delegates
+
+    # -- applying ------------------------------------------------------------------------------
+
+    def apply(
+        self, delegate: Delegate, lost: Barred = MappingProxyType({}), *, is_again: bool = False
+    ) -> None:
+        """Let a delegate claim nodes; on any failure all is as before, and the error tells.
+
+        Args:
+            delegate: the delegate.
+            lost: nodes that it may not have because a measurement spoke against it.
+            is_again: whether a resize has taken it off, so that a kernel that cannot be prepared
+                is a matter of the failure policy.
+
+        Raises:
+            DelegateError: the delegate failed, or it is static and the graph is not.
+        """
+        self.reapply()
+        before = self._subgraph.snapshot()
+        if not self._plan.applied:
+            self._base = before
+        barred = self._barred(delegate, lost)
+        wrapped = partial(as_delegate_node, self._subgraph)
+        self._plan.application = Application(delegate, barred, is_again, wrapped)
+        try:
+            self._refuse_open_shapes(delegate)
+            self._let_claim(self._plan.application, lost)
+        except Exception as error:
+            self._subgraph.restore(before)
+            raise self._not_applied(delegate, error) from error
+        except BaseException:
+            self._subgraph.restore(before)
+            raise
+        finally:
+            self._plan.application = None
+
+    def _barred(self, delegate: Delegate, lost: Barred) -> Barred:
+        """Return the nodes of the plan that a delegate may not have."""
+        subgraph = self._subgraph
+        rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
+        barred = {**lost, **rules}
+        for node in list(barred):  # a delegate's node that computes a barred one
+            barred.setdefault(self._plan.current(node), barred[node])
+        return barred
+
+    def _let_claim(self, application: Application, lost: Barred) -> None:
+        delegate, subgraph = application.delegate, self._subgraph
+        application.may_claim = True
+        delegate.prepare(subgraph.context)
+        application.may_claim = False
+        rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
+        rejections = {**delegate.rejections(), **lost, **rules}
+        self._plan.applied.append(AppliedDelegate(delegate, rejections, lost))
+        subgraph.is_allocated = False
+        flags = delegate.flags
+        if flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
+            self._require_every_node(delegate, rejections)
+        elif not flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS and not self._plan.has_unresolved:
+            subgraph.allocate()  # shows now, not later, when a kernel cannot be prepared
+
+    def _require_every_node(self, delegate: Delegate, rejections: Barred) -> None:
+        left = [node.index for node, _ in self._plan.steps() if node.delegate is not delegate]
+        if left:
+            first = rejections.get(left[0], NO_REASON)
+            raise DelegateError(
+                "it hints that it takes every node (HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE), and "
+                f"left {len(left)}, the first of them node {left[0]}: {first}",
+                phase="claim",
+                node_index=left[0],
+            )
+
+    def _refuse_open_shapes(self, delegate: Delegate) -> None:
+        """Raise when a static delegate meets a graph with shapes known only while invoking."""
+        if delegate.flags & _NEEDS_NO_SHAPES or self._plan.has_unresolved:
+            return
+        subgraph = self._subgraph
+        if not subgraph.is_allocated:
+            subgraph.prepare_all()
+        if subgraph.has_dynamic_tensors:
+            node, registration, tensor = subgraph.steps.first_open()
+            raise DelegateError(
+                "Attempting to use a delegate that only supports static-sized tensors with a graph "
+                f"that has dynamic-sized tensors (tensor#{tensor} is a dynamic-sized tensor, made "
+                f"so by node {node.index}, {registration.name})"
+            )
+
+    def _not_applied(self, delegate: Delegate, error: Exception) -> DelegateError:
+        name = delegate_name(delegate)
+        phase: DelegatePhase = "claim"
+        node_index = None
+        if isinstance(error, DelegateError):
+            phase, node_index = error.phase or phase, error.node_index
+        return DelegateError(
+            f"delegate {name!r} could not be applied to subgraph {self._subgraph.spec.index}: "
+            f"{phase} failed: {in_words(error)}; the graph is as it was before this delegate",
+            delegate=name,
+            phase=phase,
+            node_index=node_index,
+        )
+
+    # -- taking off ----------------------------------------------------------------------------
+
+    def take_off_static(self) -> None:
+        """Take all delegates off when one of them is static; :meth:`reapply` brings them back."""
+        applied, dynamic = self._plan.applied, DelegateFlags.ALLOW_DYNAMIC_TENSORS
+        if self._base is not None and any(not a.delegate.flags & dynamic for a in applied):
+            self._subgraph.restore(self._base, shapes=False)
+            self._plan.undone = applied
+
+    def reapply(self) -> None:
+        """Apply again the delegates that a resize has taken off.
+
+        Raises:
+            DelegateError: one of them fails for the new shapes; it and those after it stay off.
+                Under another policy than ``"raise"`` it stays off alone, and is an incident.
+        """
+        undone, self._plan.undone = self._plan.undone, []
+        session = self._subgraph.session
+        for applied in undone:
+            try:
+                self.apply(applied.delegate, applied.lost, is_again=True)
+            except DelegateError as error:
+                if session.options.policy.on_failure == "raise":
+                    raise
+                session.incidents.record(self._incident(error))
+
+    def _incident(self, error: DelegateError) -> Incident:
+        return Incident(
+            error.delegate,
+            self._subgraph.spec.index,
+            -1 if error.node_index is None else error.node_index,
+            (),
+            error.phase or "claim",
+            str(error),
+        )
+
+    def remove_all(self) -> None:
+        """Take all delegates off for good, those that a resize has taken off too."""
+        if self._plan.applied and self._base is not None:
+            self._subgraph.restore(self._base, shapes=False)
+        self._plan.applied, self._plan.undone, self._base = [], [], None

@@ -1,0 +1,47 @@
+"""How an interpreter runs its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from delegraph.delegation.delegate import PartitionPolicy
+from delegraph.operators.registration import Numerics
+from delegraph.runtime.delegates.failure_policy import RAISE, FailurePolicy
+
+Requirement = Literal["full"]
+"""What a placement must be: ``"full"``, no node without a delegate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an interpreter runs its model.
+
+    Attributes:
+        recommended_num_threads: threads that the user grants; -1 when that is left open.
+        numerics: which official kernels to round like.
+        preserve_all_tensors: keep every intermediate tensor; delegates then get one node at a time.
+        disable_delegate_clustering: partition in plan order instead of pulling nodes together.
+        disable_delegate_node_fusion: one node in each partition.
+        force_delegate_node_profiling: profile delegate nodes even if they profile their own nodes.
+        policy: what to do about delegates that fail.
+        partition_policy: how the partitions of every delegate are chosen.
+        require: ``"full"`` when every node must have a delegate.
+        memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
+    """
+
+    recommended_num_threads: int
+    numerics: Numerics
+    preserve_all_tensors: bool
+    disable_delegate_clustering: bool
+    disable_delegate_node_fusion: bool
+    memory_limit: int | None
+    force_delegate_node_profiling: bool = False
+    policy: FailurePolicy = RAISE
+    partition_policy: PartitionPolicy = "largest"
+    require: Requirement | None = None
+
+    @property
+    def num_threads(self) -> int:
+        """Threads that kernels use; >= 1."""
+        return max(self.recommended_num_threads, 1)
