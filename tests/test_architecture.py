@@ -207,10 +207,6 @@ def test_a_kernel_that_looks_down_is_allowed() -> None:
 # -- circles -----------------------------------------------------------------------------------
 
 SOURCE_ROOTS = [ROOT / "core", *sorted(ROOT.glob("delegates/*/src")), ROOT / "plugins_example/src"]
-NOT_YET_MENDED = (
-    "delegraph.micro",
-    "delegraph.runtime",
-)
 
 
 def module_sources() -> dict[str, str]:
@@ -247,20 +243,8 @@ def circle_of(imports: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-def package_not_yet_mended(module: str) -> str | None:
-    return next((p for p in NOT_YET_MENDED if module == p or module.startswith(f"{p}.")), None)
-
-
 def test_no_files_import_each_other_in_a_circle() -> None:
-    imports = {
-        module: {
-            name
-            for name in names
-            if package_not_yet_mended(module) is None
-            or package_not_yet_mended(name) != package_not_yet_mended(module)
-        }
-        for module, names in imports_between(module_sources()).items()
-    }
+    imports = imports_between(module_sources())
     assert " imports ".join(circle_of(imports)) == ""
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.model import OperatorSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph_memory import view
-
-if TYPE_CHECKING:
-    from delegraph.micro.subgraph import MicroSubgraph
 
 
 class MicroCallee:
@@ -26,7 +22,10 @@ class MicroCallee:
     outside the arena. They are made once, before anything runs.
 
     Args:
-        subgraph: the subgraph, prepared.
+        spec: the subgraph, as declared.
+        tensors: its tensors, by index; its nodes are prepared.
+        resize: confirms a tensor's shape.
+        run: runs the nodes.
 
     Attributes:
         tensors: the subgraph's, its inputs and outputs replaced by stand-ins.
@@ -35,26 +34,35 @@ class MicroCallee:
 
     has_dynamic_tensors = False
 
-    def __init__(self, subgraph: MicroSubgraph) -> None:
-        self._subgraph = subgraph
-        self.tensors = list(subgraph.tensors)
-        for index in {*subgraph.inputs, *subgraph.outputs} - {-1}:
-            self.tensors[index] = _stand_in(subgraph.tensors[index])
+    def __init__(
+        self,
+        spec: SubgraphSpec,
+        tensors: Sequence[Tensor],
+        resize: Callable[[Tensor, Sequence[int]], None],
+        run: Callable[[], None],
+    ) -> None:
+        self._spec = spec
+        self._own = tensors
+        self._resize = resize
+        self._run = run
+        self.tensors = list(tensors)
+        for index in {*spec.inputs, *spec.outputs} - {-1}:
+            self.tensors[index] = _stand_in(tensors[index])
 
     @property
     def inputs(self) -> Sequence[int]:
         """Tensor indices."""
-        return self._subgraph.inputs
+        return self._spec.inputs
 
     @property
     def outputs(self) -> Sequence[int]:
         """Tensor indices."""
-        return self._subgraph.outputs
+        return self._spec.outputs
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
         """The operators, as declared."""
-        return self._subgraph.spec.operators
+        return self._spec.operators
 
     @property
     def bytes(self) -> int:
@@ -71,16 +79,16 @@ class MicroCallee:
         Raises:
             OperatorError: another shape.
         """
-        self._subgraph.context.resize_tensor(self.tensors[tensor_index], shape)
+        self._resize(self.tensors[tensor_index], shape)
 
     def invoke(self) -> None:
         """Run the subgraph on what its inputs' stand-ins hold."""
         for index in self.inputs:
             if index >= 0:
-                _copy(self.tensors[index], self._subgraph.tensors[index])
-        self._subgraph.invoke()
+                _copy(self.tensors[index], self._own[index])
+        self._run()
         for index in self.outputs:
-            _copy(self._subgraph.tensors[index], self.tensors[index])
+            _copy(self._own[index], self.tensors[index])
 
     def readable(self, tensor_index: int) -> Tensor:
         """Return a tensor; stand-ins are always up to date."""

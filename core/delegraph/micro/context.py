@@ -9,25 +9,34 @@ from __future__ import annotations
 import math
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from delegraph.errors import ArgumentError, OperatorError, StateError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.model import Model, TensorSpec
+from delegraph.graph.model import Model, SubgraphSpec, TensorSpec
 from delegraph.memory.workspace import Workspace
 from delegraph.micro.allocator import MicroAllocator
+from delegraph.micro.layout import Layout
 from delegraph.micro.stage import MicroState, Stage
 from delegraph.operators.registration import CallableSubgraph, Node, Numerics, Scratch
 from delegraph.operators.tensor import Tensor
 
-if TYPE_CHECKING:
-    from delegraph.micro.subgraph import MicroSubgraph
-
 KernelScratch = Literal["outside", "arena"]
 """Where the working memory of Delegraph's own kernels is."""
+
+
+class CalledSubgraph(Protocol):
+    """A subgraph, as far as those that call it know it; see ``MicroSubgraph``."""
+
+    @property
+    def callee(self) -> CallableSubgraph:
+        """What kernels call; once it is prepared."""
+
+    def prepare(self, layout: Layout) -> None:
+        """Prepare the nodes, unless that is done."""
 
 
 @dataclass(slots=True)
@@ -53,7 +62,7 @@ class MicroRun:
     kernel_scratch: KernelScratch
     stage: Stage = field(default_factory=Stage)
     resources: dict[Any, Any] = field(default_factory=dict)
-    subgraphs: list[MicroSubgraph] = field(default_factory=list)
+    subgraphs: list[CalledSubgraph] = field(default_factory=list)
     workspace: Workspace = field(default_factory=Workspace)
     scratch: Sequence[NDArray[np.uint8]] = ()
     external_context: object = None
@@ -103,14 +112,16 @@ class MicroContext:
     """What a kernel may ask of its subgraph: ``OpContext``, and what TFLM's context has.
 
     Args:
-        subgraph: the kernel's subgraph.
+        spec: the kernel's subgraph, as declared.
+        tensors: of that subgraph, by index.
         run: what all subgraphs share.
     """
 
     num_threads = 1
 
-    def __init__(self, subgraph: MicroSubgraph, run: MicroRun) -> None:
-        self._subgraph = subgraph
+    def __init__(self, spec: SubgraphSpec, tensors: Sequence[Tensor], run: MicroRun) -> None:
+        self._spec = spec
+        self._tensors = tensors
         self._run = run
 
     # -- as in every interpreter -----------------------------------------------------------------
@@ -118,7 +129,7 @@ class MicroContext:
     @property
     def tensors(self) -> Sequence[Tensor]:
         """All tensors of the subgraph, by index."""
-        return self._subgraph.tensors
+        return self._tensors
 
     @property
     def numerics(self) -> Numerics:
@@ -170,7 +181,7 @@ class MicroContext:
         subgraphs = self._run.subgraphs
         if not 0 <= index < len(subgraphs):
             raise OperatorError(f"no subgraph {index}; the model has {len(subgraphs)}")
-        if subgraphs[index] is self._subgraph:
+        if index == self._spec.index:
             raise OperatorError(f"subgraph {index} cannot call itself")
         return subgraphs[index].callee
 
@@ -198,7 +209,7 @@ class MicroContext:
         return self._request_scratch(size)
 
     def _request_scratch(self, size: int) -> int:
-        index = self._subgraph.spec.index
+        index = self._spec.index
         return self._run.allocator.request_scratch_buffer_in_arena(size, index)
 
     def get_scratch_buffer(self, number: int) -> NDArray[np.uint8]:
@@ -248,7 +259,7 @@ class MicroContext:
     def _temp_tensor(self, indices: Sequence[int], i: int) -> TempTensor | None:
         if not 0 <= i < len(indices) or indices[i] < 0:
             return None
-        spec = self._subgraph.spec.tensors[indices[i]]
+        spec = self._spec.tensors[indices[i]]
         return TempTensor(spec, self._run.allocator.allocate_temp_tensor(spec))
 
     def deallocate_temp_tensor(self, tensor: TempTensor) -> None:

@@ -85,10 +85,11 @@ class MicroInterpreter:
             allocator = MicroAllocator.create(arena, planner=planner, target=target)
         self._run = MicroRun(self._model, allocator, numerics, kernel_scratch)
         resolver = OpResolver(custom_ops)
-        self._run.subgraphs += [
+        self._subgraphs = [
             MicroSubgraph(spec, self._run, resolver) for spec in self._model.subgraphs
         ]
-        self._uses_blas = any(subgraph.uses_blas for subgraph in self._run.subgraphs)
+        self._run.subgraphs += self._subgraphs
+        self._uses_blas = any(subgraph.uses_blas for subgraph in self._subgraphs)
         self._is_allocated = False
         self._failure: Exception | None = None
 
@@ -112,7 +113,7 @@ class MicroInterpreter:
     @property
     def outside_bytes(self) -> int:
         """Bytes outside the arena: the kernels' working memory, and copies for control flow."""
-        copies = sum(subgraph.stand_in_bytes for subgraph in self._run.subgraphs)
+        copies = sum(subgraph.stand_in_bytes for subgraph in self._subgraphs)
         return self._run.workspace.size + copies
 
     @property
@@ -148,14 +149,14 @@ class MicroInterpreter:
         layout = Layout(self._model, run.allocator, reserve_scratch=is_outside)
         layout.start()
         run.stage.state = MicroState.INIT
-        for subgraph in run.subgraphs:
+        for subgraph in self._subgraphs:
             subgraph.init(layout)
         run.stage.state = MicroState.PREPARE
-        for subgraph in run.subgraphs:
+        for subgraph in self._subgraphs:
             subgraph.prepare(layout)
         run.stage.state = MicroState.MEMORY_PLANNING
         memory = layout.finish()
-        for subgraph, tensors in zip(run.subgraphs, memory.tensors, strict=True):
+        for subgraph, tensors in zip(self._subgraphs, memory.tensors, strict=True):
             subgraph.bind(tensors)
         run.scratch = memory.scratch
         run.workspace.commit()
@@ -181,7 +182,7 @@ class MicroInterpreter:
     def reset_variables(self) -> None:
         """Set variable tensors to zero, INT8 ones to their zero point, and forget resources."""
         self._run.resources.clear()
-        for subgraph in self._run.subgraphs:
+        for subgraph in self._subgraphs:
             subgraph.reset_variables()
 
     def set_external_context(self, payload: object) -> None:
@@ -191,7 +192,7 @@ class MicroInterpreter:
             ArgumentError: it is None.
             StateError: there is one already.
         """
-        self._run.subgraphs[0].context.set_external_context(payload)
+        self._subgraphs[0].context.set_external_context(payload)
 
     # -- tensors ---------------------------------------------------------------------------------
 
@@ -228,7 +229,7 @@ class MicroInterpreter:
             raise StateError(f"{what.lower()} {index} has no memory; allocate_tensors() first")
         if not 0 <= index < len(tensors):
             raise ArgumentError(f"{what} index {index} out of range (length is {len(tensors)})")
-        return self._run.subgraphs[0].tensors[tensors[index]]
+        return self._subgraphs[0].tensors[tensors[index]]
 
     def tensor(self, index: int, subgraph: int = 0) -> Tensor:
         """Return any tensor; only where all of them keep their values.
@@ -239,7 +240,7 @@ class MicroInterpreter:
         """
         if not self.preserves_all_tensors or not self._is_allocated:
             raise StateError("tensor() needs preserve_all_tensors=True and allocated tensors")
-        subgraphs = self._run.subgraphs
+        subgraphs = self._subgraphs
         if not (0 <= subgraph < len(subgraphs) and 0 <= index < len(subgraphs[subgraph].tensors)):
             raise ArgumentError(f"no tensor {index} in subgraph {subgraph}")
         return subgraphs[subgraph].tensors[index]
@@ -259,9 +260,9 @@ class MicroInterpreter:
         with np.errstate(all="ignore"):
             if self._uses_blas:
                 with BlasThreads(1):
-                    self._run.subgraphs[0].invoke()
+                    self._subgraphs[0].invoke()
             else:
-                self._run.subgraphs[0].invoke()
+                self._subgraphs[0].invoke()
 
     def _require_usable(self, call: str) -> None:
         if self._failure is not None:
@@ -269,7 +270,7 @@ class MicroInterpreter:
 
     def close(self) -> None:
         """Let the kernels give up what they hold."""
-        for subgraph in self._run.subgraphs:
+        for subgraph in self._subgraphs:
             subgraph.free()
 
 

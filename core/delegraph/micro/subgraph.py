@@ -37,7 +37,7 @@ class MicroSubgraph:
     def __init__(self, spec: SubgraphSpec, run: MicroRun, resolver: OpResolver) -> None:
         self.spec = spec
         self.tensors = [Tensor.from_spec(tensor, constant_value(tensor)) for tensor in spec.tensors]
-        self.context = MicroContext(self, run)
+        self.context = MicroContext(spec, self.tensors, run)
         self._run = run
         self._registrations = [resolver.resolve(operator) for operator in spec.operators]
         self._nodes = [Node.from_operator(operator) for operator in spec.operators]
@@ -61,7 +61,7 @@ class MicroSubgraph:
     @cached_property
     def callee(self) -> MicroCallee:
         """This subgraph for those that call it, once it is prepared."""
-        return MicroCallee(self)
+        return MicroCallee(self.spec, self.tensors, self.context.resize_tensor, self.invoke)
 
     @property
     def stand_in_bytes(self) -> int:

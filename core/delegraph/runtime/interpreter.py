@@ -23,12 +23,7 @@ from delegraph.operators.registration import CallableSubgraph, Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
 from delegraph.runtime.delegates import defaults
-from delegraph.runtime.delegates.choice import (
-    AnyDelegate,
-    ManyDelegates,
-    as_delegate,
-    as_delegates,
-)
+from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.live_views import LiveViews
@@ -75,7 +70,7 @@ class Interpreter:
             where the two differ; default by ``experimental_op_resolver_type``.
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
-        require: ``"full"`` fails when a node stays behind once all ``delegates`` are applied.
+        require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
         partition_policy: ``"measured"`` leaves a delegate only those partitions that save time;
             ``"largest"`` follows the delegate's own options.
         on_failure: when a delegate fails while invoking: ``"raise"`` the error; ``"fallback"`` to
@@ -269,11 +264,11 @@ class Interpreter:
         Raises:
             ArgumentError: no such subgraph.
         """
-        subgraphs = self.session.subgraphs
-        if not 0 <= index < len(subgraphs):
-            found = f"{index} for the model, which has {len(subgraphs)} subgraphs"
+        callees = self.session.callees
+        if not 0 <= index < len(callees):
+            found = f"{index} for the model, which has {len(callees)} subgraphs"
             raise ArgumentError(f"subgraph_index is out of range: {found}.")
-        return subgraphs[index]
+        return callees[index]
 
     def num_subgraphs(self) -> int:
         """Return the number of subgraphs."""
