@@ -65,7 +65,9 @@ def test_a_tolerance_is_for_a_type_that_exists() -> None:
 def test_types_without_a_tolerance_have_the_usual_one() -> None:
     given = Capabilities(tolerance={"FLOAT32": Tolerance()})
     assert given.tolerance_of(TensorType.FLOAT32) == Tolerance()
-    assert given.tolerance_of(TensorType.FLOAT16).relative > 0
+    for name in ("FLOAT16", "BFLOAT16", "FLOAT64", "COMPLEX64", "COMPLEX128"):
+        usual = given.tolerance_of(TensorType[name])
+        assert 0 < usual.absolute < usual.relative < 0.1
     assert given.tolerance_of(TensorType.INT8) == Tolerance()
 
 

@@ -109,8 +109,8 @@ class Bench:
     def _within_budget(self, tests: list[str]) -> Iterator[str]:
         left = self.budget
         for test in tests:
-            left -= self.reach.seconds[test]
-            if left >= 0:
+            if self.reach.seconds[test] <= left:
+                left -= self.reach.seconds[test]
                 yield test
 
     def limit(self, tests: list[str]) -> float:
