@@ -100,6 +100,7 @@ class Campaign:
         if ended.how != "done":
             raise RuntimeError(f"the session that judges ended by a {ended.how}")
         self.verdicts.reload()
+        reach: Reach
         reach, left = ended.result
         bench = Bench(reach, self.budget, self.patience)
         for mutant in (mutants[index] for index in left):
@@ -119,12 +120,13 @@ class Campaign:
             for module in modules:
                 importlib.import_module(module.name)
             at_import.stop()
-            reach = in_child(partial(measured, items, files)).result
+            reach: Reach = in_child(partial(measured, items, files)).result
             data = at_import.get_data()
             reach.at_import = {file: set(data.lines(file) or ()) for file in files}
             return reach, self._judge_in_forks(items, mutants, reach)
 
-        return collected(self.tests, judge)
+        judged: tuple[Reach, list[int]] = collected(self.tests, judge)
+        return judged
 
     def _judge_in_forks(
         self, items: Sequence[pytest.Item], mutants: Sequence[Mutant], reach: Reach

@@ -113,7 +113,7 @@ class Bench:
                 left -= self.reach.seconds[test]
                 yield test
 
-    def limit(self, tests: list[str]) -> float:
+    def limit(self, tests: Sequence[str]) -> float:
         """Return seconds after which a mutant hangs."""
         return self.patience + 5.0 * sum(self.reach.seconds[test] for test in tests)
 

@@ -32,14 +32,14 @@ class Place(NamedTuple):
 
     parent: ast.AST
     field: str
-    index: int | None
+    position: int | None
 
     def put(self, node: ast.AST) -> None:
         """Let *node* stand here."""
-        if self.index is None:
+        if self.position is None:
             setattr(self.parent, self.field, node)
         else:
-            getattr(self.parent, self.field)[self.index] = node
+            getattr(self.parent, self.field)[self.position] = node
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,9 @@ def _lines(around: tuple[ast.AST, ...], node: ast.AST) -> range:
         return range(1, 2)
     if isinstance(holder, ast.match_case):
         return range(holder.pattern.lineno, holder.body[0].lineno)
-    if isinstance(holder, ast.excepthandler) or _is_compound(holder):
-        return range(holder.lineno, max(holder.lineno + 1, holder.body[0].lineno))
+    body: list[ast.stmt] = getattr(holder, "body", [])
+    if body:
+        return range(holder.lineno, max(holder.lineno + 1, body[0].lineno))
     return range(holder.lineno, (holder.end_lineno or holder.lineno) + 1)
 
 
