@@ -135,7 +135,13 @@ def test_any_damage_to_the_options_is_refused_or_changes_nothing_of_the_rest() -
             interpreter.allocate_tensors()
 
 
-def test_a_name_that_differs_from_the_node_defs_is_refused() -> None:
+def test_options_that_name_another_operator_than_their_node_def_are_refused() -> None:
+    data = write_custom_options(NodeDef("Erf", FLOAT, 1)).replace(b"Erf", b"Abs", 1)
+    model = flex_model([("FlexErf", "x", "y", data)], inputs="x", outputs="y")
+    assert refusal(model) == "custom options name the operator 'Abs', their NodeDef 'Erf'"
+
+
+def test_a_node_def_of_another_number_of_inputs_is_refused() -> None:
     model = flex_model(
         [("FlexErf", "x y", "z", write_custom_options(NodeDef("Erf", FLOAT, 1)))],
         inputs="x y",
@@ -168,6 +174,34 @@ def test_an_error_names_node_and_operator() -> None:
     interpreter = Interpreter(model_content=model, delegates=NUMPY)
     with pytest.raises(NodeError, match=r"node 1 \(FlexReshape\): .*delegate 'flex'"):
         results(interpreter, X, np.array([3], np.int32))
+
+
+def test_values_of_another_shape_than_a_static_output_has_are_an_error() -> None:
+    one = tables.Tensor(shape=(1,), type=TensorType.FLOAT32, has_rank=True)
+    interpreter = Interpreter(model_content=erf_model(tensors={"x": one}), delegates=NUMPY)
+    with pytest.raises(NodeError, match=r"got values of shape \[1\]"):  # not repeated to [4]
+        results(interpreter, X[:1])
+
+
+def test_values_of_another_type_than_the_output_has_are_an_error() -> None:
+    double = tables.Tensor(shape=(4,), type=TensorType.FLOAT64, has_rank=True)
+    interpreter = Interpreter(model_content=erf_model(tensors={"y": double}), delegates=NUMPY)
+    with pytest.raises(NodeError, match="got values of float32, expected float64"):
+        results(interpreter, X)
+
+
+def test_an_open_output_takes_the_shape_of_each_invoke() -> None:
+    places = tables.Tensor(
+        shape=(1, 1), shape_signature=(-1, 1), type=TensorType.INT64, has_rank=True
+    )
+    where = flex_model(
+        [("FlexWhere", "x", "y", FLOAT)], inputs="x", outputs="y", tensors={"y": places}
+    )
+    interpreter = Interpreter(model_content=where, delegates=NUMPY)
+    for found in ([2], [0, 3], [], [1, 2, 3]):  # first as many as the file declares
+        x = np.zeros(4, np.float32)
+        x[found] = 1
+        assert results(interpreter, x)[0].tolist() == [[i] for i in found]
 
 
 def six_partitions() -> bytes:

@@ -109,3 +109,9 @@ def test_a_constant_may_not_claim_more_memory_than_it_should() -> None:
 def test_options_that_are_no_vector_of_two_strings_are_refused(value: bytes) -> None:
     with pytest.raises(NodeDefError, match="custom options are no"):
         read_custom_options(value)
+
+
+@pytest.mark.parametrize("items", [["Erf"], ["Erf", 1], ["Erf", "", 1], ["Erf", "", ""]])
+def test_a_vector_of_anything_but_two_strings_is_refused(items: list[Any]) -> None:
+    with pytest.raises(NodeDefError, match="no vector of two strings"):
+        read_custom_options(bytes(flexbuffers.Dumps(items)))
