@@ -8,7 +8,13 @@ from numpy.testing import assert_array_equal
 
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, QuantizationDetails
-from delegraph.schema.options import BUILTIN_OPTIONS, BUILTIN_OPTIONS_2, PackOptions, ReshapeOptions
+from delegraph.schema.options import (
+    BUILTIN_OPTIONS,
+    BUILTIN_OPTIONS_2,
+    PackOptions,
+    ReshapeOptions,
+    options_field,
+)
 from delegraph.schema.reader import read_model
 from delegraph.schema.table import (
     ArrayVector,
@@ -96,7 +102,8 @@ def test_options_of_the_second_union_are_read_equal(options: type[Table]) -> Non
 def check_options(field: str, options: type[Table]) -> None:
     filler = Filler(1)
     written = [filler.table(options) for _ in range(10)]
-    operators = tuple(tables.Operator(**{field: record}) for record in written)
+    operators = tuple(tables.Operator(**options_field(record)) for record in written)
+    assert [getattr(operator, field) for operator in operators] == written
     model = tables.Model(subgraphs=(tables.SubGraph(operators=operators),))
     again = read(write_model(model))
     assert again.subgraphs is not None

@@ -15,7 +15,7 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, DimensionType, TensorType
-from delegraph.schema.options import BUILTIN_OPTIONS
+from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
 
@@ -115,16 +115,13 @@ class _PartitionRecords:
             version=node.version,
             custom_code=registration.custom_name or None,
         )
-        options = node.options
-        is_first = options is None or type(options) in BUILTIN_OPTIONS.values()
         return tables.Operator(
             opcode_index=self._codes.setdefault(code, len(self._codes)),
             inputs=self._moved(node.inputs),
             outputs=self._moved(node.outputs),
             intermediates=self._moved(node.intermediates) or None,
-            builtin_options=options if is_first else None,
-            builtin_options_2=None if is_first else options,
             custom_options=_bytes(node.custom_options) if node.custom_options else None,
+            **options_field(node.options),
         )
 
     def _moved(self, indices: Sequence[int]) -> tuple[int, ...]:

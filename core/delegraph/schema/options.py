@@ -6,6 +6,8 @@ Source:
 
 from __future__ import annotations
 
+from typing import Any
+
 from delegraph.schema.array_options import *  # noqa: F403 - this module is their joint interface
 from delegraph.schema.enums import BuiltinOperator, BuiltinOptions, BuiltinOptions2
 from delegraph.schema.layer_options import *  # noqa: F403 - this module is their joint interface
@@ -61,3 +63,12 @@ def _options_of_operators() -> dict[BuiltinOperator, type[Table]]:
 
 OPTIONS_OF_OPERATOR = _options_of_operators()
 """The options table of each builtin operator that has one."""
+
+
+def options_field(options: Table | None) -> dict[str, Any]:
+    """Return *options* by the name of the operator's field that holds tables of their type.
+
+    The field is one of two unions: ``builtin_options`` or ``builtin_options_2``.
+    """
+    is_second = type(options) in BUILTIN_OPTIONS_2.values()
+    return {"builtin_options_2" if is_second else "builtin_options": options}

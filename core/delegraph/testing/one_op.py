@@ -24,7 +24,7 @@ from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, pack
 from delegraph.graph.strings import encode_strings
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, TensorType
-from delegraph.schema.options import BUILTIN_OPTIONS
+from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
 
@@ -194,14 +194,6 @@ def one_op_records(
     return tables.Model(
         version=3, operator_codes=(code,), subgraphs=(subgraph,), buffers=tuple(buffers)
     )
-
-
-def options_field(options: Table | None) -> dict[str, Any]:
-    """Return the field of an operator's record that *options* belong into; none without them."""
-    if options is None:
-        return {}
-    is_first = type(options) in BUILTIN_OPTIONS.values()
-    return {"builtin_options" if is_first else "builtin_options_2": options}
 
 
 def tensor_record(definition: TensorDef, name: str, buffer: int) -> tables.Tensor:

@@ -6,8 +6,7 @@ f(x) = sin(x) + x is::
         [("SIN", "x", "s"), ("ADD", "s x", "y")], inputs="x", outputs="y",
     )
 
-Tensors that are not described are ``[4]`` floats. Several subgraphs: :func:`subgraph_record` for
-each, then :func:`model_of`.
+Tensors that are not described are ``[4]`` floats. Several subgraphs: :func:`subgraphs_model`.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ import numpy as np
 
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
-from delegraph.testing.one_op import TensorDef, options_field, tensor
+from delegraph.testing.one_op import TensorDef, tensor
 
 NodeText = tuple[str, str, str] | tuple[str, str, str, Table]
 """Operator, input names, output names, and options if there are any; ``-`` is an absent input."""

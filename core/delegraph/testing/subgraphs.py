@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
-from delegraph.testing.one_op import TensorDef, options_field, tensor_record
+from delegraph.testing.one_op import TensorDef, tensor_record
 
 
 @dataclass(frozen=True)
