@@ -84,6 +84,27 @@ def test_a_program_is_freed_with_its_last_user(
     assert gone() is None
 
 
+def test_a_program_is_kept_while_a_late_worker_may_look_at_its_table(
+    lib: Library, pool: Pool, chain: Callable[..., Any]
+) -> None:
+    pool._control[layout.ACTIVE] = 1  # of a worker that is late until it is taken back
+    program = chain().program
+    kept = weakref.ref(program)
+    pool.run(program, lib, 2)
+    del program
+    gc.collect()
+    assert kept() is not None
+    assert until(lambda: pool._control[layout.SLEEPERS] == 1)
+    pool._control[layout.ACTIVE] = 0
+
+    def is_freed() -> bool:
+        pool.run(chain().program, lib, 2)
+        gc.collect()
+        return kept() is None
+
+    assert until(is_freed)
+
+
 def test_programs_come_and_go_while_workers_are_late(
     lib: Library, pool: Pool, chain: Callable[..., Any]
 ) -> None:
@@ -140,6 +161,64 @@ def test_callers_and_workers_are_never_more_than_cores(
     assert limit() == 2
 
 
+def test_callers_are_counted_and_limited_under_one_lock(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "physical_cores", lambda: 4)
+
+    def state() -> tuple[int, int, int]:
+        return pool._callers, pool._asked, int(pool._control[layout.LIMIT])
+
+    class Watched:
+        """A lock that notes what it finds and what it leaves behind."""
+
+        def __init__(self) -> None:
+            self.seen: list[tuple[int, int, int]] = []
+
+        def __enter__(self) -> None:
+            self.seen.append(state())
+
+        def __exit__(self, *error: object) -> None:
+            self.seen.append(state())
+
+    watched = Watched()
+    monkeypatch.setattr(pool, "_lock", watched)
+    pool._enter(4)
+    pool._enter(4)
+    pool._leave(False)
+    pool._leave(True)
+    assert watched.seen == [
+        *[(0, 0, 0), (1, 4, 4)],
+        *[(1, 4, 4), (2, 4, 3)],
+        *[(2, 4, 3), (1, 4, 4)],
+        *[(1, 4, 4), (0, 0, 4)],
+    ]
+
+
+def test_a_run_that_fails_is_not_counted_any_more(
+    lib: Library, pool: Pool, chain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = chain().program
+    monkeypatch.setattr(program, "pace", Pace())
+
+    def fail(self: Pace, seconds: float, *, has_workers: bool = False) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Pace, "observe", fail)
+    with pytest.raises(KeyboardInterrupt):
+        pool.run(program, lib, 2)
+    assert pool._callers == pool._asked == 0
+
+
+def test_workers_are_hired_when_more_are_asked_for(
+    lib: Library, pool: Pool, chain: Callable[..., Any]
+) -> None:
+    copies = chain()
+    for workers, hired in ((2, 1), (4, 3), (3, 3)):
+        copies.run(workers, lambda: pool.run(copies.program, lib, workers))  # noqa: B023 - run at once
+        assert len(pool._threads) == hired
+
+
 def test_one_caller_alone_gets_all_the_threads_it_asks_for(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +246,7 @@ def test_a_stopped_pool_runs_in_the_callers_thread(
     copies.run(1, lambda: pool.run(copies.program, lib, 2))
     pool.stop()
     assert not any(thread.is_alive() for thread in pool._threads)
+    assert not pool._enter(2)  # nobody has the workers any more
     copies.run(2, lambda: pool.run(copies.program, lib, 2))
 
 
