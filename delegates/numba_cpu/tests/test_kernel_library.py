@@ -15,8 +15,10 @@ import pytest
 
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu import building, cache, families
+from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.cpu import LEVELS, CpuLevel, supported_levels
 from delegraph_numba_cpu.kernel_library import Library, library
+from delegraph_numba_cpu.kernels import registry
 from delegraph_numba_cpu.objects import read_objects, write_objects
 
 LEVEL = supported_levels()[0]
@@ -250,6 +252,13 @@ def test_compilers_and_processor_are_part_of_the_folder(
     cache._environment_digest.cache_clear()
     assert after != before
     assert cache.cache_folder(LEVEL) == before
+
+
+def test_kernels_of_two_families_may_have_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "KERNELS", {})
+    first = registry.kernel(Block("same", "one", "x y"))(lambda block, tile, worker: None)
+    second = registry.kernel(Block("same", "two", "x y"))(lambda block, tile, worker: None)
+    assert {"one": {"same": first}, "two": {"same": second}} == registry.KERNELS
 
 
 # -- compiling -------------------------------------------------------------------------------------

@@ -42,9 +42,7 @@ def _compile_family(family: str, path: Path) -> None:
     import_module(f"delegraph_numba_cpu.kernels.{family}")
     signature = types.void(types.int64, types.int64, types.int64)
     objects = {}
-    for name, function in registry.KERNELS.items():
-        if function.__module__ != f"delegraph_numba_cpu.kernels.{family}":
-            continue
+    for name, function in registry.KERNELS[family].items():
         compiled = cfunc(signature, error_model="numpy", boundscheck=False)(function)
         objects[name] = (compiled._wrapper_name, compiled._library.object_code())
     write_objects(path, objects)

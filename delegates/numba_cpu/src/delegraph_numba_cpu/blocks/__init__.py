@@ -2,8 +2,9 @@
 
 Programs are written without Numba, kernels with it; both name the words of a block by the same
 :class:`Block`. Word *i* is an address, an integer, or a float32 in its low half. The blocks of
-``kernels/conv.py`` are declared in ``blocks/conv.py``, and so on: a *family* of kernels is compiled
-and cached together.
+``kernels/conv_f32.py`` are declared in ``blocks/conv_f32.py``, and so on: a *family* of kernels,
+compiled and cached together. Files of ``kernels`` without one of that name here are shared by
+families.
 """
 
 from __future__ import annotations

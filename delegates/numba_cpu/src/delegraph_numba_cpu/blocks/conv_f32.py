@@ -26,15 +26,9 @@ Words: ``row`` lies between the rows that taps read (padded ones or the input's)
 of output rows by a range of columns (output channels), worked on in chunks of ``chunk`` rows that
 are next to each other; ``top`` counts rows and ``left`` bytes of padding, ``copied`` the bytes of
 an input row that windows reach; ``span`` rows are under a window. ``pitch`` lies between output
-pixels. ``weight``: see ``operators.packing_f32``; those of an image are ``weight_image`` behind
-those of the one before.
+pixels. ``weight``: see ``operators.packing_f32``; those of an image are ``weight_image``
+after those of the one before.
 """
-
-DEPTHWISE = Block("depthwise", "conv_f32", WINDOWS)
-"""Each output channel from the input channel of the same number."""
-
-REPEAT = Block("repeat_channels", "conv_f32", "x y values times tiles")
-"""Each of ``values`` float32 values ``times`` times."""
 
 PACK = Block(
     "pack_matrix",

@@ -36,18 +36,6 @@ int8 unsigned), and ``zero`` is not flipped. ``row_bytes`` is the length of a wi
 a multiple of 4. Transposed: strides are those of the convolution from output to input.
 """
 
-TAPS = Block(
-    "taps",
-    FAMILY,
-    "weights headers offsets count channels block_bytes low high rounding out_flip",
-)
-"""Depthwise weights: for each 16 channels, ``count`` times 16 dwords of four taps below each other;
-for each 64 channels that are complete, as many times 64 dwords in the order of ``dot_ir.zipped``.
-
-``offsets`` says at which column of a packed line the dwords of each are, int64. Headers and
-``out_flip`` are as for ``MATRIX``.
-"""
-
 CONVOLVE = Block(
     "convolve",
     FAMILY,
@@ -64,12 +52,6 @@ is ``DIRECT``: then they are rows of the input already; ``FLIPPED`` ones are so 
 """
 
 WINDOWED, FLIPPED, DIRECT = range(3)
-
-DEPTHWISE = Block("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")
-"""DEPTHWISE_CONV_2D with one output for each channel; ``rows`` of the output of all images."""
-
-REPEAT = Block("repeat", FAMILY, "x y pixels channels times tiles")
-"""Every channel several times, next to each other."""
 
 PACK_STACK = Block(
     "pack_stack",

@@ -1,4 +1,4 @@
-"""Blocks of ``arithmetic/hybrid.py``: float activations quantised on the fly, times 8-bit weights.
+"""Blocks of ``kernels/hybrid.py``: float activations quantised on the fly, times 8-bit weights.
 
 Activations are quantised row by row: what has a scale of its own, a row of a matrix or an image.
 """

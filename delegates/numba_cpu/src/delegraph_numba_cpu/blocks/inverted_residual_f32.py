@@ -15,7 +15,7 @@ INVERTED_RESIDUAL = Block(
         ]
     ),
 )
-"""A depthwise convolution of expanded rows, and the convolution of single pixels behind it.
+"""A depthwise convolution of expanded rows, and the convolution of single pixels after it.
 
 The first words are those of the depthwise part, which reads a ring of ``ring_rows`` padded rows of
 ``row`` bytes and one of zeros, for each worker; ``tap_row`` counts rows. ``expand_weight`` is 0

@@ -14,7 +14,7 @@ PROJECT = Block(
 )
 """What the inputs of all steps add to the gates: ``[rows, width], int16``.
 
-A gate takes ``row`` columns, a multiple of 16, of which the last may be of no account. Weights are
+A gate takes ``row`` columns, a multiple of 16, of which the last may be unused. Weights are
 in strips of 64 columns, as :mod:`~delegraph_numba_cpu.operators.strip_packing` makes them.
 """
 
@@ -44,7 +44,7 @@ GATE = Block(
     "input_multiplier input_shift recurrent_multiplier recurrent_shift peephole_multiplier "
     "peephole_shift norm_multiplier norm_shift least_variance",
 )
-"""A record of a gate's scales; ``gate_records`` are these, one behind the other."""
+"""A record of a gate's scales; ``gate_records`` are these, one after the other."""
 
 GATE_BYTES = 8 * len(GATE.names)
 

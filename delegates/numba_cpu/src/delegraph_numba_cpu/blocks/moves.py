@@ -21,12 +21,12 @@ FILL = Block("fill", "moves", "target loops depth rows unit value tiles")
 """A walk through memory filled with the low ``unit`` bytes of ``value``; loops as for ``NEST``."""
 
 PICK = Block("pick", "moves", "source target outer inner offsets run rows tiles")
-"""Runs of ``run`` bytes put one behind another.
+"""Runs of ``run`` bytes put one after another.
 
 Run ``r`` is at ``source + outer[r // inner] + offsets[r % inner]``, r < ``rows``; both are tables
 of byte offsets.
 """
 
 RECODE = Block("recode", "moves", "source target table run runs step tiles")
-"""Bytes looked up in a table of 256: ``runs`` runs of ``run`` bytes that lie behind one another,
+"""Bytes looked up in a table of 256: ``runs`` runs of ``run`` bytes that lie one after another,
 to targets that lie ``step`` bytes apart."""

@@ -4,30 +4,19 @@
 from __future__ import annotations
 
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
-from delegraph_numba_cpu.kernels.depthwise_int8 import depthwise_row
-from delegraph_numba_cpu.kernels.machine import load_u8, store_u8, word
+from delegraph_numba_cpu.kernels.machine import word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
     OUTPUTS,
 )
 from delegraph_numba_cpu.kernels.pixels_int8 import multiply_pixels
 from delegraph_numba_cpu.kernels.registry import kernel
 from delegraph_numba_cpu.kernels.stacks_int8 import pack_group
-from delegraph_numba_cpu.kernels.windows_int8 import (
-    CHANNELS,
-    HEIGHT,
-    OUT_HEIGHT,
-    OUT_WIDTH,
-    WIDTH,
-)
 
 (
     X, Y, WINDOWS, MATRIX, PIXELS, STEP, LAYOUT, ROW_TILES, COLUMN_TILES, IN_IMAGE, MATRIX_IMAGE,
     SCRATCH, SCRATCH_BYTES,
 ) = blocks.CONVOLVE.slots(*blocks.CONVOLVE.names)  # fmt: skip
-D_X, D_Y, D_WINDOWS, D_TAPS, D_ROWS, D_TILES, D_SCRATCH, D_SCRATCH_BYTES = blocks.DEPTHWISE.slots(
-    *blocks.DEPTHWISE.names
-)
-R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = blocks.REPEAT.slots(*blocks.REPEAT.names)
+
 P_IMAGES, P_OUTPUTS, P_TILES = blocks.PACK_STACK.slots("images", "outputs", "tiles")
 
 
@@ -57,24 +46,6 @@ def convolve(block, tile, worker):
     )
 
 
-@kernel(blocks.DEPTHWISE)
-def depthwise(block, tile, worker):
-    """Compute a range of rows."""
-    windows, taps = word(block, D_WINDOWS), word(block, D_TAPS)
-    rows, tiles = word(block, D_ROWS), word(block, D_TILES)
-    memory = word(block, D_SCRATCH) + worker * word(block, D_SCRATCH_BYTES)
-    height, channels = word(windows, HEIGHT), word(windows, CHANNELS)
-    size = height * word(windows, WIDTH) * channels
-    out_height, out_bytes = word(windows, OUT_HEIGHT), word(windows, OUT_WIDTH) * channels
-    for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-        image = word(block, D_X) + row // out_height * size
-        target = word(block, D_Y) + row * out_bytes
-        blocks_of_16 = (channels + 15) // 16
-        depthwise_row(
-            image, height, windows, taps, row % out_height, 0, blocks_of_16, target, memory
-        )
-
-
 @kernel(blocks.PACK_STACK)
 def pack_stack(block, tile, worker):
     """Pack some of all groups of 64 outputs."""
@@ -82,16 +53,3 @@ def pack_stack(block, tile, worker):
     units = word(block, P_IMAGES) * groups
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         pack_group(block, unit // groups, unit % groups)
-
-
-@kernel(blocks.REPEAT)
-def repeat(block, tile, worker):
-    """Repeat the channels of a range of pixels."""
-    pixels, tiles = word(block, R_PIXELS), word(block, R_TILES)
-    channels, times = word(block, R_CHANNELS), word(block, R_TIMES)
-    first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
-    target = word(block, R_Y) + first * channels * times
-    for source in range(word(block, R_X) + first * channels, word(block, R_X) + last * channels):
-        for _ in range(times):
-            store_u8(target, load_u8(source))
-            target += 1

@@ -169,7 +169,7 @@ def fill(target, source, count, size):
     """Fill *count* bytes with copies of one element of 1, 2, 4 or 8 bytes."""
     if size == 4:
         value = load_i32(source)
-        for i in range(0, count, GRANULE):  # registers have room behind their end
+        for i in range(0, count, GRANULE):  # registers have room after their end
             store_copies(target + i, value)
     elif size == 1:
         fill_bytes(target, load_i8(source), count)

@@ -2,8 +2,8 @@
 
 Tiles are claimed one by one, by compare-and-swap on a word that holds the run's epoch and the next
 tile. A worker that was delayed finds another epoch, or no tile left, and does no harm: nobody waits
-for a worker that has not claimed a tile. Who waits for the end of a row sleeps after a while: that
-lets the operating system move whoever is late to the processor that has become free.
+for a worker that has not claimed a tile. A thread that waits for the end of a row sleeps after a
+while, so that the operating system can move a late one to the processor that has become free.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from delegraph_numba_cpu.kernels.machine import (
     sleep_briefly,
     system_call,
 )
-from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.registry import named_kernel
 
 ROW_BYTES = 8 * layout.ROW_WORDS
 DONE = 8 * layout.LINE
@@ -44,7 +44,7 @@ LOW = 0xFFFFFFFF
 FAREWELL = 200  # looks for workers to leave a table
 
 
-@kernel(layout.RUN)
+@named_kernel("executor", layout.RUN)
 def run(table, worker, unused):
     """Run every tile of every row."""
     row = table + HEADER_BYTES
@@ -55,7 +55,7 @@ def run(table, worker, unused):
         row += ROW_BYTES
 
 
-@kernel(layout.INVOKE)
+@named_kernel("executor", layout.INVOKE)
 def invoke(control, table, unused):
     """Run the rows together with the workers; return when all is done."""
     epoch = (atomic_load(control + EPOCH) + 1) & 0x7FFFFFFF
@@ -69,13 +69,13 @@ def invoke(control, table, unused):
         wake(control + EPOCH)
     share(control, table, 0, epoch)
     atomic_store(control + TABLE, 0)
-    for _ in range(FAREWELL):  # who takes longer is waited for by nobody; see pool.py
+    for _ in range(FAREWELL):  # nobody waits for a worker that takes longer; see pool.py
         if atomic_load(control + ACTIVE) == 0:
             break
         pause()
 
 
-@kernel(layout.WORK)
+@named_kernel("executor", layout.WORK)
 def work(control, worker, unused):
     """Serve runs as worker number *worker* until the pool stops."""
     seen = 0  # of a run before the first
@@ -90,7 +90,7 @@ def work(control, worker, unused):
         atomic_add(control + ACTIVE, -1)
 
 
-@kernel(layout.LOOK)
+@named_kernel("executor", layout.LOOK)
 def look(address, count, unused):
     """Wait for nothing, in the way that waiting is done."""
     for _ in range(count):

@@ -184,8 +184,8 @@ def multiply_group(
 ):
     """Multiply rows of bytes with up to four blocks of 16 outputs, from block *n* on.
 
-    Fewer rows than a micro-kernel's are read as that many; what the others hold is of no account.
-    Weights have blocks behind the last, so that some may be computed in vain.
+    Fewer rows than a micro-kernel's are read as that many; what the others hold does not matter.
+    Weights have blocks after the last, so that a whole group can be computed and some dropped.
     """
     size = word(block, BLOCK_BYTES)
     steps = size // 64

@@ -139,7 +139,7 @@ def finish_floats(
 ):
     """Store rows of the first *count* of 16 results, clamped; at least one row.
 
-    Each row's scale and zero point are at *scales*, *scale_step* bytes behind the row before.
+    The scale and zero point of the first row are at *scales*, the next *scale_step* bytes after.
     """
 
     def generate(lowering, builder, signature, arguments):

@@ -4,7 +4,18 @@
 from __future__ import annotations
 
 from delegraph_numba_cpu.blocks.inverted_residual_f32 import INVERTED_RESIDUAL
-from delegraph_numba_cpu.kernels.conv_f32 import (
+from delegraph_numba_cpu.kernels.conv_f32 import WIDE, multiply, multiply_to
+from delegraph_numba_cpu.kernels.depthwise_conv_f32 import filter_rows
+from delegraph_numba_cpu.kernels.machine import (
+    copy_bytes,
+    fill_bytes,
+    jit,
+    store_i64,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.vector_ir import LANES
+from delegraph_numba_cpu.kernels.windows_f32 import (
     COLUMNS,
     COPIED,
     HEIGHT,
@@ -26,27 +37,14 @@ from delegraph_numba_cpu.kernels.conv_f32 import (
     TAP_ROWS,
     TOP,
     WEIGHT,
-    WIDE,
     X,
     chunk_rows,
     chunk_source,
-    filter_rows,
-    multiply,
-    multiply_to,
     own_scratch,
     row_range,
     write_pixels,
     write_taps,
 )
-from delegraph_numba_cpu.kernels.machine import (
-    copy_bytes,
-    fill_bytes,
-    jit,
-    store_i64,
-    word,
-)
-from delegraph_numba_cpu.kernels.registry import kernel
-from delegraph_numba_cpu.kernels.vector_ir import LANES
 
 EXPAND = 8 * INVERTED_RESIDUAL.slots("expand_x")[0]
 PROJECT = 8 * INVERTED_RESIDUAL.slots("project_x")[0]
@@ -89,7 +87,7 @@ def inverted_residual(block, tile, worker):
 
 @jit
 def clear_edges(block, ring):
-    """Write the zeros beside the rows of the ring, and the row of zeros behind them."""
+    """Write the zeros beside the rows of the ring, and the row of zeros after them."""
     left, size = word(block, LEFT), word(block, ROW)
     right = left + word(block, COPIED)
     for i in range(word(block, RING_ROWS)):

@@ -214,7 +214,7 @@ def update_cell(block, gates, cell):
 
 @jit
 def store_hidden(block, gates, cell, hidden):
-    """Store what the output gate lets out of the cell."""
+    """Store what passes from the cell through the output gate."""
     cells = word(block, CELLS)
     gate = gates + 4 * (word(block, COUNT) - 1) * word(block, ROW)
     zero = r.floats(0.0)

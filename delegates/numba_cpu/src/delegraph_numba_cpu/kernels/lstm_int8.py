@@ -215,7 +215,7 @@ def update_cell(block, gates, cell):
 
 @jit
 def store_hidden(block, gates, cell, target, flip):
-    """Store what the output gate lets out of the cell, int8, each xored with *flip*."""
+    """Store what passes from the cell through the output gate, int8, each xored with *flip*."""
     gate = gates + 2 * (word(block, COUNT) - 1) * word(block, ROW)
     sigmoid, tanh = word(block, SIGMOID), word(block, CELL_TANH)
     multiplier, shift = word(block, HIDDEN_MULTIPLIER), word(block, HIDDEN_SHIFT)

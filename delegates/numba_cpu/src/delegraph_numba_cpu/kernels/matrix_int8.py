@@ -64,7 +64,7 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
     """Multiply rows of bytes with blocks of columns.
 
-    Fewer rows than a micro-kernel's are read as that many; what the others hold is of no account.
+    Fewer rows than a micro-kernel's are read as that many; what the others hold does not matter.
 
     Args:
         a: the rows, unsigned.
@@ -73,7 +73,7 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
         sums: what each row adds to its accumulators, int32.
         matrix: see ``MATRIX``.
         first: block of 16 columns.
-        last: block behind the last one.
+        last: block after the last one.
         target: first row of results; of all columns.
         row_bytes: from one to the next.
         acc: memory for accumulators.

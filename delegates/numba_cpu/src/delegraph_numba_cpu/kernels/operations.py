@@ -2,7 +2,7 @@
 
 An operation is a Python function from vectors of its operands to the vector of its results. It is
 called once, while Numba compiles, to write the body of a loop; :func:`run_step` holds the loops of
-all of them behind one switch.
+all of them, chosen by one switch.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ def multiply_pixels(
         layout: how windows become rows, see ``CONVOLVE``.
         step: pixels at a time.
         first: pixel.
-        last: pixel behind the last.
+        last: pixel after the last.
         first_column: block of 16 outputs.
-        last_column: block behind the last.
+        last_column: block after the last.
         target: the first pixel's results.
         memory: for accumulators, sums, and *step* windows.
     """

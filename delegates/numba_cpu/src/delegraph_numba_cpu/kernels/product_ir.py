@@ -32,13 +32,15 @@ LOW, HIGH, SUM_LOW, SUM_HIGH = 0, 8, 16, 24
 
 
 def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
-    """Return ``product(rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, out)``.
+    """Return ``product(rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output)``.
 
     It writes to *height* pixels, a register of each of the *widths* (in lanes) for every pixel. Of
     each tap, ``tap_bytes / 4`` values are multiplied with as many rows of weights.
 
     For each row of weights it asks for a cache line at *ahead*, and goes on by *ahead_step* bytes:
     so the next columns' weights arrive while these are in use.
+
+    *output* is ``out, residual, pitch, pixels, columns, limits``, as :func:`_write` takes them.
 
     Source of the tile's shape: enough sums that none waits for itself, few enough for registers.
     """
@@ -96,7 +98,7 @@ def _prefetch(builder: Any, address: Any) -> None:
 
 
 def _bias(builder: Any, height: int, widths: tuple[int, ...], weight: Any) -> Any:
-    """Return the first sums, and the address of the weights behind them."""
+    """Return the first sums, and the address of the weights after them."""
     bias, address = [], weight
     for width in widths:
         bias.append(load(builder, address, vector(F32, width)))
@@ -178,10 +180,11 @@ def blocks_product(blocks: int, width: int) -> Any:
 
 
 def channel_product(height: int, width: int, masked: bool) -> Any:
-    """Return ``product(rows, taps, tap_count, channel, weight, out)``.
+    """Return ``product(rows, taps, tap_count, channel, weight, *output)``.
 
     It writes one register of *width* channels for each of *height* pixels; *channel* is the offset
-    of the first in a pixel. With *masked*, only the first *columns* channels are read.
+    of the first in a pixel. With *masked*, only the first *columns* channels are read. *output* is
+    that of :func:`matrix_product`.
     """
 
     @intrinsic
@@ -296,7 +299,7 @@ def _write(
 ) -> None:
     """Clamp the sums, add the residual if there is one, and write what is inside the output.
 
-    Pixels behind the last are copies of it, so they are written to its place.
+    Pixels after the last are copies of it, so they are written to its place.
     """
     sums = _clamped(builder, sums, limits, LOW, HIGH)
     last = builder.sub(pixels, integer(1))

@@ -1,4 +1,4 @@
-"""The kernels of the family being compiled."""
+"""The kernels that this process has imported, by their family."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.cpu import LEVELS, CpuLevel
 
-KERNELS: dict[str, Callable[..., None]] = {}
-"""Kernel name to Python function ``(words, tile, worker) -> None``, all int64."""
+KERNELS: dict[str, dict[str, Callable[..., None]]] = {}
+"""Family to kernel name to Python function ``(words, tile, worker) -> None``, all int64.
+
+Families import one another, and kernels of two families may have the same name.
+"""
 
 _level = LEVELS["generic"]
 
@@ -25,11 +28,16 @@ def level() -> CpuLevel:
     return _level
 
 
-def kernel(block: Block | str) -> Callable[[Any], Any]:
-    """Return a decorator that makes a Python function the kernel of a block, or an entry point."""
+def kernel(block: Block) -> Callable[[Any], Any]:
+    """Return a decorator that makes a Python function the kernel of a block."""
+    return named_kernel(block.family, block.kernel)
+
+
+def named_kernel(family: str, name: str) -> Callable[[Any], Any]:
+    """Return a decorator that makes a Python function a kernel that has no block."""
 
     def add(function: Any) -> Any:
-        KERNELS[block if isinstance(block, str) else block.kernel] = function
+        KERNELS.setdefault(family, {})[name] = function
         return function
 
     return add

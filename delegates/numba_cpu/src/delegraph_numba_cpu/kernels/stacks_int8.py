@@ -57,7 +57,7 @@ def pack_group(block, image, group):
 
 @jit
 def pack_row(source, count, target):
-    """Store bytes as dwords 64 bytes apart, with zeros behind the last."""
+    """Store bytes as dwords 64 bytes apart, with zeros after the last."""
     for k in range(0, count - 3, 4):
         store_i32(target, load_i32(source + k))
         target += 64

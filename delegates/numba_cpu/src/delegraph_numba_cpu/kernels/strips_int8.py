@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from delegraph_numba_cpu.blocks.strips_int8 import STRIP
-from delegraph_numba_cpu.kernels.depthwise_int8 import depthwise_row
+from delegraph_numba_cpu.kernels.depthwise_conv_int8 import depthwise_row
 from delegraph_numba_cpu.kernels.machine import jit, store_i32, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
     DEPTH,

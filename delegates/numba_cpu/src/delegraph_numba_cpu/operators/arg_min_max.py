@@ -7,19 +7,19 @@ from functools import partial
 
 from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers, normalized_axis
-from delegraph_numba_cpu.blocks import reduced
+from delegraph_numba_cpu.blocks import arg_min_max as blocks
 from delegraph_numba_cpu.operators.reductions import FEATURES, Axes
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
 
 def check_arg(call: Call) -> Rejection | None:
-    """Let pass a known axis."""
+    """Reject all but a known axis."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     x, axis = call.input(0), call.input(1)
-    if x.type.name not in reduced.ARG_KINDS:
-        expected = " or ".join(reduced.ARG_KINDS)
+    if x.type.name not in blocks.ARG_KINDS:
+        expected = " or ".join(blocks.ARG_KINDS)
         return Rejection("dtype", actual=x.type.name, expected=expected, tensor=x.index)
     if not axis.is_constant:
         return Rejection("computed-parameter", expected="a constant", tensor=axis.index)
@@ -36,10 +36,10 @@ def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
     axes = Axes(x, builder.tensor(x.index), outer, x.shape[axis], inner)
     axes.emit(
         builder,
-        reduced.ARG,
+        blocks.ARG,
         builder.tensor(y.index),
         axes.count,
-        kind=reduced.ARG_KINDS[x.type.name],
+        kind=blocks.ARG_KINDS[x.type.name],
         smallest=int(smallest),
         wide=int(y.type.name == "INT64"),
     )

@@ -6,7 +6,7 @@ import math
 
 from delegraph import Rejection
 from delegraph.arithmetic.padding import Window
-from delegraph_numba_cpu.blocks import conv_f32, conv_int8
+from delegraph_numba_cpu.blocks import depthwise_conv_f32, depthwise_conv_int8
 from delegraph_numba_cpu.blocks.hybrid import ROUND
 from delegraph_numba_cpu.operators import products_f32, products_hybrid, products_int8
 from delegraph_numba_cpu.operators.checks import first_rejection
@@ -23,7 +23,7 @@ SLOWER = 8
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Let pass constant weights."""
+    """Reject all but constant weights."""
     return first_rejection(products_f32.check_weighted(call, rank=4), check_images(call))
 
 
@@ -59,7 +59,7 @@ def emit_depthwise(
     parts = _depthwise_split(over, builder, kernel_h * kernel_w)
     low, high = products_f32.clamp_range(call)
     builder.emit(
-        conv_f32.DEPTHWISE,
+        depthwise_conv_f32.DEPTHWISE,
         parts.tiles,
         x=source,
         y=builder.tensor(call.node.outputs[0]),
@@ -84,12 +84,12 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
     """Emit a copy in which each value stands several times; return where it is."""
     target = builder.scratch(4 * values * times)
     tiles = max(1, min(builder.workers, values * times // 20_000))
-    builder.emit(conv_f32.REPEAT, tiles, x=source, y=target, values=values, times=times)
+    builder.emit(depthwise_conv_f32.REPEAT, tiles, x=source, y=target, values=values, times=times)
     return target
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Let pass constant 8-bit weights with a scale for each output."""
+    """Reject all but constant 8-bit weights with a scale for each output."""
     weight = call.input(1)
     found = first_rejection(
         products_hybrid.check_types_and_weights(call),
@@ -123,7 +123,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Let pass depthwise convolutions."""
+    """Reject all but depthwise convolutions."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 
@@ -138,8 +138,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     if times > 1:
         repeated, pixels = builder.scratch(source.size * times), math.prod(x.shape[:3])
         builder.emit(
-            conv_int8.REPEAT, max(1, min(builder.workers, pixels // 1000)), x=source, y=repeated,
-            pixels=pixels, channels=x.shape[3], times=times,
+            depthwise_conv_int8.REPEAT, max(1, min(builder.workers, pixels // 1000)),
+            x=source, y=repeated, pixels=pixels, channels=x.shape[3], times=times,
         )  # fmt: skip
         source = repeated
     windows = products_int8.pack_windows(builder, channels, (down, across), product)
@@ -150,7 +150,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     size = products_int8.depthwise_bytes(channels, down, across)
     results = math.prod(y.shape)
     builder.emit(
-        conv_int8.DEPTHWISE,
+        depthwise_conv_int8.DEPTHWISE,
         products_int8.tiles_for(
             builder, results * down.kernel * across.kernel * 4, results * 2, rows
         ),

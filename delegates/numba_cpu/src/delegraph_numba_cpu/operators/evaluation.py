@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from delegraph import Node, Tensor, builtin_registration
+from delegraph import Node, Rejection, Tensor, builtin_registration
 from delegraph.errors import OperatorError
 from delegraph.operators.registration import CallableSubgraph, Numerics
 from delegraph_numba_cpu.operators.registry import Call
@@ -80,6 +80,15 @@ def evaluate(
         run()
     result: NDArray[Any] = tensors[-1].data
     return result
+
+
+def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | None:
+    """Reject all but nodes that the core's kernel takes; *inputs* as of :func:`evaluate`."""
+    try:
+        evaluate(call, inputs)
+    except OperatorError as error:
+        return Rejection("parameters", actual=str(error))
+    return None
 
 
 def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:

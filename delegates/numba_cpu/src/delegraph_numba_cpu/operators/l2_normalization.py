@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph import Rejection
-from delegraph_numba_cpu.blocks.rows import L2_NORMALIZATION
+from delegraph_numba_cpu.blocks.l2_normalization import L2_NORMALIZATION
 from delegraph_numba_cpu.operators.checks import activation_of
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.operators.rows import FEATURES, check_float_rows, emit_float_rows
@@ -11,7 +11,7 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 
 def check_l2_normalization(call: Call) -> Rejection | None:
-    """Let pass rows of float32 without a fused activation."""
+    """Reject all but rows of float32 without a fused activation."""
     activation = activation_of(call)
     if activation:
         return Rejection("activation", actual=activation.name, expected="NONE")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks.rows import LOG_SOFTMAX
+from delegraph_numba_cpu.blocks.softmax import LOG_SOFTMAX
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.operators.rows import FEATURES, check_float_rows, emit_float_rows
 from delegraph_numba_cpu.program import ProgramBuilder

@@ -8,6 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
+from delegraph_numba_cpu.blocks.depthwise_conv_int8 import TAPS
 from delegraph_numba_cpu.operators.constants_int8 import Product
 from delegraph_numba_cpu.operators.packing_int8 import (
     matrix_blocks,
@@ -260,4 +261,4 @@ def pack_taps(
         "rounding": product.rounding(builder.exact), "channels": channels,
         "block_bytes": 64 * len(offsets), "out_flip": product.out_flip(shift),
     }  # fmt: skip
-    return builder.packed(("taps", *name), lambda: blocks.TAPS.pack(**record))
+    return builder.packed(("taps", *name), lambda: TAPS.pack(**record))

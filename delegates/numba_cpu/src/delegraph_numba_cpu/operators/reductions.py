@@ -11,7 +11,8 @@ import numpy as np
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic.fixed_point import quantize_multiplier
 from delegraph.arithmetic.output_shape import integers, normalized_axis
-from delegraph_numba_cpu.blocks import Block, reduced, reducing
+from delegraph_numba_cpu.blocks import Block
+from delegraph_numba_cpu.blocks import reductions as blocks
 from delegraph_numba_cpu.operators.moves import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
@@ -33,7 +34,7 @@ _MASKS = {"INT8": -1, "UINT8": 255}
 
 
 def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
-    """Let pass known axes of elements that are not so many that sums of bytes overflow."""
+    """Reject all but known axes of elements that are not so many that sums of bytes overflow."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     for tensor in (call.input(0), call.output()):
@@ -111,7 +112,7 @@ def reduce(
 
 def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation: int) -> None:
     """Emit a reduction of int32."""
-    axes.emit(builder, reduced.INT32, target, axes.count, operation=operation)
+    axes.emit(builder, blocks.INT32, target, axes.count, operation=operation)
 
 
 def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
@@ -121,12 +122,12 @@ def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
     if not axes.count:
         return
     if type == "INT32":
-        reduce_int32(builder, axes, target, reduced.MIN if smallest else reduced.MAX)
+        reduce_int32(builder, axes, target, blocks.MIN if smallest else blocks.MAX)
     elif type != "FLOAT32":
         flip = -1 if smallest else 0
-        reduce(builder, axes, reducing.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
+        reduce(builder, axes, blocks.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
     elif axes.length:
-        reduce(builder, axes, reducing.MAX_F32, target, factor=-1.0 if smallest else 1.0)
+        reduce(builder, axes, blocks.MAX_F32, target, factor=-1.0 if smallest else 1.0)
     else:
         worst = np.finfo(np.float32).max if smallest else np.finfo(np.float32).min
         fill(builder, Part.of(builder, y), np.array(worst))
@@ -136,9 +137,9 @@ def lower_product(call: Call, builder: ProgramBuilder) -> None:
     """Emit a product."""
     axes, target = Axes.of(call, builder), builder.tensor(call.output().index)
     if axes.count and axes.x.type.name == "INT32":
-        reduce_int32(builder, axes, target, reduced.PRODUCT)
+        reduce_int32(builder, axes, target, blocks.PRODUCT)
     elif axes.count:
-        reduce(builder, axes, reducing.PRODUCT_F32, target, factor=1.0)
+        reduce(builder, axes, blocks.PRODUCT_F32, target, factor=1.0)
 
 
 def lower_sum(call: Call, builder: ProgramBuilder) -> None:
@@ -148,17 +149,17 @@ def lower_sum(call: Call, builder: ProgramBuilder) -> None:
         return
     target = builder.tensor(y.index)
     if axes.x.type.name == "FLOAT32":
-        reduce(builder, axes, reducing.SUM_F32, target, factor=1.0)
+        reduce(builder, axes, blocks.SUM_F32, target, factor=1.0)
         return
     if axes.x.type.name == "INT32":
-        reduce_int32(builder, axes, target, reduced.SUM)
+        reduce_int32(builder, axes, target, blocks.SUM)
         return
     sums = _sums(builder, axes)
     scale = np.float32(axes.x.scale) / np.float32(y.scale)
     bias = np.float32(-axes.x.zero_point) * scale * np.float32(axes.length)
     low, high = np.iinfo(y.dtype).min, np.iinfo(y.dtype).max
     builder.emit(
-        reduced.SCALE_REAL,
+        blocks.SCALE_REAL,
         source=sums,
         target=target,
         count=axes.count,
@@ -174,7 +175,7 @@ def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
     """Emit the sums of bytes, and return where they are: int32."""
     sums = builder.scratch(4 * axes.count)
     mask = _MASKS[axes.x.type.name]
-    reduce(builder, axes, reducing.SUM_BYTES, sums, mask=mask, flip=0)
+    reduce(builder, axes, blocks.SUM_BYTES, sums, mask=mask, flip=0)
     return sums
 
 
@@ -192,9 +193,9 @@ def lower_mean(call: Call, builder: ProgramBuilder) -> None:
     if axes.x.type.name == "FLOAT32":
         with np.errstate(all="ignore"):
             factor = float(np.float32(1) / np.float32(axes.length))
-        reduce(builder, axes, reducing.SUM_F32, target, factor=factor)
+        reduce(builder, axes, blocks.SUM_F32, target, factor=factor)
     elif axes.x.type.name == "INT32":
-        reduce_int32(builder, axes, target, reduced.MEAN)
+        reduce_int32(builder, axes, target, blocks.MEAN)
     elif not axes.length:
         fill(builder, Part.of(builder, y), np.zeros((), y.dtype))
     else:
@@ -218,7 +219,7 @@ def _scaled_mean(call: Call, builder: ProgramBuilder, axes: Axes, target: Memory
         multiplier, shift = (multiplier << bits) // axes.length, shift - bits
         subtrahend, bias, period, up = x.zero_point * axes.length, y.zero_point, axes.count, 0
     builder.emit(
-        reduced.SCALE,
+        blocks.SCALE,
         source=_sums(builder, axes),
         target=target,
         count=axes.count,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delegraph import Rejection
 from delegraph.arithmetic.resize_bilinear import Taps, fixed_taps, float_taps
 from delegraph.arithmetic.resize_nearest import nearest_positions
-from delegraph_numba_cpu.blocks.resizing import BILINEAR_F32, BILINEAR_S8, BILINEAR_U8, TAP_WORDS
+from delegraph_numba_cpu.blocks.resize import BILINEAR_F32, BILINEAR_S8, BILINEAR_U8, TAP_WORDS
 from delegraph_numba_cpu.operators.move_checks import FEATURES, check_moved
 from delegraph_numba_cpu.operators.move_checks import TYPES as MOVED_TYPES
 from delegraph_numba_cpu.operators.moves import pick
@@ -27,7 +27,7 @@ WORK_A_TILE = 1 << 14
 
 
 def check_bilinear(call: Call) -> Rejection | None:
-    """Let pass a constant size."""
+    """Reject all but a constant size."""
     if call.options is None or len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs, and options")
     x, size = call.input(0), call.input(1)
@@ -77,7 +77,7 @@ def _table(taps: Taps, step: int) -> NDArray[np.int64]:
 
 
 def check_resize_nearest(call: Call) -> Rejection | None:
-    """Let pass a constant size."""
+    """Reject all but a constant size."""
     if call.options is None:
         return Rejection("options", expected="ResizeNearestNeighborOptions")
     return check_moved(call, parameters=(1,))

@@ -16,12 +16,12 @@ ELEMENTS_A_TILE = 1 << 14
 
 
 def check_float_rows(call: Call) -> Rejection | None:
-    """Let pass float32 with at least one dimension."""
+    """Reject all but float32 with at least one dimension."""
     return first_rejection(check_rank(call), check_types(call, "FLOAT32"), check_shapes(call, 1))
 
 
 def check_rank(call: Call) -> Rejection | None:
-    """Let pass an input with at least one dimension."""
+    """Reject all but an input with at least one dimension."""
     x = call.input(0)
     return None if x.shape else Rejection("rank", actual=0, expected="at least 1", tensor=x.index)
 

@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/resizing.py``: images ``[N, H, W, C]`` of another height and width."""
+"""Blocks of ``kernels/resize.py``: images ``[N, H, W, C]`` of another height and width."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TAP_WORDS = 3
 The share is a float32; for int8 it is an integer in units of 2**-10.
 """
 
-BILINEAR_F32 = Block("bilinear_f32", "resizing", _WORDS)
-BILINEAR_U8 = Block("bilinear_u8", "resizing", _WORDS)
-BILINEAR_S8 = Block("bilinear_s8", "resizing", _WORDS)
+BILINEAR_F32 = Block("bilinear_f32", "resize", _WORDS)
+BILINEAR_U8 = Block("bilinear_u8", "resize", _WORDS)
+BILINEAR_S8 = Block("bilinear_s8", "resize", _WORDS)
 """``down`` and ``across`` are tables of the positions of output rows and columns."""

@@ -1,29 +1,21 @@
-"""Operators on the last axis: sums and maxima of rows, and what is made of them."""
+"""Passes over rows of float32: each makes new elements, and a sum or maximum of them."""
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks import rows as blocks
-from delegraph_numba_cpu.kernels import functions
 from delegraph_numba_cpu.kernels.lanes import Lanes
 from delegraph_numba_cpu.kernels.machine import (
     F32,
     I32,
     copy_bytes,
-    jit,
-    load_f32,
-    load_u8,
     real,
     store_f32,
-    store_u8,
     word,
 )
 from delegraph_numba_cpu.kernels.registry import kernel, level
@@ -105,50 +97,13 @@ def _folded(x, combine):
     return builder.extract_element(x.value, ir.Constant(I32, 0))
 
 
-maximum_of = row_pass(lambda x, a, b: x, -math.inf, larger)
-exponentials = row_pass(lambda x, maximum, beta: functions.exp((x - maximum) * beta), 0.0, add)
-squares = row_pass(lambda x, a, b: x * x, 0.0, add)
-scaled = row_pass(lambda x, factor, b: x * factor)
-lowered = row_pass(lambda x, maximum, by: (x - maximum) - by)
-divided = row_pass(lambda x, divisor, b: x / divisor)
-logarithm = row_pass(lambda x, a, b: functions.log(x))
-
-ZERO, ONE, INFINITY, EPSILON = (np.float32(x) for x in (0.0, 1.0, math.inf, 1e-6))
-
-
-@jit
-def softmax_row(source, target, rest, results, whole, count, beta):
-    """Write the exponentials of a row over their sum."""
-    maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
-    total = exponentials(source, target, rest, results, whole, count, maximum, beta)
-    scaled(target, target, results, results, whole, count, ONE / total, ZERO)
-
-
-@jit
-def log_softmax_row(source, target, rest, results, whole, count, beta):
-    """Write the logarithms of what :func:`softmax_row` gives."""
-    maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
-    total = exponentials(source, target, rest, results, whole, count, maximum, ONE)
-    store_f32(results, total)
-    logarithm(results, results, results, results, 0, LANES, ZERO, ZERO)
-    lowered(source, target, rest, results, whole, count, maximum, load_f32(results))
-
-
-@jit
-def l2_normalization_row(source, target, rest, results, whole, count, beta):
-    """Write a row over its length, which counts as 1e-6 at least."""
-    length = np.sqrt(squares(source, target, rest, results, whole, count, ZERO, ZERO))
-    divisor = EPSILON if length < EPSILON else length
-    divided(source, target, rest, results, whole, count, divisor, ZERO)
-
-
 def float_kernel(block_type, row, padding):
     """Make the kernel that calls *row* for each row of a tile.
 
     Args:
         block_type: the kernel's block.
         row: ``(source, target, rest, results, whole, count, beta)``, as for :func:`row_pass`.
-        padding: elements behind rows whose length is no multiple of LANES.
+        padding: elements after rows whose length is no multiple of LANES.
     """
     source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot, bytes_slot = (
         block_type.slots("source", "target", "rows", "length", "tiles", "scratch", "scratch_bytes")
@@ -173,34 +128,3 @@ def float_kernel(block_type, row, padding):
             copy_bytes(target + 4 * whole, results, 4 * left)
 
     return run
-
-
-float_kernel(blocks.SOFTMAX, softmax_row, -INFINITY)
-float_kernel(blocks.LOG_SOFTMAX, log_softmax_row, -INFINITY)
-float_kernel(blocks.L2_NORMALIZATION, l2_normalization_row, ZERO)
-
-SOURCE, TARGET, ROWS, LENGTH, TILES, TABLE, FLIP, SCALE, HALF, ZERO_POINT = (
-    blocks.SOFTMAX_8_BIT.slots(*blocks.SOFTMAX_8_BIT.names)
-)
-
-
-@kernel(blocks.SOFTMAX_8_BIT)
-def softmax_8_bit(block, tile, worker):
-    """Write the exponentials of each row over their sum, in the order of the official loop."""
-    rows, tiles, length = word(block, ROWS), word(block, TILES), word(block, LENGTH)
-    table, flip, zero_point = word(block, TABLE), word(block, FLIP), word(block, ZERO_POINT)
-    half = real(block, HALF)
-    for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-        source, target = word(block, SOURCE) + i * length, word(block, TARGET) + i * length
-        maximum = 0
-        for j in range(length):
-            maximum = max(maximum, types.int64(load_u8(source + j)) ^ flip)
-        total = ZERO
-        for j in range(length):
-            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
-            total += load_f32(table + 4 * (difference & 255))
-        inverse = ONE / (total * real(block, SCALE))
-        for j in range(length):
-            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
-            share = types.int64(load_f32(table + 4 * (difference & 255)) * inverse + half)
-            store_u8(target + j, types.uint8(min(share, 255) + zero_point))

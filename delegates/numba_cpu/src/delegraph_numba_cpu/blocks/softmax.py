@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/rows.py``: operators on the last axis.
+"""Blocks of ``kernels/softmax.py``.
 
 All have ``rows`` rows of ``length`` elements; the ends of float32 rows pass through
 ``scratch_bytes`` of scratch memory a worker when their length is no multiple of the vectors'.
@@ -6,14 +6,15 @@ All have ``rows`` rows of ``length`` elements; the ends of float32 rows pass thr
 
 from delegraph_numba_cpu.blocks import Block
 
-_ROWS = "source target rows length tiles scratch scratch_bytes"
+ROWS = "source target rows length tiles scratch scratch_bytes"
 
-SOFTMAX = Block("softmax", "rows", f"{_ROWS} beta:f")
-LOG_SOFTMAX = Block("log_softmax", "rows", _ROWS)
-L2_NORMALIZATION = Block("l2_normalization", "rows", _ROWS)
+SOFTMAX = Block("softmax", "softmax", f"{ROWS} beta:f")
+LOG_SOFTMAX = Block("log_softmax", "softmax", ROWS)
 
 SOFTMAX_8_BIT = Block(
-    "softmax_8_bit", "rows", "source target rows length tiles table flip scale:f half:f zero_point"
+    "softmax_8_bit",
+    "softmax",
+    "source target rows length tiles table flip scale:f half:f zero_point",
 )
 """``table`` holds the exponential of every difference to a row's maximum, by its low 8 bits.
 

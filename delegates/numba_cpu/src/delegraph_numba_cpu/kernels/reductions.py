@@ -1,4 +1,4 @@
-"""Reductions of the middle axis of ``[outer, length, inner]``.
+"""Reductions of the middle axis of ``[outer, length, inner]``, and what sums of bytes become.
 
 Where ``inner`` is 1, vectors go along the axis, and are folded at its end; else each lane has an
 element of ``inner`` to itself.
@@ -8,15 +8,29 @@ element of ``inner`` to itself.
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks import reducing as blocks
+from delegraph_numba_cpu.blocks import reductions as blocks
 from delegraph_numba_cpu.kernels import registers as r
-from delegraph_numba_cpu.kernels.machine import jit, real, store_f32, store_i32, store_u8, word
+from delegraph_numba_cpu.kernels.fixed_point import INT32_MAX, INT32_MIN
+from delegraph_numba_cpu.kernels.lanes import Lanes
+from delegraph_numba_cpu.kernels.machine import (
+    I32,
+    I64,
+    jit,
+    load_i32,
+    real,
+    store_f32,
+    store_i32,
+    store_u8,
+    word,
+)
 from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.vector_ir import first_lanes, integer, splat
 
 SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, FACTOR = blocks.SUM_F32.slots(*blocks.SUM_F32.names)
 MASK, FLIP = blocks.SUM_BYTES.slots("mask", "flip")
-
 STRIP = 4 * r.LANES
 """Elements of ``inner`` that a tile has at least."""
 
@@ -39,7 +53,7 @@ def reduction(block, start, sizes, registers, combine, fold, begin, end):
 
     @jit
     def along(block, source, length):
-        """Reduce elements that lie behind one another, in vectors."""
+        """Reduce elements that lie one after another, in vectors."""
         none = fill(start)
         first = second = none
         whole = length - length % (2 * r.LANES)
@@ -122,15 +136,125 @@ def flipped(block, vector):
 FLOATS = (r.floats, r.load_floats, r.store_floats, r.cut_floats, r.first_float, store_f32)
 SUMS = (r.ints, r.widen_signed, r.store_ints, r.cut_ints, r.first_int, store_i32)
 BYTES = (r.ints, r.widen_signed, r.store_low_bytes, r.cut_ints, r.first_int, store_u8)
-
 plus, times, larger = (r.folder(r.FLOATS, function) for function in (r.plus, r.times, r.larger))
 zero, one, least = np.float32(0), np.float32(1), np.float32("-inf")
+
 reduction(blocks.SUM_F32, zero, (4, 4), FLOATS, r.add_floats, plus, as_is, times_factor)
+
 reduction(blocks.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, times_factor)
+
 reduction(
     blocks.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_factor, times_factor
 )
 
 plus, larger = r.folder(r.INTS, r.plus), r.folder(r.INTS, r.larger)
+
 reduction(blocks.SUM_BYTES, 0, (1, 4), SUMS, r.add_ints, plus, masked_and_flipped, as_is)
+
 reduction(blocks.MAX_BYTES, -256, (1, 1), BYTES, r.larger_ints, larger, masked_and_flipped, flipped)
+
+(
+    S_SOURCE, S_TARGET, COUNT, LOW, HIGH, SUBTRAHEND, MULTIPLIER, SHIFT, PERIOD, UP, BIAS,
+) = blocks.SCALE.slots(*blocks.SCALE.names)  # fmt: skip
+
+
+@kernel(blocks.SCALE)
+def scale(block, tile, worker):
+    """Turn sums into bytes, in fixed point."""
+    period, up = word(block, PERIOD), word(block, UP)
+    for start in range(0, word(block, COUNT), period):
+        for i in range(0, period, r.LANES):
+            sums = r.load_ints(word(block, S_SOURCE) + 4 * (start + i), period - i, r.ints(0))
+            value = scaled_sums(
+                r.add_ints(sums, r.ints(-word(block, SUBTRAHEND))),
+                word(block, MULTIPLIER),
+                max(word(block, SHIFT), 0),
+                max(-word(block, SHIFT), 0),
+                up - i,
+            )
+            value = r.add_ints(value, r.ints(word(block, BIAS)))
+            value = r.larger_ints(value, r.ints(word(block, LOW)))
+            value = r.smaller_ints(value, r.ints(word(block, HIGH)))
+            r.store_low_bytes(word(block, S_TARGET) + start + i, value, period - i)
+
+
+@intrinsic
+def scaled_sums(context, x, multiplier, left, right, up):
+    """Return what :func:`fixed_point.scaled` gives for each int32; halves of the first *up* go up.
+
+    At most one of the shifts *left* and *right* is not 0.
+    """
+
+    def generate(lowering, builder, signature, arguments):
+        x, multiplier, left, right, up = arguments
+        count = x.type.count
+
+        def copies(number):
+            return Lanes(builder, splat(builder, number, count))
+
+        shifted = Lanes(builder, x) << copies(builder.trunc(left, I32))
+        product = shifted.widen(I64, signed=True) * copies(multiplier)
+        high = ((product + (1 << 30)) >> 31).at_most(INT32_MAX)
+        half = copies(builder.lshr(builder.shl(integer(1), right), integer(1)))
+        is_up = Lanes(builder, first_lanes(builder, up, count))
+        is_down = (high < 0) & (is_up ^ 1)
+        has_half = copies(builder.icmp_signed(">", right, integer(0)))
+        half = (is_down & has_half).choose(half - 1, half)
+        return ((high + half) >> copies(right)).narrow(I32).value
+
+    signature = r.INTS(r.INTS, types.int64, types.int64, types.int64, types.int64)
+    return signature, generate
+
+
+REAL_ZERO, REAL_SCALE, REAL_BIAS = blocks.SCALE_REAL.slots("zero", "scale", "bias")
+
+
+@kernel(blocks.SCALE_REAL)
+def scale_real(block, tile, worker):
+    """Turn sums into bytes, in float32."""
+    for i in range(word(block, COUNT)):
+        product = real(block, REAL_SCALE) * np.float32(load_i32(word(block, S_SOURCE) + 4 * i))
+        value = product + real(block, REAL_BIAS)
+        whole = np.trunc(value)
+        rest = np.abs(value - whole)
+        number = np.int64(whole)
+        if rest >= np.float32(0.5):
+            number += 1 if value > 0 else -1
+        number += word(block, REAL_ZERO)
+        store_u8(word(block, S_TARGET) + i, min(max(number, word(block, LOW)), word(block, HIGH)))
+
+
+I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = blocks.INT32.slots(
+    *blocks.INT32.names
+)
+
+
+@kernel(blocks.INT32)
+def int32(block, tile, worker):
+    """Reduce int32, one output after another."""
+    length, inner, operation = word(block, I_LENGTH), word(block, I_INNER), word(block, I_OPERATION)
+    outputs, tiles = word(block, I_OUTER) * inner, word(block, I_TILES)
+    for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
+        source = word(block, I_SOURCE) + 4 * (i // inner * length * inner + i % inner)
+        value = reduced_int32(source, length, 4 * inner, operation)
+        store_i32(word(block, I_TARGET) + 4 * i, value)
+
+
+@jit
+def reduced_int32(source, length, step, operation):
+    """Return the reduction of elements that lie *step* bytes apart."""
+    total, product, largest, smallest = 0, 1, INT32_MIN, INT32_MAX
+    for k in range(length):
+        value = load_i32(source + step * k)
+        total += value
+        product *= value
+        largest = max(largest, value)
+        smallest = min(smallest, value)
+    if operation == blocks.MEAN:
+        mean = abs(total) // max(length, 1)
+        return mean if total >= 0 else -mean
+    if operation == blocks.MAX:
+        return largest
+    if operation == blocks.MIN:
+        return smallest
+    return product if operation == blocks.PRODUCT else total

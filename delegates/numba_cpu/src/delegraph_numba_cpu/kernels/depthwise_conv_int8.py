@@ -1,9 +1,9 @@
-"""One row of a depthwise convolution of bytes."""
+"""Depthwise convolutions of 8-bit integers."""
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.blocks import conv_int8 as blocks
+from delegraph_numba_cpu.blocks import depthwise_conv_int8 as blocks
 from delegraph_numba_cpu.kernels.dot_int8 import (
     TAP_PIXELS,
     dot_tap,
@@ -14,13 +14,15 @@ from delegraph_numba_cpu.kernels.dot_int8 import (
     pack_column,
     pack_column_64,
 )
-from delegraph_numba_cpu.kernels.machine import jit, word
+from delegraph_numba_cpu.kernels.machine import jit, load_u8, store_u8, word
 from delegraph_numba_cpu.kernels.matrix_int8 import (
     HEADER_BYTES,
     finish_rows,
     finish_rows_64,
 )
+from delegraph_numba_cpu.kernels.registry import kernel
 from delegraph_numba_cpu.kernels.windows_int8 import (
+    CHANNELS,
     DILATION_H,
     DILATION_W,
     FLIP,
@@ -28,6 +30,7 @@ from delegraph_numba_cpu.kernels.windows_int8 import (
     KERNEL_H,
     KERNEL_W,
     LEFT,
+    OUT_HEIGHT,
     OUT_WIDTH,
     STRIDE_H,
     STRIDE_W,
@@ -37,7 +40,8 @@ from delegraph_numba_cpu.kernels.windows_int8 import (
 )
 
 TAPS = blocks.TAPS
-WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, CHANNELS, BLOCK_BYTES = TAPS.slots(
+
+WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, TAP_CHANNELS, BLOCK_BYTES = TAPS.slots(
     "weights", "headers", "offsets", "count", "low", "channels", "block_bytes"
 )
 
@@ -72,7 +76,7 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
         nothing: address of 64 bytes as they are around the image, before they are flipped.
         line: ``[groups, columns, 16 or 64]`` dwords.
     """
-    width, channels = word(windows, WIDTH), word(taps, CHANNELS)
+    width, channels = word(windows, WIDTH), word(taps, TAP_CHANNELS)
     left, columns = word(windows, LEFT), line_columns(windows)
     row_bytes, dilation = width * channels, word(windows, DILATION_H)
     kernel, flip = word(windows, KERNEL_H), word(windows, FLIP) * 0x01010101
@@ -128,11 +132,11 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
         taps: see ``TAPS``.
         row: of the output.
         first: block of 16 channels; a multiple of 4.
-        last: block behind the last; a multiple of 4, or behind the last of all.
+        last: block after the last; a multiple of 4, or the one after the last of all.
         target: first result of the row, of all channels.
         memory: for the bytes around the image, accumulators, and a packed line.
     """
-    channels, out_width = word(taps, CHANNELS), word(windows, OUT_WIDTH)
+    channels, out_width = word(taps, TAP_CHANNELS), word(windows, OUT_WIDTH)
     count, step = word(taps, COUNT), word(windows, STRIDE_W) * 64
     nothing, sums, offsets = memory, memory + 64, word(taps, OFFSETS)
     around = (word(windows, ZERO) ^ word(windows, FLIP)) * 0x01010101
@@ -167,3 +171,41 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
             left, record = channels - 16 * block, taps + 8 * LOW
             finish_rows(sums, 64, out_width, header, place, channels, left, record)
         block += 4 if wide else 1
+
+
+D_X, D_Y, D_WINDOWS, D_TAPS, D_ROWS, D_TILES, D_SCRATCH, D_SCRATCH_BYTES = blocks.DEPTHWISE.slots(
+    *blocks.DEPTHWISE.names
+)
+
+R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = blocks.REPEAT.slots(*blocks.REPEAT.names)
+
+
+@kernel(blocks.DEPTHWISE)
+def depthwise(block, tile, worker):
+    """Compute a range of rows."""
+    windows, taps = word(block, D_WINDOWS), word(block, D_TAPS)
+    rows, tiles = word(block, D_ROWS), word(block, D_TILES)
+    memory = word(block, D_SCRATCH) + worker * word(block, D_SCRATCH_BYTES)
+    height, channels = word(windows, HEIGHT), word(windows, CHANNELS)
+    size = height * word(windows, WIDTH) * channels
+    out_height, out_bytes = word(windows, OUT_HEIGHT), word(windows, OUT_WIDTH) * channels
+    for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+        image = word(block, D_X) + row // out_height * size
+        target = word(block, D_Y) + row * out_bytes
+        blocks_of_16 = (channels + 15) // 16
+        depthwise_row(
+            image, height, windows, taps, row % out_height, 0, blocks_of_16, target, memory
+        )
+
+
+@kernel(blocks.REPEAT)
+def repeat(block, tile, worker):
+    """Repeat the channels of a range of pixels."""
+    pixels, tiles = word(block, R_PIXELS), word(block, R_TILES)
+    channels, times = word(block, R_CHANNELS), word(block, R_TIMES)
+    first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
+    target = word(block, R_Y) + first * channels * times
+    for source in range(word(block, R_X) + first * channels, word(block, R_X) + last * channels):
+        for _ in range(times):
+            store_u8(target, load_u8(source))
+            target += 1

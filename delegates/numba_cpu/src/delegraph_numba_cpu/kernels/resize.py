@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph_numba_cpu.blocks import resizing as blocks
+from delegraph_numba_cpu.blocks import resize as blocks
 from delegraph_numba_cpu.kernels import registers as r
 from delegraph_numba_cpu.kernels.machine import jit, load_i64, real, word
 from delegraph_numba_cpu.kernels.registry import kernel

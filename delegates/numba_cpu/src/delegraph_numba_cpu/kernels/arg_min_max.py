@@ -1,0 +1,137 @@
+"""ARG_MAX and ARG_MIN: the position of the first largest or smallest element."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph_numba_cpu.blocks import arg_min_max as blocks
+from delegraph_numba_cpu.kernels import registers as r
+from delegraph_numba_cpu.kernels.machine import (
+    jit,
+    load_f32,
+    load_i8,
+    load_i32,
+    load_u8,
+    store_i32,
+    store_i64,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel
+
+FLOAT32, INT8, UINT8, INT32 = blocks.ARG_KINDS.values()
+SOURCE, TARGET, OUTER, LENGTH, INNER, KIND, SMALLEST, WIDE, TILES = blocks.ARG.slots(
+    *blocks.ARG.names
+)
+
+
+def searcher(load, size):
+    """Return a function that finds the first largest or smallest element."""
+
+    @jit
+    def find(source, length, step, smallest):
+        best, position = load(source), 0
+        for k in range(1, length):
+            value = load(source + size * step * k)
+            if value < best if smallest else value > best:
+                best, position = value, k
+        return position
+
+    return find
+
+
+find_f32, find_s8 = searcher(load_f32, 4), searcher(load_i8, 1)
+find_u8, find_i32 = searcher(load_u8, 1), searcher(load_i32, 4)
+
+
+def row_searcher(load, size, fill, start, turned, larger, fold, cut):
+    """Return a function that finds the first largest or smallest element of a row, by vectors.
+
+    Args:
+        load: loads a vector.
+        size: bytes of an element.
+        fill: makes a vector of copies of a number.
+        start: what no element is below, turned or not.
+        turned: turns the order of the elements of a vector round, if told.
+        larger: returns the larger elements of two vectors.
+        fold: returns the largest element of one.
+        cut: keeps the first lanes of a vector.
+    """
+
+    @jit
+    def piece(source, rest, smallest, none):
+        return cut(turned(load(source, rest, none), smallest), rest, none)
+
+    @jit
+    def find(source, length, smallest):
+        none = fill(start)
+        best = none
+        for i in range(0, length, r.LANES):
+            best = larger(best, piece(source + i * size, length - i, smallest, none))
+        best = fill(fold(best))
+        for i in range(0, length, r.LANES):
+            lane = r.first_equal(piece(source + i * size, length - i, smallest, none), best)
+            if lane < r.LANES:
+                return i + lane
+        return 0
+
+    return find
+
+
+@jit
+def turned_floats(vector, is_turned):
+    """Return the vector, or its negation."""
+    return r.multiply_floats(vector, r.floats(np.float32(-1.0))) if is_turned else vector
+
+
+@jit
+def turned_ints(vector, is_turned):
+    """Return the vector, or its complement."""
+    return r.flip_ints(vector, r.ints(-1)) if is_turned else vector
+
+
+row_f32 = row_searcher(
+    r.load_floats, 4, r.floats, np.float32("-inf"), turned_floats, r.larger_floats,
+    r.folder(r.FLOATS, r.larger), r.cut_floats,
+)  # fmt: skip
+
+row_s8, row_u8 = (
+    row_searcher(
+        load, 1, r.ints, -256, turned_ints, r.larger_ints, r.folder(r.INTS, r.larger), r.cut_ints
+    )
+    for load in (r.widen_signed, r.widen_unsigned)
+)
+
+
+@jit
+def found_in_row(source, length, kind, smallest):
+    """Return the position in a row of a kind other than int32."""
+    if kind == FLOAT32:
+        return row_f32(source, length, smallest)
+    return row_s8(source, length, smallest) if kind == INT8 else row_u8(source, length, smallest)
+
+
+@kernel(blocks.ARG)
+def arg(block, tile, worker):
+    """Store positions."""
+    length, inner, kind = word(block, LENGTH), word(block, INNER), word(block, KIND)
+    outputs, tiles = word(block, OUTER) * inner, word(block, TILES)
+    smallest, source = word(block, SMALLEST), word(block, SOURCE)
+    shortest = 4 * r.LANES if kind == FLOAT32 else 0  # rows from which vectors pay
+    for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
+        first = i // inner * length * inner + i % inner
+        if inner == 1 and kind != INT32 and length >= shortest:
+            size = 4 if kind == FLOAT32 else 1
+            position = found_in_row(source + size * first, length, kind, smallest)
+        elif kind == FLOAT32:
+            position = find_f32(source + 4 * first, length, inner, smallest)
+        elif kind == INT8:
+            position = find_s8(source + first, length, inner, smallest)
+        elif kind == UINT8:
+            position = find_u8(source + first, length, inner, smallest)
+        else:
+            position = find_i32(source + 4 * first, length, inner, smallest)
+        if word(block, WIDE):
+            store_i64(word(block, TARGET) + 8 * i, position)
+        else:
+            store_i32(word(block, TARGET) + 4 * i, position)

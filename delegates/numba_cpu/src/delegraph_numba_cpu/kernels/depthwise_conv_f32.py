@@ -1,0 +1,132 @@
+"""Depthwise convolutions of float32 images."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.blocks.depthwise_conv_f32 import DEPTHWISE, REPEAT
+from delegraph_numba_cpu.kernels import product_ir
+from delegraph_numba_cpu.kernels.machine import (
+    jit,
+    load_f32,
+    load_i64,
+    store_f32,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.vector_ir import LANES
+from delegraph_numba_cpu.kernels.windows_f32 import (
+    COLUMN_TILES,
+    COLUMNS,
+    HEIGHT,
+    LOW,
+    OUT_W,
+    PITCH,
+    ROWS_AT,
+    STRIDE_COLUMN,
+    TAP_COLUMN,
+    TAP_COLUMNS,
+    TAP_ROWS,
+    WEIGHT,
+    Y,
+    chunk_rows,
+    chunk_source,
+    output_offset,
+    own_scratch,
+    row_range,
+    write_pixels,
+    write_taps,
+)
+
+channels = product_ir.channel_product(HEIGHT, LANES, masked=False)
+some_channels = product_ir.channel_product(HEIGHT, LANES, masked=True)
+three = product_ir.row_product(HEIGHT, LANES, kernel=3, stride=1)
+three_by_two = product_ir.row_product(HEIGHT, LANES, kernel=3, stride=2)
+five = product_ir.row_product(HEIGHT, LANES, kernel=5, stride=1)
+five_by_two = product_ir.row_product(HEIGHT, LANES, kernel=5, stride=2)
+
+
+@kernel(DEPTHWISE)
+def depthwise(block, tile, worker):
+    """Compute a tile of a depthwise convolution."""
+    column_tiles = word(block, COLUMN_TILES)
+    part, tile = tile % column_tiles, tile // column_tiles
+    row, last = row_range(block, tile)
+    scratch = own_scratch(block, worker)
+    rows = scratch + word(block, ROWS_AT)
+    write_taps(block, scratch)
+    blocks = (word(block, COLUMNS) + LANES - 1) // LANES
+    while row < last:
+        count = chunk_rows(block, row, last)
+        write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
+        out = word(block, Y) + output_offset(block, row)
+        for i in range(blocks * part // column_tiles, blocks * (part + 1) // column_tiles):
+            filter_rows(block, rows, scratch, count, i * LANES, out)
+        row += count
+
+
+@jit
+def filter_rows(block, rows, taps, count, channel, out):
+    """Compute up to ``LANES`` channels of output rows at an address."""
+    width, kernel, step = word(block, OUT_W), word(block, TAP_COLUMNS), word(block, TAP_COLUMN)
+    stride, is_whole = word(block, STRIDE_COLUMN), word(block, COLUMNS) - channel >= LANES
+    shares = (kernel == 3 or kernel == 5) and (stride == step or stride == 2 * step)
+    if not (shares and is_whole and width >= HEIGHT):
+        filter_pixels(block, rows, taps, count * width, channel, out)
+        return
+    tap_rows, pitch, limits = word(block, TAP_ROWS), word(block, PITCH), block + 8 * LOW
+    weight = word(block, WEIGHT) + 4 * channel * (kernel * tap_rows + 1)
+    for row in range(count):
+        for x in range(0, width, HEIGHT):
+            place = row * width + min(x, width - HEIGHT)
+            source = load_i64(rows + 8 * place) + 4 * channel
+            target = out + 4 * channel + place * pitch
+            if kernel == 3:
+                if stride == step:
+                    three(source, step, taps, tap_rows, weight, target, pitch, limits)
+                else:
+                    three_by_two(source, step, taps, tap_rows, weight, target, pitch, limits)
+            elif stride == step:
+                five(source, step, taps, tap_rows, weight, target, pitch, limits)
+            else:
+                five_by_two(source, step, taps, tap_rows, weight, target, pitch, limits)
+
+
+@jit
+def filter_pixels(block, rows, taps, pixels, channel, out):
+    """Compute up to ``LANES`` channels of pixels at an address, whatever the windows."""
+    count = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
+    weight = word(block, WEIGHT) + 4 * channel * (count + 1)
+    pitch, columns, limits = word(block, PITCH), word(block, COLUMNS) - channel, block + 8 * LOW
+    channel *= 4
+    each_channel(rows, taps, count, channel, weight, out + channel, pitch, pixels, columns, limits)
+
+
+@jit
+def each_channel(rows, taps, count, channel, weight, out, pitch, pixels, columns, limits):
+    """Write up to ``LANES`` channels of any number of pixels; see ``channel_product``."""
+    while pixels > 0:
+        if columns >= LANES:
+            channels(rows, taps, count, channel, weight, out, 0, pitch, pixels, columns, limits)
+        else:
+            some_channels(
+                rows, taps, count, channel, weight, out, 0, pitch, pixels, columns, limits
+            )
+        rows += 8 * HEIGHT
+        out += HEIGHT * pitch
+        pixels -= HEIGHT
+
+
+XS, YS, VALUES, TIMES, PARTS = REPEAT.slots("x", "y", "values", "times", "tiles")
+
+
+@kernel(REPEAT)
+def repeat_channels(block, tile, worker):
+    """Write each value several times."""
+    values, tiles, times = word(block, VALUES), word(block, PARTS), word(block, TIMES)
+    first, last = values * tile // tiles, values * (tile + 1) // tiles
+    target = word(block, YS) + 4 * first * times
+    for i in range(first, last):
+        value = load_f32(word(block, XS) + 4 * i)
+        for _ in range(times):
+            store_f32(target, value)
+            target += 4

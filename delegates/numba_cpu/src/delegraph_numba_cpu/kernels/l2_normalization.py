@@ -1,0 +1,26 @@
+"""L2_NORMALIZATION."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph_numba_cpu.blocks.l2_normalization import L2_NORMALIZATION
+from delegraph_numba_cpu.kernels.machine import jit
+from delegraph_numba_cpu.kernels.row_pass import add, float_kernel, row_pass
+
+ZERO, EPSILON = np.float32(0.0), np.float32(1e-6)
+
+squares = row_pass(lambda x, a, b: x * x, 0.0, add)
+divided = row_pass(lambda x, divisor, b: x / divisor)
+
+
+@jit
+def l2_normalization_row(source, target, rest, results, whole, count, beta):
+    """Write a row over its length, which counts as 1e-6 at least."""
+    length = np.sqrt(squares(source, target, rest, results, whole, count, ZERO, ZERO))
+    divisor = EPSILON if length < EPSILON else length
+    divided(source, target, rest, results, whole, count, divisor, ZERO)
+
+
+float_kernel(L2_NORMALIZATION, l2_normalization_row, ZERO)

@@ -1,0 +1,79 @@
+"""SOFTMAX and LOG_SOFTMAX."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import types
+
+from delegraph_numba_cpu.blocks import softmax as blocks
+from delegraph_numba_cpu.kernels import functions
+from delegraph_numba_cpu.kernels.machine import (
+    jit,
+    load_f32,
+    load_u8,
+    real,
+    store_f32,
+    store_u8,
+    word,
+)
+from delegraph_numba_cpu.kernels.registry import kernel
+from delegraph_numba_cpu.kernels.row_pass import LANES, add, float_kernel, larger, row_pass
+
+ZERO, ONE, INFINITY = (np.float32(x) for x in (0.0, 1.0, math.inf))
+
+maximum_of = row_pass(lambda x, a, b: x, -math.inf, larger)
+exponentials = row_pass(lambda x, maximum, beta: functions.exp((x - maximum) * beta), 0.0, add)
+scaled = row_pass(lambda x, factor, b: x * factor)
+lowered = row_pass(lambda x, maximum, by: (x - maximum) - by)
+logarithm = row_pass(lambda x, a, b: functions.log(x))
+
+
+@jit
+def softmax_row(source, target, rest, results, whole, count, beta):
+    """Write the exponentials of a row over their sum."""
+    maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
+    total = exponentials(source, target, rest, results, whole, count, maximum, beta)
+    scaled(target, target, results, results, whole, count, ONE / total, ZERO)
+
+
+@jit
+def log_softmax_row(source, target, rest, results, whole, count, beta):
+    """Write the logarithms of what :func:`softmax_row` gives."""
+    maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
+    total = exponentials(source, target, rest, results, whole, count, maximum, ONE)
+    store_f32(results, total)
+    logarithm(results, results, results, results, 0, LANES, ZERO, ZERO)
+    lowered(source, target, rest, results, whole, count, maximum, load_f32(results))
+
+
+float_kernel(blocks.SOFTMAX, softmax_row, -INFINITY)
+float_kernel(blocks.LOG_SOFTMAX, log_softmax_row, -INFINITY)
+
+SOURCE, TARGET, ROWS, LENGTH, TILES, TABLE, FLIP, SCALE, HALF, ZERO_POINT = (
+    blocks.SOFTMAX_8_BIT.slots(*blocks.SOFTMAX_8_BIT.names)
+)
+
+
+@kernel(blocks.SOFTMAX_8_BIT)
+def softmax_8_bit(block, tile, worker):
+    """Write the exponentials of each row over their sum, in the order of the official loop."""
+    rows, tiles, length = word(block, ROWS), word(block, TILES), word(block, LENGTH)
+    table, flip, zero_point = word(block, TABLE), word(block, FLIP), word(block, ZERO_POINT)
+    half = real(block, HALF)
+    for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+        source, target = word(block, SOURCE) + i * length, word(block, TARGET) + i * length
+        maximum = 0
+        for j in range(length):
+            maximum = max(maximum, types.int64(load_u8(source + j)) ^ flip)
+        total = ZERO
+        for j in range(length):
+            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
+            total += load_f32(table + 4 * (difference & 255))
+        inverse = ONE / (total * real(block, SCALE))
+        for j in range(length):
+            difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
+            share = types.int64(load_f32(table + 4 * (difference & 255)) * inverse + half)
+            store_u8(target + j, types.uint8(min(share, 255) + zero_point))
