@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic.padding import Window
 from delegraph.arithmetic.weights import dequantized_weights
-from delegraph.operators.lstm_node import LstmInput, LstmOptions, LstmTensors
+from delegraph.operators.lstm_node import LstmInput, LstmOptions
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.blocks import hybrid
 from delegraph_numba_cpu.blocks import lstm_f32 as blocks
-from delegraph_numba_cpu.operators.lstm_sequences import (
+from delegraph_numba_cpu.operators.lstm_layer import (
+    LstmLayer,
     Pack,
     Sequences,
     check_layer,
+    emit_steps,
     layer_tensors,
     packer,
 )
@@ -29,7 +31,6 @@ from delegraph_numba_cpu.operators.products_hybrid import emit_product, packed_w
 from delegraph_numba_cpu.operators.products_int8 import pack_windows_record
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.operators.strip_packing import (
-    BLOCK,
     DEPTH,
     STRIP,
     byte_strips,
@@ -59,7 +60,7 @@ _ACTIVATIONS = {
 
 
 def check(call: Call) -> Rejection | None:
-    """Let pass layers whose matrices are all of floats, or all of int8."""
+    """Reject all but layers whose matrices are all of floats, or all of int8."""
     if _is_hybrid(call):
         return _check_hybrid(call)
     return check_layer(call, "FLOAT32")
@@ -93,28 +94,22 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
     if not call.output().bytes:
         return
     over, is_hybrid = Sequences.of(call), _is_hybrid(call)
-    options, tensors = LstmOptions.of(call.node), layer_tensors(call)
-    layer = FloatLstm(tensors, is_hybrid, builder.level.vector_bytes // 4)
+    options = LstmOptions.of(call.node)
+    layer = FloatLstm(layer_tensors(call), is_hybrid, builder.level.vector_bytes // 4)
     gates = builder.scratch(4 * over.rows * layer.width)
     emit_inputs = _emit_byte_inputs if is_hybrid else _emit_float_inputs
     emit_inputs(call, builder, layer, over, gates)
-    builder.emit(
+    emit_steps(
+        builder,
         blocks.LSTM,
-        over.batch,
-        gates=gates,
-        target=builder.tensor(over.target),
-        output_state=builder.tensor(tensors.output_state.index),
-        cell_state=builder.tensor(tensors.cell_state.index),
+        layer,
+        over,
+        gates,
+        (4, 4),
+        layer.scratch_bytes,
         **layer.words(packer(call, builder)),
         is_hybrid=int(is_hybrid),
         is_asymmetric=int(options.asymmetric),
-        **over.words(4 * layer.width, 4 * over.outputs),
-        cells=layer.cells,
-        count=layer.count,
-        row=layer.row,
-        width=layer.width,
-        scratch=builder.scratch(layer.scratch_bytes * builder.workers),
-        scratch_bytes=layer.scratch_bytes,
         activation=_ACTIVATIONS[ActivationFunctionType(options.activation)],
         cell_clip=options.cell_clip,
         projection_clip=options.proj_clip,
@@ -139,11 +134,6 @@ def _emit_float_inputs(
         x=builder.tensor(over.source),
         y=gates,
         weight=weight,
-        residual=0,
-        low=UNLIMITED[0],
-        high=UNLIMITED[1],
-        sum_low=UNLIMITED[0],
-        sum_high=UNLIMITED[1],
     )
 
 
@@ -169,33 +159,16 @@ def _emit_byte_inputs(
 
 
 @dataclass(frozen=True, slots=True)
-class FloatLstm:
+class FloatLstm(LstmLayer):
     """The constants of a layer of floats in the form of the kernels.
 
     Attributes:
-        tensors: the layer's tensors.
         is_hybrid: whether matrices are of bytes.
         lanes: float32 values of a vector.
     """
 
-    tensors: LstmTensors
     is_hybrid: bool
     lanes: int
-
-    @property
-    def cells(self) -> int:
-        """Length of the cell state."""
-        return self.tensors.n_cell
-
-    @property
-    def count(self) -> int:
-        """Number of gates."""
-        return len(self.tensors.biases)
-
-    @property
-    def row(self) -> int:
-        """Columns that a gate takes."""
-        return padded(self.cells, BLOCK)
 
     @property
     def width(self) -> int:

@@ -13,19 +13,20 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic.activation import quantized_clip
 from delegraph.arithmetic.fixed_point import quantize_multiplier, scale_exponent
 from delegraph.arithmetic.gemmlowp import logistic_table, tanh_table
-from delegraph.operators.lstm_node import LstmOptions, LstmTensors
+from delegraph.operators.lstm_node import LstmOptions
 from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
 from delegraph_numba_cpu.operators.checks import first_rejection
-from delegraph_numba_cpu.operators.lstm_sequences import (
+from delegraph_numba_cpu.operators.lstm_layer import (
+    LstmLayer,
     Pack,
     Sequences,
     check_layer,
+    emit_steps,
     layer_tensors,
     packer,
 )
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.operators.strip_packing import (
-    BLOCK,
     DEPTH,
     STRIP,
     byte_strips,
@@ -47,7 +48,7 @@ _WORK_A_TILE = 1 << 19
 
 
 def check(call: Call) -> Rejection | None:
-    """Let pass layers with constant weights, and scales of what lies between."""
+    """Reject all but layers with constant weights, and scales of what lies between."""
     return first_rejection(check_layer(call, *TYPES), _check_intermediates(call))
 
 
@@ -66,26 +67,20 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
     gates = builder.scratch(2 * over.rows * layer.width)
     _emit_inputs(builder, layer, over, gates, packed)
     size = _ACC_BYTES + padded(max(layer.cells, over.outputs), DEPTH) + STRIP
-    builder.emit(
+    emit_steps(
+        builder,
         LSTM,
-        over.batch,
-        gates=gates,
-        target=builder.tensor(over.target),
-        output_state=builder.tensor(layer.tensors.output_state.index),
-        cell_state=builder.tensor(layer.tensors.cell_state.index),
+        layer,
+        over,
+        gates,
+        (2, 1),
+        size,
         recurrent_weights=packed("recurrent", layer.recurrent_weights),
         recurrent_bias=packed("recurrent bias", layer.recurrent_bias),
         gate_records=packed("records", layer.records),
         **layer.tables(builder),
         **layer.optional_words(packed, over),
         **layer.output_words(packed),
-        **over.words(2 * layer.width, over.outputs),
-        cells=layer.cells,
-        count=layer.count,
-        row=layer.row,
-        width=layer.width,
-        scratch=builder.scratch(size * builder.workers),
-        scratch_bytes=size,
     )
 
 
@@ -114,18 +109,16 @@ def _emit_inputs(
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerLstm:
+class IntegerLstm(LstmLayer):
     """The constants of an integer layer in the form of the kernels.
 
     Attributes:
-        tensors: the layer's tensors.
         x: input.
         y: output.
-        intermediates: see ``delegraph.kernels.recurrent.lstm_integer_cell.IntegerLstmCell``.
+        intermediates: scales of the gates before normalisation, and of what is projected.
         options: clips.
     """
 
-    tensors: LstmTensors
     x: Tensor
     y: Tensor
     intermediates: tuple[Tensor, ...]
@@ -137,26 +130,6 @@ class IntegerLstm:
         intermediates = tuple(call.context.tensors[i] for i in call.node.intermediates)
         options = LstmOptions.of(call.node)
         return cls(layer_tensors(call), call.input(0), call.output(), intermediates, options)
-
-    @property
-    def cells(self) -> int:
-        """Length of the cell state."""
-        return self.tensors.n_cell
-
-    @property
-    def count(self) -> int:
-        """Number of gates."""
-        return len(self.tensors.biases)
-
-    @property
-    def row(self) -> int:
-        """Columns that a gate takes."""
-        return padded(self.cells, BLOCK)
-
-    @property
-    def width(self) -> int:
-        """Columns that all gates take."""
-        return self.count * self.row
 
     def records(self) -> NDArray[np.int64]:
         """Return each gate's multipliers, ``[gates, len(GATE.names)], int64``."""

@@ -12,13 +12,15 @@ from delegraph import Rejection
 from delegraph.operators.checks import option
 from delegraph.operators.lstm_node import LstmInput, LstmTensors, lstm_tensors
 from delegraph.operators.registration import OpContext
+from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.operators.checks import check_types
 from delegraph_numba_cpu.operators.registry import Call
+from delegraph_numba_cpu.operators.strip_packing import BLOCK, padded
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:
-    """Let pass layers with constant dense weights of some types, and variables as states."""
+    """Reject all but layers with constant dense weights of some types, and variables as states."""
     states = (LstmInput.OUTPUT_STATE, LstmInput.CELL_STATE)
     if len(call.node.inputs) not in (20, 24):
         return Rejection("operands", actual=len(call.node.inputs), expected="20 or 24 inputs")
@@ -44,6 +46,37 @@ def layer_tensors(call: Call) -> LstmTensors:
     first = None if norm is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
     # It reads the node's tensors, and uses nothing else of a kernel's context.
     return lstm_tensors(cast(OpContext, call.context), call.node, layer_norm=first)
+
+
+@dataclass(frozen=True, slots=True)
+class LstmLayer:
+    """A layer's tensors, and the columns that its gates take in the kernels' matrices.
+
+    Attributes:
+        tensors: the layer's tensors.
+    """
+
+    tensors: LstmTensors
+
+    @property
+    def cells(self) -> int:
+        """Length of the cell state."""
+        return self.tensors.n_cell
+
+    @property
+    def count(self) -> int:
+        """Number of gates."""
+        return len(self.tensors.biases)
+
+    @property
+    def row(self) -> int:
+        """Columns that a gate takes."""
+        return padded(self.cells, BLOCK)
+
+    @property
+    def width(self) -> int:
+        """Columns that all gates take."""
+        return self.count * self.row
 
 
 Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
@@ -113,3 +146,44 @@ class Sequences:
 
     def _strides(self, size: int) -> tuple[int, int]:
         return (size * self.batch, size) if self.is_time_major else (size, size * self.steps)
+
+
+def emit_steps(
+    builder: ProgramBuilder,
+    block: Block,
+    layer: LstmLayer,
+    over: Sequences,
+    gates: Memory,
+    itemsizes: tuple[int, int],
+    scratch_bytes: int,
+    **words: Any,
+) -> None:
+    """Emit all steps of a layer, a tile for each sequence.
+
+    Args:
+        builder: gets the call.
+        block: the kernel.
+        layer: the layer.
+        over: its sequences.
+        gates: what the inputs add to the gates.
+        itemsizes: bytes of a gate's value, and of one of the output.
+        scratch_bytes: memory that a worker needs.
+        words: the rest of the block's.
+    """
+    gate_bytes, output_bytes = itemsizes
+    builder.emit(
+        block,
+        over.batch,
+        gates=gates,
+        target=builder.tensor(over.target),
+        output_state=builder.tensor(layer.tensors.output_state.index),
+        cell_state=builder.tensor(layer.tensors.cell_state.index),
+        **over.words(gate_bytes * layer.width, output_bytes * over.outputs),
+        cells=layer.cells,
+        count=layer.count,
+        row=layer.row,
+        width=layer.width,
+        scratch=builder.scratch(scratch_bytes * builder.workers),
+        scratch_bytes=scratch_bytes,
+        **words,
+    )
