@@ -62,7 +62,7 @@ class RowTime:
     """How long one row took.
 
     Attributes:
-        kernel: its name, behind its family.
+        kernel: its family and its name.
         tiles: into how many parts it is split.
         nodes: what it computes.
         microseconds: the least of all rounds.

@@ -31,7 +31,7 @@ CACHE_VARIABLE = "DELEGRAPH_NUMBA_CACHE"
 
 DAY = 24 * 60 * 60
 KEPT = 30 * DAY
-"""Seconds after which a file that nobody has used is removed."""
+"""Seconds after which an unused file is removed."""
 
 
 def cached(family: str, level: CpuLevel) -> Objects | None:
@@ -76,7 +76,7 @@ def writable_folder(level: CpuLevel) -> Path:
 
 
 def remove_unused() -> None:
-    """Remove what nobody has used for a month, of any version of anything."""
+    """Remove files unused for a month, of any version of anything."""
     now = time.time()
     for folder in Path(_base()).glob("*-*"):
         with contextlib.suppress(OSError):  # somebody else is at it, or it is not ours to remove

@@ -83,7 +83,7 @@ def supported_levels() -> tuple[CpuLevel, ...]:
 
 
 def may_use_tiles() -> bool:
-    """Return whether the system lets this process use matrix registers; Linux wants to be asked.
+    """Return whether the system lets this process use matrix registers; Linux has to be asked.
 
     Source:
         Using XSTATE features in user space applications, Documentation/arch/x86/xstate.rst of

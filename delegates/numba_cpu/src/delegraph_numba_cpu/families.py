@@ -23,7 +23,7 @@ def source_digest(family: str) -> str:
     """Return a hash of all that the code of a family depends on, as far as it lies in this package.
 
     That is what ``kernels/FAMILY.py`` imports, directly or not, and what compiles it: an edit to
-    one family lets the others' objects stand.
+    one family leaves the others' objects valid.
     """
     digest = hashlib.sha256()
     for module in sorted(_sources(f"{PACKAGE}.kernels.{family}", f"{PACKAGE}.compiling")):

@@ -17,7 +17,7 @@ Objects = dict[str, tuple[str, bytes]]
 
 
 def write_objects(path: Path, objects: Mapping[str, tuple[str, bytes]]) -> None:
-    """Write a file in one step: nobody ever sees half of it."""
+    """Write a file in one step, so that no reader ever finds half of it."""
     body = b"".join(code for _, code in objects.values())
     header = {
         "sha256": hashlib.sha256(body).hexdigest(),

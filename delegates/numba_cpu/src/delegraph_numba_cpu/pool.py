@@ -64,7 +64,7 @@ class Pool:
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._callers = 0
-        self._asked = 0  # threads for whoever has the workers; 0 while nobody has
+        self._asked = 0  # threads that the caller with the workers asked for; 0 when there is none
         self._is_stopped = False
         self._library: Library | None = None  # of the first workers
         self._control = aligned_buffer(8 * layout.CONTROL_WORDS).view(np.int64)

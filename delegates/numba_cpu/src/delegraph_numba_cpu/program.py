@@ -23,7 +23,7 @@ from delegraph_numba_cpu.pace import Pace
 from delegraph_numba_cpu.working_memory import WorkingMemory
 
 SLACK = 64
-"""Bytes behind every piece of memory of a program that kernels may read, and not write."""
+"""Bytes after every piece of memory of a program that kernels may read, but not write."""
 
 
 @dataclass(eq=False, slots=True)

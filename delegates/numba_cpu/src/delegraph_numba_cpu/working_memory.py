@@ -19,7 +19,7 @@ class User(Protocol):
 
 
 class WorkingMemory:
-    """A buffer whose users take turns: what it holds is worth nothing when one of them is done.
+    """A buffer whose users take turns: what it holds is lost when one of them is done.
 
     It grows when a user needs more than all before, and stays that large.
     """

@@ -29,12 +29,12 @@ from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Let pass float32."""
+    """Reject all but float32."""
     return first_rejection(check_types(call, "FLOAT32"), check_stacks(call))
 
 
 def check_stacks(call: Call) -> Rejection | None:
-    """Let pass stacks of the same shape, or one matrix for all."""
+    """Reject all but stacks of the same shape, or one matrix for all."""
     left, right = (call.input(i).shape[:-2] for i in (0, 1))
     if left != right and math.prod(left) != 1 and math.prod(right) != 1:
         return Rejection("broadcast", actual=f"{left} and {right}", expected="equal stacks, or one")
@@ -64,11 +64,6 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
         weight=_right(call, builder, right, depth, columns),
         weight_image=size if right > 1 else 0,
         in_image=4 * depth * rows if left > 1 else 0,
-        residual=0,
-        low=products_f32.UNLIMITED[0],
-        high=products_f32.UNLIMITED[1],
-        sum_low=products_f32.UNLIMITED[0],
-        sum_high=products_f32.UNLIMITED[1],
     )
 
 
@@ -122,7 +117,7 @@ def _plain(w: Tensor, is_transposed: bool) -> NDArray[Any]:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Let pass int8 with one scale each, which kernels compute exactly."""
+    """Reject all but int8 with one scale each, which kernels compute exactly."""
     found = first_rejection(check_types(call, "INT8"), check_stacks(call))
     if found is not None:
         return found

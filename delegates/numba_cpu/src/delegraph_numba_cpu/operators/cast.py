@@ -43,7 +43,7 @@ CASTS: dict[tuple[str, str], tuple[Operation, tuple[float, ...]]] = {
 
 
 def check_cast(call: Call) -> Rejection | None:
-    """Let pass the conversions of :data:`CASTS`."""
+    """Reject all but the conversions of :data:`CASTS`."""
     types = call.input(0).type.name, call.output().type.name
     if types not in CASTS:
         expected = " or ".join(target for source, target in CASTS if source == types[0])
@@ -54,7 +54,7 @@ def check_cast(call: Call) -> Rejection | None:
 def lower_cast(call: Call, builder: ProgramBuilder) -> None:
     """Emit a chain of one operator."""
     operation, parameters = CASTS[call.input(0).type.name, call.output().type.name]
-    emit_operation(call, builder, operation, call.node.inputs, parameters)
+    emit_operation(call, builder, operation, parameters)
 
 
 CAST = Operator(

@@ -255,7 +255,7 @@ class Chain:
 
     def _slots(self) -> list[int]:
         """Return the slot of each step's results: a temporary is free again after its last use."""
-        first = len(self._sources) + 1  # behind the target's
+        first = len(self._sources) + 1  # after the target's
         last_use = {}
         for i, step in enumerate(self._steps):
             last_use.update({operand - SOURCES: i for operand in step.operands})
@@ -278,12 +278,22 @@ def emit_operation(
     call: Call,
     builder: ProgramBuilder,
     operation: Operation,
-    inputs: Sequence[int],
-    parameters: Sequence[float] = (),
+    parameters: Sequence[float | NDArray[Any]] = (),
+    inputs: Sequence[int] | None = None,
 ) -> None:
+    """Emit a chain of one step, from a node's inputs to its output.
+
+    Args:
+        call: the node.
+        builder: gets the call.
+        operation: what to do.
+        parameters: as of :meth:`Chain.step`.
+        inputs: indices of the operands, if not the node's inputs in their order.
+    """
     y = call.output()
     chain = Chain(y.shape)
-    operands = [operand(builder, chain, call.context.tensors[index]) for index in inputs]
+    tensors = [call.context.tensors[i] for i in (call.node.inputs if inputs is None else inputs)]
+    operands = [operand(builder, chain, tensor) for tensor in tensors]
     chain.step(operation, operands, *parameters)
     chain.emit(builder, builder.tensor(y.index), y.dtype.itemsize)
 

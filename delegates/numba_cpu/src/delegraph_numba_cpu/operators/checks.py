@@ -29,7 +29,7 @@ def first_rejection(*found: Rejection | None) -> Rejection | None:
 
 
 def check_shapes(call: Call, inputs: int) -> Rejection | None:
-    """Let pass so many inputs, all tensors with up to eight dimensions."""
+    """Reject all but so many inputs, all tensors with up to eight dimensions."""
     if len(call.node.inputs) != inputs:
         return Rejection("inputs", actual=len(call.node.inputs), expected=inputs)
     for index in (*call.node.inputs, *call.node.outputs):

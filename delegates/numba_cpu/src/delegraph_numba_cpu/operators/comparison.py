@@ -27,7 +27,7 @@ COMPARISONS = {
 
 
 def check_comparison(call: Call) -> Rejection | None:
-    """Let pass two tensors of one type."""
+    """Reject all but two tensors of one type."""
     a, b = call.input(0), call.input(1)
     if a.type is not b.type:
         return Rejection("dtype", actual=b.type.name, expected=a.type.name, tensor=b.index)
@@ -38,7 +38,8 @@ def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
     """Emit a chain of one operator."""
     name, is_turned = COMPARISONS[call.name]
     inputs = call.node.inputs[::-1] if is_turned else call.node.inputs
-    emit_operation(call, builder, Operation[f"{name}_{call.input(0).type.name}"], inputs)
+    operation = Operation[f"{name}_{call.input(0).type.name}"]
+    emit_operation(call, builder, operation, inputs=inputs)
 
 
 for _type in COMPARED:

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 
 def check_concatenation(call: Call) -> Rejection | None:
-    """Let pass what does not compute: no fused activation function."""
+    """Reject all but what does not compute: no fused activation function."""
     if call.options is not None and call.options.fused_activation_function:
         return Rejection("activation", expected="no fused activation function")
     return check_moved(call)

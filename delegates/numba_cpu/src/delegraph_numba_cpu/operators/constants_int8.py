@@ -194,7 +194,7 @@ class Product:
         }
         order = zipped_channels(count)
         size = -(-count // LANES)
-        headers = np.zeros((size + 4, blocks.HEADER_BYTES), np.uint8)  # kernels read some behind
+        headers = np.zeros((size + 4, blocks.HEADER_BYTES), np.uint8)  # kernels read past the end
         for name, row in values.items():
             padded = np.zeros(size * LANES, row.dtype)
             padded[:count] = row[order]
@@ -205,7 +205,7 @@ class Product:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Let pass 8-bit integers with constant weights, which kernels compute exactly."""
+    """Reject all but 8-bit integers with constant weights, which kernels compute exactly."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
     if x.type.name not in TYPES or y.type != x.type:

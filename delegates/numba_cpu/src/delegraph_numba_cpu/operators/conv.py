@@ -19,7 +19,7 @@ from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Let pass what has constant weights of all the input's channels."""
+    """Reject all but what has constant weights of all the input's channels."""
     return first_rejection(products_f32.check_weighted(call, rank=4), check_images(call))
 
 
@@ -73,7 +73,7 @@ def emit_conv(
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Let pass convolutions without groups."""
+    """Reject all but convolutions without groups."""
     found = check_images(call)
     return products_hybrid.check_product(call) if found is None else found
 
@@ -101,7 +101,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Let pass convolutions without groups."""
+    """Reject all but convolutions without groups."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 

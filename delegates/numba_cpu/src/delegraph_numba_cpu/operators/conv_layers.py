@@ -1,7 +1,7 @@
 """Convolutions of a partition together with what can be computed along: padding, sums.
 
-A *layer* is a float32 convolution with the PAD in front of it, if there is one that nobody else
-reads; its windows then reach over the edge of the PAD's input.
+A *layer* is a float32 convolution with the PAD before it, if the convolution is its only reader.
+Its windows then reach over the edge of the PAD's input.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _padded(
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """An ADD behind a convolution.
+    """An ADD after a convolution.
 
     Attributes:
         members: its position; nothing when there is none.
@@ -112,8 +112,8 @@ class Residual:
     limits: Range
 
 
-def residual_behind(partition: Partition, layer: Layer) -> Residual:
-    """Return the ADD of a tensor of the same shape behind a layer, if nobody else reads it."""
+def residual_after(partition: Partition, layer: Layer) -> Residual:
+    """Return the ADD of a tensor of the same shape after a layer, if it is the only reader."""
     nothing = Residual((), None, layer.output, UNLIMITED)
     position = partition.only_reader(layer.output)
     if position is None or partition.calls[position].name != "ADD":
@@ -128,14 +128,14 @@ def residual_behind(partition: Partition, layer: Layer) -> Residual:
 
 
 def fuse_layer(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Take a convolution with the PAD in front of it and the ADD behind it."""
+    """Take a convolution with the PAD before it and the ADD after it."""
     layer = layer_at(partition, position)
     if layer is None:
         return None
     if layer.call.name == "DEPTHWISE_CONV_2D":
         members, lower = layer.members, _depthwise(layer)
     else:
-        residual = residual_behind(partition, layer)
+        residual = residual_after(partition, layer)
         members, lower = (*layer.members, *residual.members), _conv(layer, residual)
     return Fusion(members, lower) if len(members) > 1 else None
 

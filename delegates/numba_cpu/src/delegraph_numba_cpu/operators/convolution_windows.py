@@ -9,7 +9,7 @@ from delegraph_numba_cpu.operators.registry import Call
 
 
 def check_images(call: Call) -> Rejection | None:
-    """Let pass images of the channels that weights are for, and those without a shape as yet."""
+    """Reject all but images of the channels that weights are for; unknown shapes pass."""
     x, weight = call.input(0), call.input(1)
     if len(weight.shape) != 4 or len(x.shape) not in (0, 4):
         return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
@@ -27,7 +27,7 @@ def windows_of(call: Call) -> tuple[Window, Window]:
     """Return the windows of a convolution along height and width.
 
     Raises:
-        OperatorError: images turned out to be none that :func:`check_images` lets pass.
+        OperatorError: images turned out to be such that :func:`check_images` rejects them.
     """
     found = check_images(call)
     if found is not None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph import Rejection
 from delegraph_numba_cpu.blocks.elementwise import Operation
-from delegraph_numba_cpu.operators.chains import Chain
+from delegraph_numba_cpu.operators.chains import emit_operation
 from delegraph_numba_cpu.operators.checks import check_one_scale, check_shapes, first_rejection
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.operators.widened import is_widened
@@ -23,7 +23,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_dequantize(call: Call) -> Rejection | None:
-    """Let pass stored integers with one scale, and float16, into float32; no constants."""
+    """Reject all but stored integers with one scale, and float16, into float32; no constants."""
     x, y = call.input(0), call.output()
     if x.is_constant or is_widened(call, x.index):
         return Rejection("constant", expected="a computed input", tensor=x.index)
@@ -35,15 +35,12 @@ def check_dequantize(call: Call) -> Rejection | None:
 
 def lower_dequantize(call: Call, builder: ProgramBuilder) -> None:
     """Emit a chain of one operator."""
-    x, y = call.input(0), call.output()
-    chain = Chain(y.shape)
-    itemsize = x.dtype.itemsize
-    source = chain.source(builder.tensor(x.index), x.shape, itemsize)
+    x = call.input(0)
     scale = np.float32(x.scale)
     parameters = float(scale), float(np.float32(-x.zero_point) * scale)
     is_float = x.type.name == "FLOAT16"
-    chain.step(DEQUANTIZE[x.type.name], [source], *(() if is_float else parameters))
-    chain.emit(builder, builder.tensor(y.index), 4)
+    operation = DEQUANTIZE[x.type.name]
+    emit_operation(call, builder, operation, () if is_float else parameters)
 
 
 for _type in DEQUANTIZE:

@@ -102,7 +102,7 @@ STEPS: Mapping[str, Steps] = {
 
 
 def check_float(call: Call) -> Rejection | None:
-    """Let pass float32."""
+    """Reject all but float32."""
     inputs = 2 if call.name in PAIRS else 1
     return first_rejection(check_types(call, "FLOAT32"), check_shapes(call, inputs))
 
@@ -129,7 +129,7 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
 
 
 def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Take a node and those behind it, each the only reader of the one before."""
+    """Take a node and those after it, each the only reader of the one before."""
     calls = [partition.calls[position]]
     members = [position]
     if not _is_fusible(calls[0]):

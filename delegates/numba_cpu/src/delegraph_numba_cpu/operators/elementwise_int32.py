@@ -26,7 +26,7 @@ FEATURES = ("activation", "broadcast", "computed-weights", "empty", "many-dims",
 
 
 def check_arithmetic(call: Call) -> Rejection | None:
-    """Let pass INT32."""
+    """Reject all but INT32."""
     return first_rejection(check_types(call, "INT32"), check_shapes(call, 2))
 
 
@@ -37,7 +37,7 @@ def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
         info = np.iinfo(np.int32)
         low, high = float_activation_range(activation_of(call))
         limits = int(max(low, info.min)), int(min(high, info.max))
-    emit_operation(call, builder, Operation[f"{call.name}_INT32"], call.node.inputs, limits)
+    emit_operation(call, builder, Operation[f"{call.name}_INT32"], limits)
 
 
 register_variants(

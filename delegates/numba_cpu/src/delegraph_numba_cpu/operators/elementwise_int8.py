@@ -22,7 +22,7 @@ LARGEST_RANK_OF_QUOTIENTS = 4
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Let pass constant divisors without zeros: a kernel cannot raise."""
+    """Reject all but constant divisors without zeros: a kernel cannot raise."""
     b, rank = call.input(1), len(call.output().shape)
     if rank > LARGEST_RANK_OF_QUOTIENTS:
         return Rejection("rank", actual=rank, expected=f"at most {LARGEST_RANK_OF_QUOTIENTS}")

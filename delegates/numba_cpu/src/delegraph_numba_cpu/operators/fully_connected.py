@@ -16,7 +16,7 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Let pass weights in the default order."""
+    """Reject all but weights in the default order."""
     return products_f32.check_weighted(call, rank=2, may_be_computed=True)
 
 
@@ -29,7 +29,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Let pass weights in the default order."""
+    """Reject all but weights in the default order."""
     weight, form = call.input(1), call.options.weights_format
     if form != FullyConnectedOptionsWeightsFormat.DEFAULT or len(weight.shape) != 2:
         return Rejection("weights-format", expected="[O, K] in the default order of weights")
@@ -47,7 +47,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Let pass weights in the default order."""
+    """Reject all but weights in the default order."""
     weight = call.input(1)
     if call.options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         return Rejection("weights-format", expected="the default order of weights")
@@ -55,7 +55,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_computed(call: Call) -> Rejection | None:
-    """Let pass int8 weights with one scale, and a constant bias."""
+    """Reject all but int8 weights with one scale, and a constant bias."""
     x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
     for tensor in (x, weight, call.output()):
         if tensor.type.name != "INT8":

@@ -37,12 +37,12 @@ class Partition:
         return self._makers.get(tensor)
 
     def only_reader(self, tensor: int) -> int | None:
-        """Return the position of the one node that reads a tensor, if nobody else does."""
+        """Return the position of the node that reads a tensor, if it is the only reader."""
         readers = self._readers.get(tensor, [])
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def next(self, position: int) -> int | None:
-        """Return the one node that reads the only output of a node, if nobody else does."""
+        """Return the node that reads the only output of a node, if it is the only reader."""
         outputs = self.calls[position].node.outputs
         return self.only_reader(outputs[0]) if len(outputs) == 1 else None
 

@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import Rejection
 from delegraph.arithmetic.indices import check_bounds
 from delegraph.arithmetic.output_shape import normalized_axis
-from delegraph_numba_cpu.operators.move_checks import FEATURES, WITH_HALVES, check_moved
+from delegraph_numba_cpu.operators.move_checks import FEATURES, WITH_HALVES, move_check
 from delegraph_numba_cpu.operators.moves import pick
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
-
-
-def check_gather(call: Call) -> Rejection | None:
-    """Let pass constant positions: those that are computed may be out of bounds."""
-    if len(call.node.inputs) != 2:
-        return Rejection("operands", actual=len(call.node.inputs), expected=2)
-    return check_moved(call, parameters=(1,))
 
 
 def lower_gather(call: Call, builder: ProgramBuilder) -> None:
@@ -49,4 +41,5 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
     pick(call, builder, places.reshape(-1), np.zeros(1, np.int64), run)
 
 
-register({"GATHER": Operator(check_gather, lower_gather, WITH_HALVES, FEATURES)})
+# Positions must be constant: those that are computed may be out of bounds.
+register({"GATHER": Operator(move_check(1, inputs=2), lower_gather, WITH_HALVES, FEATURES)})

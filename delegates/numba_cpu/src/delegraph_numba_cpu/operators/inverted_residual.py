@@ -2,7 +2,7 @@
 
 The expanded image of an inverted residual is the largest of its network. By strips of output rows,
 only the few expanded rows that the depthwise windows look at exist at a time, in a ring. A
-depthwise convolution with the convolution of single pixels behind it is the same without expanding.
+depthwise convolution with the convolution of single pixels after it is the same without expanding.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from delegraph_numba_cpu.blocks.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.blocks.inverted_residual_f32 import INVERTED_RESIDUAL
-from delegraph_numba_cpu.operators.conv_layers import Layer, Residual, layer_at, residual_behind
+from delegraph_numba_cpu.operators.conv_layers import Layer, Residual, layer_at, residual_after
 from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.operators.packing_f32 import packed_channels, packed_matrix
 from delegraph_numba_cpu.operators.products_f32 import UNLIMITED, clamp_range
@@ -57,7 +57,7 @@ class Chain:
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
 ) -> Fusion | None:
-    """Take expand, depthwise, project and the ADD behind them."""
+    """Take expand, depthwise, project and the ADD after them."""
     chain = _chain(partition, position)
     if chain is None or _tiles(chain.depthwise, builder) == 0:
         return None
@@ -74,7 +74,7 @@ def _chain(partition: Partition, position: int) -> Chain | None:
     project = _next(partition, depthwise)
     if project is None or project.call.name != "CONV_2D" or not project.is_pointwise:
         return None
-    return Chain(expand, depthwise, project, residual_behind(partition, project))
+    return Chain(expand, depthwise, project, residual_after(partition, project))
 
 
 def _next(partition: Partition, layer: Layer) -> Layer | None:

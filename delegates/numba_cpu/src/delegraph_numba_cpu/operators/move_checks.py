@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from delegraph import Rejection, Tensor
-from delegraph_numba_cpu.operators.registry import Call
+from delegraph_numba_cpu.operators.registry import Call, Check
 
 NUMBERS = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64")
 
@@ -22,14 +24,24 @@ FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", 
 """Operators that Delegraph computes once, while preparing, when it knows their inputs by then."""
 
 
-def check_moved(call: Call, *, parameters: tuple[int, ...] = ()) -> Rejection | None:
-    """Let pass whole elements and known parameters.
+def move_check(*parameters: int, inputs: int | None = None) -> Check:
+    """Return :func:`check_moved` for an operator; arguments as there."""
+    return partial(check_moved, parameters=parameters, inputs=inputs)
+
+
+def check_moved(
+    call: Call, *, parameters: tuple[int, ...] = (), inputs: int | None = None
+) -> Rejection | None:
+    """Reject all but moves of whole elements whose parameters are known before the data.
 
     Args:
         call: the node.
         parameters: positions of inputs that say what is moved where, and are no data.
+        inputs: how many inputs there must be; None for any number.
     """
     node, tensors = call.node, call.context.tensors
+    if inputs is not None and len(node.inputs) != inputs:
+        return Rejection("operands", actual=len(node.inputs), expected=inputs)
     if not node.inputs or not node.outputs or min(node.outputs) < 0:
         return Rejection("operands", expected="at least one input and all outputs")
     known = _known_tensors(call) if _needs_known(call, parameters) else frozenset()

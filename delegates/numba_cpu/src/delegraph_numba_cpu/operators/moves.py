@@ -1,7 +1,7 @@
 """Moves between parts of tensors, planned with views of arrays and done by one kernel.
 
 A :class:`Part` is written like the NumPy expression that selects it, on an array that stands for
-the tensor: strides and address of the view tell where the elements are, nobody looks at values.
+the tensor: strides and address of the view tell where the elements are, values are never read.
 """
 
 from __future__ import annotations

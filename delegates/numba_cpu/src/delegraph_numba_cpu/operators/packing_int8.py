@@ -35,7 +35,7 @@ def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
 
 
 def matrix_blocks(weight: NDArray[np.int8], *, is_zipped: bool = True) -> NDArray[np.int8]:
-    """Return ``[O, K]`` as ``[O / 16, K / 4, 16, 4]``, with zeros behind, and some blocks more.
+    """Return ``[O, K]`` as ``[O / 16, K / 4, 16, 4]``, with zeros and some blocks added.
 
     Args:
         weight: outputs in their own order.

@@ -7,19 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers
-from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, WITH_HALVES, check_moved
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, WITH_HALVES, move_check
 from delegraph_numba_cpu.operators.moves import Part, fill, move, pick
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
 QUANTIZED = ("UINT8", "INT8", "INT16")
-
-
-def check_pad(call: Call) -> Rejection | None:
-    """Let pass constant borders and a constant value."""
-    return check_moved(call, parameters=(1, 2))
 
 
 def lower_pad(call: Call, builder: ProgramBuilder) -> None:
@@ -49,11 +43,6 @@ def _value(call: Call) -> NDArray[Any]:
     return np.array(y.zero_point if y.type.name in QUANTIZED else 0, y.dtype)
 
 
-def check_mirror_pad(call: Call) -> Rejection | None:
-    """Let pass constant borders."""
-    return check_moved(call, parameters=(1,))
-
-
 def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
     """Pick each row of the last axis that has a border from where the mirror shows it."""
     x, pads = call.input(0), _pads(call)
@@ -75,8 +64,8 @@ def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
 
 register(
     {
-        "PAD": Operator(check_pad, lower_pad, WITH_HALVES, FEATURES),
-        "PADV2": Operator(check_pad, lower_pad, WITH_HALVES, FEATURES),
-        "MIRROR_PAD": Operator(check_mirror_pad, lower_mirror_pad, TYPES, FEATURES),
+        "PAD": Operator(move_check(1, 2), lower_pad, WITH_HALVES, FEATURES),
+        "PADV2": Operator(move_check(1, 2), lower_pad, WITH_HALVES, FEATURES),
+        "MIRROR_PAD": Operator(move_check(1), lower_mirror_pad, TYPES, FEATURES),
     }
 )

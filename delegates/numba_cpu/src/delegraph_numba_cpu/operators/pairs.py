@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.vector_loop import inner_loop
-from delegraph.errors import OperatorError
 from delegraph_numba_cpu.blocks.elementwise import Operation
-from delegraph_numba_cpu.operators.chains import Chain
+from delegraph_numba_cpu.operators.chains import emit_operation
 from delegraph_numba_cpu.operators.checks import activation_of, check_shapes
-from delegraph_numba_cpu.operators.evaluation import evaluate, every_value
+from delegraph_numba_cpu.operators.evaluation import check_evaluation, evaluate, every_value
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -110,15 +109,12 @@ def _without_zero(call: Call, divisors: Table) -> Table:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Let pass what the core's kernel takes."""
+    """Reject all but what the core's kernel takes."""
     rejection = check_shapes(call, 2)
-    if rejection is None:
-        try:
-            a, b = (np.ones(1, call.input(i).dtype) for i in range(2))
-            evaluate(call, [a, _without_zero(call, b)])
-        except OperatorError as error:
-            rejection = Rejection("parameters", actual=str(error))
-    return rejection
+    if rejection is not None:
+        return rejection
+    a, b = (np.ones(1, call.input(i).dtype) for i in range(2))
+    return check_evaluation(call, [a, _without_zero(call, b)])
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:
@@ -127,7 +123,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
         return
     found = EXTREMES.get((call.name, call.input(0).type.name))
     if found is not None:
-        _emit(call, builder, found, ())
+        emit_operation(call, builder, found)
         return
     known = tables(call)
     formula = None
@@ -135,25 +131,13 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
         formula = find_formula(call, known.vector, builder.exact)
     if formula is not None:
         is_product = call.name == PRODUCT
-        _emit(call, builder, _FORMULAS[is_product, call.input(0).type.name], formula)
+        operation = _FORMULAS[is_product, call.input(0).type.name]
+        emit_operation(call, builder, operation, formula)
     elif known.length == known.vector_end:
-        _emit(call, builder, Operation.LOOKUP_PAIR, (known.vector,))
+        emit_operation(call, builder, Operation.LOOKUP_PAIR, (known.vector,))
     else:
         parameters = known.vector, known.rest, known.length, known.vector_end
-        _emit(call, builder, Operation.LOOKUP_PAIR_BY_POSITION, parameters)
-
-
-def _emit(
-    call: Call, builder: ProgramBuilder, operation: Operation, parameters: Parameters
-) -> None:
-    y = call.output()
-    chain = Chain(y.shape)
-    operands = [
-        chain.source(builder.tensor(index), call.context.tensors[index].shape, 1)
-        for index in call.node.inputs
-    ]
-    chain.step(operation, operands, *parameters)
-    chain.emit(builder, builder.tensor(y.index), 1)
+        emit_operation(call, builder, Operation.LOOKUP_PAIR_BY_POSITION, parameters)
 
 
 def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:

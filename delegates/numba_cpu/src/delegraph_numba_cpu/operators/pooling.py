@@ -21,7 +21,7 @@ LARGEST = {"FLOAT32": blocks.MAX_F32, "INT8": blocks.MAX_S8, "UINT8": blocks.MAX
 
 
 def check_pool(call: Call) -> Rejection | None:
-    """Let pass windows over images whose means are exact."""
+    """Reject all but windows over images whose means are exact."""
     options = call.options
     if options is None or len(call.node.inputs) != 1:
         return Rejection("operands", expected="one input, and options")

@@ -23,9 +23,18 @@ Range = tuple[float, float]
 
 UNLIMITED: Range = (-math.inf, math.inf)
 
+UNCLAMPED = {
+    "residual": 0,
+    "low": UNLIMITED[0],
+    "high": UNLIMITED[1],
+    "sum_low": UNLIMITED[0],
+    "sum_high": UNLIMITED[1],
+}
+"""Words of a product to which nothing is added, and which is not clamped."""
+
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
-    """Let pass float32 with dense weights of a rank, constant if need be, and a fused clamp."""
+    """Reject all but float32 with dense weights of a rank and a fused clamp."""
     found = check_types(call, "FLOAT32")
     if found is not None:
         return found
@@ -45,7 +54,7 @@ def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> R
 
 
 def check_constant(call: Call, position: int) -> Rejection | None:
-    """Let pass what is stored in full, and what the host computes once from constants alone."""
+    """Reject all but dense constants and what the host computes once from constants alone."""
     tensor = call.input(position)
     if not tensor.is_constant_or_persistent and not is_widened(call, tensor.index):
         return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
@@ -68,7 +77,7 @@ def emit_products(
         builder: gets the call.
         over: the windows, and what a pixel is.
         kernel: height and width of the window.
-        words: addresses and ranges, and what differs from a plain convolution.
+        words: addresses, and what differs from a plain convolution without a clamp.
     """
     if over.pixels == 0:
         return
@@ -82,6 +91,7 @@ def emit_products(
     everything = window_words(over, parts, taps, builder) | {
         "weight_image": 0,
         "tap_bytes": tap_bytes,
+        **UNCLAMPED,
         **words,
     }
     builder.emit(CONV, parts.tiles, **everything)
@@ -114,11 +124,8 @@ def emit_dense(
         x=builder.tensor(x.index),
         y=target,
         weight=_dense_weights(builder, weight, bias),
-        residual=0,
         low=low,
         high=high,
-        sum_low=UNLIMITED[0],
-        sum_high=UNLIMITED[1],
     )
 
 

@@ -42,7 +42,7 @@ def is_hybrid(call: Call) -> bool:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Let pass constant weights with a scale for each output or one for all, and a clamp."""
+    """Reject all but constant weights with a scale for each output or one for all, and a clamp."""
     weight = call.input(1)
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
@@ -56,7 +56,7 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Let pass what is known before the data: weights, bias, and a clamp."""
+    """Reject all but what is known before the data: weights, bias, and a clamp."""
     for position in (1, 2):
         if call.optional_input(position) is not None:
             found = check_constant(call, position)
@@ -83,7 +83,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Let pass weights whose products with any activations have sums of 32 bits."""
+    """Reject all but weights whose products with any activations have sums of 32 bits."""
     if math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM:
         return None
     largest = np.abs(weight_matrix(weight).astype(np.int64)).sum(axis=1).max()
@@ -257,7 +257,7 @@ def header_bytes(
         "offset": bias,
     }
     size = -(-count // LANES)
-    headers = np.zeros((size + 4, conv_int8.HEADER_BYTES), np.uint8)  # kernels read some behind
+    headers = np.zeros((size + 4, conv_int8.HEADER_BYTES), np.uint8)  # kernels read past the end
     for name, row in rows.items():
         padded = np.zeros(size * LANES, row.dtype)
         padded[:count] = row

@@ -28,7 +28,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Let pass float32 into 8 and 16 bits, with one scale."""
+    """Reject all but float32 into 8 and 16 bits, with one scale."""
     y = call.output()
     if y.type.name not in QUANTIZE:
         expected = " or ".join(QUANTIZE)
@@ -66,7 +66,7 @@ REQUANTIZE_LANES = 16
 
 
 def check_requantize(call: Call) -> Rejection | None:
-    """Let pass 8- and 16-bit integers, if the result is not wider."""
+    """Reject all but 8- and 16-bit integers, if the result is not wider."""
     x, y = call.input(0), call.output()
     if y.type.name not in ("INT8", "UINT8", "INT16") or y.dtype.itemsize > x.dtype.itemsize:
         expected = "INT8 or UINT8" + " or INT16" * (x.type is TensorType.INT16)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from delegraph import Rejection
-from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, move_check
 from delegraph_numba_cpu.operators.moves import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
-
-
-def check_reshape(call: Call) -> Rejection | None:
-    """Let pass what has a fixed element size, and a shape that is known before the data."""
-    return check_moved(call, parameters=(1,))
 
 
 def lower_reshape(call: Call, builder: ProgramBuilder) -> None:
@@ -25,6 +19,6 @@ def lower_reshape(call: Call, builder: ProgramBuilder) -> None:
         move(builder, source.seen(source.array.reshape(y.shape)), Part.of(builder, y))
 
 
-RESHAPE = Operator(check_reshape, lower_reshape, TYPES, FEATURES)
+RESHAPE = Operator(move_check(1), lower_reshape, TYPES, FEATURES)
 
 register({"RESHAPE": RESHAPE, "SQUEEZE": RESHAPE, "EXPAND_DIMS": RESHAPE})

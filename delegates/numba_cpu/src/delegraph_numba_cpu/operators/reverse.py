@@ -11,7 +11,7 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 
 def check_reverse(call: Call) -> Rejection | None:
-    """Let pass neighbouring axes, as the official kernel wants them."""
+    """Reject all but neighbouring axes, as the official kernel wants them."""
     found = check_moved(call, parameters=(1,))
     if found is not None:
         return found

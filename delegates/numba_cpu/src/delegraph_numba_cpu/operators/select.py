@@ -18,7 +18,7 @@ SELECTED = {1: Operation.SELECT_8_BIT, 4: Operation.SELECT_32_BIT, 8: Operation.
 
 
 def check_select(call: Call) -> Rejection | None:
-    """Let pass elements of 1, 4 and 8 bytes."""
+    """Reject all but elements of 1, 4 and 8 bytes."""
     return first_rejection(check_types(call, *SELECTED_TYPES), check_shapes(call, 3))
 
 

@@ -7,19 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers
-from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, move_check
 from delegraph_numba_cpu.operators.moves import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
-
-
-def check_space_batch(call: Call) -> Rejection | None:
-    """Let pass constant blocks and borders."""
-    if len(call.node.inputs) != 3:
-        return Rejection("operands", actual=len(call.node.inputs), expected=3)
-    return check_moved(call, parameters=(1, 2))
 
 
 def lower_space_to_batch(call: Call, builder: ProgramBuilder) -> None:
@@ -67,7 +59,11 @@ def _phases(call: Call, image: Part, batches: Part) -> list[tuple[Part, Part]]:
 
 register(
     {
-        "SPACE_TO_BATCH_ND": Operator(check_space_batch, lower_space_to_batch, TYPES, FEATURES),
-        "BATCH_TO_SPACE_ND": Operator(check_space_batch, lower_batch_to_space, TYPES, FEATURES),
+        "SPACE_TO_BATCH_ND": Operator(
+            move_check(1, 2, inputs=3), lower_space_to_batch, TYPES, FEATURES
+        ),
+        "BATCH_TO_SPACE_ND": Operator(
+            move_check(1, 2, inputs=3), lower_batch_to_space, TYPES, FEATURES
+        ),
     }
 )

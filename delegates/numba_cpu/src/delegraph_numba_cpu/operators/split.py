@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers, normalized_axis
-from delegraph_numba_cpu.operators.move_checks import FEATURES, NUMBERS, check_moved
+from delegraph_numba_cpu.operators.move_checks import FEATURES, NUMBERS, move_check
 from delegraph_numba_cpu.operators.moves import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
 
-def check_split(call: Call) -> Rejection | None:
-    """Let pass a constant axis."""
-    if len(call.node.inputs) != 2:
-        return Rejection("operands", actual=len(call.node.inputs), expected=2)
-    return check_moved(call, parameters=(0,))
-
-
 def lower_split(call: Call, builder: ProgramBuilder) -> None:
     """Move the parts, one after another."""
     _split(call, builder, data=1, axis=integers(call.input(0))[0])
-
-
-def check_split_v(call: Call) -> Rejection | None:
-    """Let pass constant sizes and a constant axis."""
-    if len(call.node.inputs) != 3:
-        return Rejection("operands", actual=len(call.node.inputs), expected=3)
-    return check_moved(call, parameters=(1, 2))
 
 
 def lower_split_v(call: Call, builder: ProgramBuilder) -> None:
@@ -48,7 +33,7 @@ def _split(call: Call, builder: ProgramBuilder, data: int, axis: int) -> None:
 
 register(
     {
-        "SPLIT": Operator(check_split, lower_split, NUMBERS, FEATURES),
-        "SPLIT_V": Operator(check_split_v, lower_split_v, NUMBERS, FEATURES),
+        "SPLIT": Operator(move_check(0, inputs=2), lower_split, NUMBERS, FEATURES),
+        "SPLIT_V": Operator(move_check(1, 2, inputs=3), lower_split_v, NUMBERS, FEATURES),
     }
 )

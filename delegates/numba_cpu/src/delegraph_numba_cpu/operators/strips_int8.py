@@ -63,7 +63,7 @@ def is_pointwise(windows: tuple[Window, Window]) -> bool:
 
 
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Take a depthwise convolution, the 1 x 1 one behind it, and maybe the one before."""
+    """Take a depthwise convolution, the 1 x 1 one after it, and the one before if it fits."""
     members = _chain_from(partition, position)
     names = [partition.calls[member].name for member in members]
     if names not in (["CONV_2D", *_TAIL], _TAIL):

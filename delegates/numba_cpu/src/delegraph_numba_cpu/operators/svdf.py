@@ -20,7 +20,7 @@ CURVES = {Act.TANH: blocks.TANH, Act.SIGN_BIT: blocks.SIGN_BIT}
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Let pass layers with float or 8-bit weights."""
+    """Reject all but layers with float or 8-bit weights."""
     found = check_layer(call)
     if found is not None:
         return found
@@ -33,7 +33,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def _check_weights(weight: Tensor) -> Rejection | None:
-    """Let pass what is not empty, and has one scale if it is of integers."""
+    """Reject all but what is not empty, and has one scale if it is of integers."""
     if 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     if weight.type.name == "FLOAT32":
@@ -99,7 +99,7 @@ WORK_A_TILE = 1 << 16
 
 
 def check_layer(call: Call) -> Rejection | None:
-    """Let pass constant weights and a state that is a variable."""
+    """Reject all but constant weights and a state that is a variable."""
     if len(call.node.inputs) != len(SvdfInput) or call.options is None:
         return Rejection("operands", expected=f"{len(SvdfInput)} inputs, and options")
     for i in (SvdfInput.WEIGHTS_FEATURE, SvdfInput.WEIGHTS_TIME, SvdfInput.BIAS):
@@ -114,7 +114,7 @@ def check_layer(call: Call) -> Rejection | None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Let pass integer layers with constant weights and RELU, as the official kernel has it."""
+    """Reject all but integer layers with constant weights and RELU, as the official kernel does."""
     found = check_layer(call)
     if found is not None:
         return found

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers
-from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, move_check
 from delegraph_numba_cpu.operators.moves import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
-
-
-def check_arranged(call: Call) -> Rejection | None:
-    """Let pass a constant second input."""
-    return check_moved(call, parameters=(1,))
 
 
 def lower_tile(call: Call, builder: ProgramBuilder) -> None:
@@ -35,7 +29,7 @@ def lower_broadcast_to(call: Call, builder: ProgramBuilder) -> None:
 
 register(
     {
-        "TILE": Operator(check_arranged, lower_tile, TYPES, FEATURES),
-        "BROADCAST_TO": Operator(check_arranged, lower_broadcast_to, TYPES, FEATURES),
+        "TILE": Operator(move_check(1), lower_tile, TYPES, FEATURES),
+        "BROADCAST_TO": Operator(move_check(1), lower_broadcast_to, TYPES, FEATURES),
     }
 )

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers
-from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, check_moved
+from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, move_check
 from delegraph_numba_cpu.operators.moves import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
-
-
-def check_arranged(call: Call) -> Rejection | None:
-    """Let pass a constant second input."""
-    return check_moved(call, parameters=(1,))
 
 
 def lower_transpose(call: Call, builder: ProgramBuilder) -> None:
@@ -25,4 +19,4 @@ def lower_transpose(call: Call, builder: ProgramBuilder) -> None:
     )
 
 
-register({"TRANSPOSE": Operator(check_arranged, lower_transpose, TYPES, FEATURES)})
+register({"TRANSPOSE": Operator(move_check(1), lower_transpose, TYPES, FEATURES)})

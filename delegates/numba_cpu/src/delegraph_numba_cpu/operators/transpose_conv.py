@@ -26,7 +26,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Let pass constant weights and shape, and kernels no smaller than their strides."""
+    """Reject all but constant weights and shape, and kernels no smaller than their strides."""
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
     for position in (WEIGHT, X, BIAS):
@@ -109,11 +109,8 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
                 x=builder.tensor(x.index) + skipped,
                 y=builder.tensor(y.index) + (down.first * row + across.first * pixel),
                 weight=_packed_taps(call, builder, down, across),
-                residual=0,
                 low=low,
                 high=high,
-                sum_low=products_f32.UNLIMITED[0],
-                sum_high=products_f32.UNLIMITED[1],
                 in_image=height * width * 4 * channels,
                 in_row=width * 4 * channels,
                 out_image=y.shape[1] * row,
@@ -137,7 +134,7 @@ def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Let pass transposed convolutions whose output shape is known before the data."""
+    """Reject all but transposed convolutions whose output shape is known before the data."""
     if not call.input(0).is_constant:
         return Rejection("computed-shape", expected="a constant shape", tensor=call.input(0).index)
     return check_constants(call)
