@@ -1,10 +1,14 @@
-"""Reading tensors as the official Python interpreter does."""
+"""Reading and writing tensors as the official Python interpreter does."""
 
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 
 from delegraph import Interpreter
+from delegraph.errors import ArgumentError, ResizeError
+from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.runtime.tensor_access import read_tensor, require_resizable, write_tensor
+from delegraph.schema.enums import TensorType
 from delegraph.schema.options import StridedSliceOptions
 from delegraph.testing import constant
 from delegraph.testing.operator_case import fed, texts
@@ -52,3 +56,86 @@ def test_a_subgraph_that_is_not_there_is_an_error(index):
     interpreter = Interpreter(model_content=first_element(np.float32([1])))
     with pytest.raises(ValueError, match=f"out of range: {index} for the model, which has 1 sub"):
         interpreter.subgraph(index)
+
+
+def made(type="FLOAT32", shape=(2, 3), **more):
+    """Return a tensor as an interpreter has it before any memory is there."""
+    return Tensor(4, TensorType[type], shape, name="t", **more)
+
+
+def test_a_value_has_the_dtype_and_shape_of_its_tensor():
+    target = made()
+    target.data = np.zeros((2, 3), np.float32)
+    write_tensor(target, np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert target.data.tolist() == [[0, 1, 2], [3, 4, 5]]
+    for value, message in [
+        (np.zeros((2, 3)), "value of type FLOAT64 but expected type FLOAT32 for input 4"),
+        (np.zeros((3,), np.float32), "Got 1 but expected 2 for input 4, name: t"),
+        (np.zeros((2, 4), np.float32), "Got 4 but expected 3 for dimension 1 of input 4"),
+        (np.zeros((1, 4), np.float32), "Got 1 but expected 2 for dimension 0 of input 4"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            write_tensor(target, value)
+
+
+def test_a_tensor_without_memory_and_a_constant_are_not_written():
+    with pytest.raises(ArgumentError, match="unallocated"):
+        write_tensor(made(), np.zeros((2, 3), np.float32))
+    fixed = made()
+    fixed.data = np.zeros((2, 3), np.float32)
+    fixed.data.flags.writeable = False
+    with pytest.raises(ArgumentError, match=r"tensor 4 \('t'\) is constant"):
+        write_tensor(fixed, np.zeros((2, 3), np.float32))
+
+
+def test_packed_integers_are_written_and_read_unpacked():
+    packed = made("INT4", (3,))
+    packed.data = np.zeros(2, np.uint8)
+    values = np.array([-8, 7, -1], packed.dtype)
+    write_tensor(packed, values)
+    assert packed.data.tolist() == [0x78, 0x0F]
+    assert read_tensor(packed).tolist() == values.tolist()
+
+
+def test_strings_are_kept_as_bytes():
+    words = made("STRING", (2,))
+    write_tensor(words, np.array(["é", b"b"], object))
+    assert words.data.tolist() == ["é".encode(), b"b"]
+    write_tensor(words, np.array(["u", "v"]))
+    assert read_tensor(words).tolist() == [b"u", b"v"]
+    write_tensor(words, np.array([b"x", b"y"]))
+    assert read_tensor(words).tolist() == [b"x", b"y"]
+    for value, message in [
+        (np.array(["a", 1], object), "element 1 is int; strings are str or bytes"),
+        (np.zeros(2), "value of type FLOAT64 but expected type STRING for input 4"),
+        (np.array(["a", "b", "c"]), "Got 3 but expected 2 for dimension 0"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            write_tensor(words, value)
+    with pytest.raises(ArgumentError, match=r"a RESOURCE tensor cannot be set \('t'\)"):
+        write_tensor(made("RESOURCE", ()), np.array("a"))
+
+
+def test_what_is_read_is_a_copy():
+    tensor = made()
+    tensor.data = np.zeros((2, 3), np.float32)
+    read_tensor(tensor)[0, 0] = 1
+    assert not tensor.data.any()
+
+
+def test_a_tensor_without_data_says_whether_allocating_helps():
+    for kind, allocation, message in [
+        ("FLOAT32", AllocationType.ARENA_RW, r"Run allocate_tensors\(\) first"),
+        ("FLOAT32", AllocationType.NONE, r"tensor 4 \('t'\) holds no data"),
+        ("STRING", AllocationType.ARENA_RW, r"tensor 4 \('t'\) holds no data"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            read_tensor(made(kind, allocation_type=allocation))
+
+
+def test_only_open_dimensions_may_change_in_a_strict_resize():
+    open_ = made(shape_signature=(-1, 3))
+    require_resizable(open_, [7, 3])
+    for shape in ([7, 4], [7], [7, 3, 1]):
+        with pytest.raises(ResizeError, match=r"tensor 4 to \[.*the dimensions that are -1 in"):
+            require_resizable(open_, shape)

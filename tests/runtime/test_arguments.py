@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.errors import ArgumentError
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
+from delegraph.schema.enums import TensorType
+from delegraph.testing import one_op_model, tensor
+
+TENSORS = [Tensor(index, TensorType.FLOAT32, (1,)) for index in range(3)]
+
+
+@pytest.mark.parametrize("index", [0, 2, np.int64(1), np.uint8(2), True])
+def test_any_integer_is_an_index(index: int) -> None:
+    assert tensor_at(TENSORS, index).index == index
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_an_index_without_a_tensor_is_refused(index: int) -> None:
+    with pytest.raises(ArgumentError, match=f"tensor index {index} exceeds max tensor index 2"):
+        tensor_at(TENSORS, index)
+
+
+@pytest.mark.parametrize("index", [1.0, "1", None])
+def test_what_is_no_integer_is_no_index(index: Any) -> None:
+    with pytest.raises(ArgumentError, match="a tensor index is an int, not"):
+        tensor_at(TENSORS, index)
+
+
+def test_a_number_of_threads_is_none_or_an_int_of_1_or_more() -> None:
+    check_num_threads(None)
+    check_num_threads(1)
+    with pytest.raises(ArgumentError, match=">= 1"):
+        check_num_threads(0)
+    with pytest.raises(ArgumentError, match="should be int"):
+        check_num_threads(1.0)
+
+
+def test_a_choice_is_one_of_those_that_are_shown() -> None:
+    check_choice("mode", "b", ["a", "b"])
+    with pytest.raises(ArgumentError, match=r"in mode: 'c'; it is one of 'a', 'b'"):
+        check_choice("mode", "c", ["a", "b"])
+
+
+def test_a_model_comes_from_a_file_or_from_bytes_and_from_one_of_them(tmp_path: Path) -> None:
+    content = one_op_model("NEG", [tensor((1,))], [tensor((1,))])
+    file = tmp_path / "model.tflite"
+    file.write_bytes(content)
+    for model in (model_of(file, None), model_of(str(file), b""), model_of(None, content)):
+        assert len(model.subgraphs[0].operators) == 1
+    with pytest.raises(ArgumentError, match="both"):
+        model_of(file, content)
+    for path, nothing in ((None, None), ("", b""), (None, b"")):
+        with pytest.raises(ArgumentError, match="must be specified"):
+            model_of(path, nothing)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import doctest
+
+import psutil
+import pytest
+
+from delegraph.runtime import memory_limit
+from delegraph.runtime.memory_limit import LEAST, TIMES_FILE, MemoryLimit, physical_memory
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Every machine has a terabyte here."""
+    monkeypatch.setattr(memory_limit, "physical_memory", lambda: 1 << 40)
+    return 1 << 40
+
+
+def test_a_file_gets_memory_in_proportion_within_what_there_is(machine: int) -> None:
+    assert MemoryLimit.of(None, 0).bytes == LEAST
+    assert MemoryLimit.of(None, LEAST).bytes == TIMES_FILE * LEAST
+    assert MemoryLimit.of(None, machine).bytes == machine
+    assert MemoryLimit.of_machine() == MemoryLimit(machine, is_default=True)
+
+
+def test_what_the_user_chose_stays(machine: int) -> None:
+    chosen, default = MemoryLimit.of(0, 1000), MemoryLimit.of(None, 1000)
+    for limit in (chosen, default):
+        limit.trust_shapes()
+    assert (chosen.bytes, default.bytes) == (0, machine)
+
+
+def test_advice_names_the_limit_and_the_argument() -> None:
+    assert MemoryLimit.of(7, 0).advice() == (
+        "the limit of 7 bytes; Interpreter(memory_limit=...) sets another"
+    )
+
+
+def test_physical_memory_is_that_of_the_machine() -> None:
+    assert physical_memory() == psutil.virtual_memory().total
+
+
+def test_the_examples_are_right() -> None:
+    assert doctest.testmod(memory_limit).failed == 0
