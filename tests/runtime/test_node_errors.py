@@ -13,7 +13,6 @@ from delegraph.errors import (
 from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.node_errors import Verb, node_error
 
-
 ADD = Registration("ADD", lambda context, node: lambda: None)
 
 
