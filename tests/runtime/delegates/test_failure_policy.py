@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,14 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.simple_delegate import SimpleDelegate
-from delegraph.errors import DelegateError, DelegateNodeError
+from delegraph.errors import ArgumentError, DelegateError, DelegateNodeError
 from delegraph.operators.registration import InPlace
+from delegraph.runtime.delegates.failure_policy import (
+    FailurePolicy,
+    Incident,
+    Incidents,
+    Supervision,
+)
 from delegraph.testing import graph_model
 from support.by_name import sines
 from support.corpus import corpus_file, needs_corpus
@@ -49,6 +56,56 @@ def test_without_a_policy_the_error_names_delegate_nodes_phase_and_cause() -> No
     assert (caught.value.delegate, caught.value.phase) == ("faulty", "eval")
     assert isinstance(caught.value.__cause__, OSError)
     assert interpreter.incidents == ()
+
+
+def test_a_policy_and_a_share_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="'ignore', expected one of 'raise', 'fallback', 'sha"):
+        FailurePolicy(on_failure="ignore")  # type: ignore[arg-type]  # wrong on purpose
+    for share in (0.0, -0.5, 1.01):
+        with pytest.raises(ArgumentError, match=f"shadow_share is {share}, expected 0 < share"):
+            FailurePolicy(shadow_share=share)
+    assert FailurePolicy(shadow_share=1.0).shadow_share == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "due"), [(1.0, range(20)), (0.5, range(0, 20, 2)), (0.1, (0, 10)), (0.05, (0,))]
+)
+def test_a_share_of_the_runs_is_due_and_the_first_always(share: float, due: Any) -> None:
+    supervision = Supervision()
+    assert [run for run in range(20) if supervision.is_due(0, 7, share)] == list(due)
+    assert supervision.is_due(0, 8, share)
+    assert supervision.is_due(1, 7, share)
+
+
+def test_an_incident_says_how_often_and_whether_its_delegate_is_out() -> None:
+    once = Incident("npu", 1, 5, (2, 3), "eval", "OSError: bus")
+    text = "delegate 'npu', node 5 of subgraph 1, eval: OSError: bus"
+    assert str(once) == text
+    assert str(replace(once, count=2, is_quarantined=True)) == f"{text} (2 times); quarantined"
+    assert once.to_json() == {
+        "delegate": "npu",
+        "subgraph": 1,
+        "node_index": 5,
+        "nodes": [2, 3],
+        "phase": "eval",
+        "error": "OSError: bus",
+        "count": 1,
+        "is_quarantined": False,
+    }
+
+
+def test_equal_incidents_are_counted_and_different_ones_kept_up_to_a_limit(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    incidents = Incidents()
+    with caplog.at_level(logging.WARNING):
+        for number in range(1100):
+            incidents.record(Incident("npu", 0, 5, (), "eval", f"error {number}"))
+            incidents.record(Incident("npu", 0, 5, (), "eval", "error 0"))
+    found = incidents.all()
+    assert [incident.error for incident in found] == [f"error {i}" for i in range(1000)]
+    assert [incident.count for incident in found[:2]] == [1101, 1]
+    assert len(caplog.records) == 1000
 
 
 def test_without_a_policy_nothing_is_wrapped() -> None:

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter
+from delegraph.errors import ArgumentError, StateError
+from delegraph.testing import graph_model, subgraphs_model, tensor
+from support.by_name import ByName
+
+SINE = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+
+
+@pytest.mark.parametrize(
+    ("argument", "choices"),
+    [
+        ("numerics", "None, 'builtin', 'reference'"),
+        ("require", "None, 'full'"),
+        ("partition_policy", "'largest', 'measured'"),
+    ],
+)
+def test_an_unknown_choice_lists_those_there_are(argument: str, choices: str) -> None:
+    made: Any = {argument: "other"}
+    with pytest.raises(ArgumentError, match=f"in {argument}: 'other'; it is one of {choices}"):
+        Interpreter(model_content=SINE, **made)
+
+
+def test_it_describes_its_model() -> None:
+    sine: Any = ([("SIN", "x", "y")], "x", "y", {})
+    interpreter = Interpreter(model_content=subgraphs_model([sine, sine]), numerics="reference")
+    assert interpreter.num_subgraphs() == 2
+    assert interpreter.numerics == "reference"
+    assert interpreter.get_signature_list() == {}
+
+
+def test_a_view_of_strings_is_a_copy() -> None:
+    words = {"x": tensor((1,), "STRING"), "y": tensor((1, 1), "STRING")}
+    model = graph_model([("EXPAND_DIMS", "x axis", "y")], inputs="x axis", outputs="y",
+                        tensors={**words, "axis": tensor((), "INT32")})  # fmt: skip
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.array([b"a"], object))
+    view = interpreter.tensor(0)()
+    view[0] = b"b"
+    assert interpreter.get_tensor(0).tolist() == [b"a"]
+    interpreter.allocate_tensors()  # which nothing holds back
+
+
+@pytest.mark.parametrize("call", ["modify_graph_with_delegate", "remove_all_delegates"])
+def test_delegates_stay_as_they_are_while_a_view_is_alive(call: str) -> None:
+    interpreter = Interpreter(model_content=SINE)
+    interpreter.allocate_tensors()
+    view = interpreter.tensor(0)()
+    arguments = [ByName("SIN")] * (call == "modify_graph_with_delegate")
+    with pytest.raises(StateError, match="at least 1 reference to internal data"):
+        getattr(interpreter, call)(*arguments)
+    del view
+    getattr(interpreter, call)(*arguments)
+
+
+def test_closing_twice_does_no_harm() -> None:
+    interpreter = Interpreter(model_content=SINE)
+    interpreter.close()
+    interpreter.close()
+    for use in (interpreter.allocate_tensors, interpreter.get_input_details):
+        with pytest.raises(StateError, match="closed"):
+            use()
