@@ -226,6 +226,14 @@ def test_errors_page_explains_every_exception_with_its_base() -> None:
         assert f"| `{name}` | {base}|" in page
 
 
+def test_architecture_page_names_files_that_exist() -> None:
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    names = re.findall(r"(?<![\w/])((?:\w+/)+(?:\w+\.py)?)(?=[\s`])", page)
+    assert len(names) > 40
+    places = (ROOT, ROOT / "core" / "delegraph", DOCS)
+    assert [n for n in names if not any((place / n).exists() for place in places)] == []
+
+
 def test_hooks_page_explains_every_hook_and_plugin_state() -> None:
     page = (DOCS / "hooks.md").read_text(encoding="utf-8")
     hooks = {n: hook for n, hook in vars(hookspecs).items() if n.startswith("delegraph_")}

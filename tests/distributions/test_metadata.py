@@ -78,3 +78,14 @@ def test_plugin_accepts_the_core_beside_it(project: Project) -> None:
     cores = [r for r in requirements if r.name == "delegraph"]
     assert [r.specifier.contains(delegraph.__version__) for r in cores] == [True] * len(cores)
     assert bool(cores) == (project.name != "delegraph")
+
+
+@every_project
+def test_architecture_page_has_a_reason_for_each_dependency(project: Project) -> None:
+    declared = project.settings["project"]
+    extras = declared.get("optional-dependencies", {}).values()
+    requirements = [*declared["dependencies"], *(line for extra in extras for line in extra)]
+    names = {Requirement(line).name for line in requirements} - {"delegraph"}
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = "\n".join(line for line in page.splitlines() if line.startswith("| `"))
+    assert [name for name in sorted(names) if f"`{name}`" not in rows] == []
