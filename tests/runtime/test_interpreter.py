@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.errors import ArgumentError, StateError
+from delegraph.errors import ArgumentError, PlacementError, StateError
 from delegraph.testing import graph_model, subgraphs_model, tensor
 from support.by_name import ByName
 
@@ -58,6 +58,14 @@ def test_delegates_stay_as_they_are_while_a_view_is_alive(call: str) -> None:
         getattr(interpreter, call)(*arguments)
     del view
     getattr(interpreter, call)(*arguments)
+
+
+def test_what_is_required_is_checked_before_tensors_get_memory() -> None:
+    interpreter = Interpreter(model_content=SINE, require="full")
+    with pytest.raises(PlacementError, match="1 node stays behind"):
+        interpreter.allocate_tensors()
+    interpreter.modify_graph_with_delegate(ByName("SIN"))
+    interpreter.allocate_tensors()
 
 
 def test_closing_twice_does_no_harm() -> None:

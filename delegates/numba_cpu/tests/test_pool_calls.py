@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import threading
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -148,33 +146,6 @@ def test_how_long_to_look_follows_the_fastest_looks(pool: Pool, library: Calls) 
     pool._control[layout.SPIN_FOR_RUN] = 0
     run(pool, library, Asked(), 4)
     assert pool._control[layout.SPIN_FOR_RUN] == 0  # it is measured once
-
-
-def test_programs_are_kept_as_long_as_a_worker_may_look_at_them(pool: Pool, library: Calls) -> None:
-    kept = [Asked(), Asked()]
-    alive = [weakref.ref(program) for program in kept]
-    pool._control[layout.ACTIVE] = 1
-    while kept:
-        run(pool, library, kept.pop(), 2)
-    gc.collect()
-    assert all(program() is not None for program in alive)
-    pool._control[layout.ACTIVE] = 0
-    run(pool, library, Asked(), 2)
-    gc.collect()
-    assert [program() for program in alive] == [None, None]
-
-
-def test_who_fails_gives_the_workers_back(pool: Pool, library: Calls) -> None:
-    def fails(control: int, table: int, unused: int) -> None:
-        raise KeyboardInterrupt
-
-    library.invoke = fails  # type: ignore[method-assign]  # for this once
-    with pytest.raises(KeyboardInterrupt):
-        run(pool, library, Asked(), 3)
-    del library.invoke
-    assert pool._callers == pool._asked == 0
-    run(pool, library, Asked(), 3)
-    assert library.made == [("invoke", 7)]
 
 
 def test_a_stopped_pool_wakes_its_workers_by_a_run_of_nothing(pool: Pool, library: Calls) -> None:

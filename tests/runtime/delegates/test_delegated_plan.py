@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from delegraph import (
+    Delegate,
     DelegateContext,
     DelegateFlags,
     DelegateOptions,
@@ -19,7 +20,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import ArgumentError, DelegateError, UnresolvedOpError
-from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.schema.options import AddOptions, MulOptions, VarHandleOptions
 from delegraph.testing import graph_model, subgraphs_model, tensor
 from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 
@@ -265,6 +266,67 @@ def test_nodes_can_be_replaced_only_while_applying() -> None:
         context.replace_node_subsets_with_delegate_kernels(
             Registration("x", lambda c, n: lambda: None), [0], None
         )
+
+
+class Freeing(Delegate):
+    """Takes SIN, a node a partition; counts what its kernels hold."""
+
+    def __init__(self, *, fails_at: int = -1) -> None:
+        self.held: list[str] = []
+        self.fails_at = fails_at
+
+    def name(self) -> str:
+        return "freeing"
+
+    def prepare(self, context: DelegateContext) -> None:
+        nodes = [
+            i
+            for i in context.get_execution_plan()
+            if context.get_node_and_registration(i)[1].name == "SIN"
+        ]
+        registration = Registration(
+            "freeing", lambda c, n: lambda: None, init=self._init, free=self.held.remove
+        )
+        context.replace_node_subsets_with_delegate_kernels(registration, nodes, self)
+
+    def _init(self, context: Any, node: Node) -> str:
+        if len(self.held) == self.fails_at:
+            raise OSError("no memory on the device")
+        self.held.append(f"kernel {len(self.held)}")
+        return self.held[-1]
+
+
+def test_kernels_are_freed_when_their_delegate_is_taken_off() -> None:
+    delegate = Freeing()
+    with Interpreter(model_content=sines(), delegates=[delegate]) as interpreter:
+        assert delegate.held == ["kernel 0", "kernel 1"]
+        interpreter.remove_all_delegates()
+        assert delegate.held == []
+        interpreter.modify_graph_with_delegate(delegate)
+        assert delegate.held == ["kernel 0", "kernel 1"]
+    assert delegate.held == []  # closed
+
+
+def test_kernels_are_freed_when_a_later_one_of_their_delegate_fails() -> None:
+    delegate = Freeing(fails_at=1)
+    with pytest.raises(DelegateError, match="no memory on the device"):
+        Interpreter(model_content=sines(), delegates=[delegate])
+    assert delegate.held == []
+
+
+def test_nodes_that_share_a_resource_keep_their_order() -> None:
+    """A delegate of both reads would otherwise get them in one partition, before the assignment."""
+    nodes = [
+        ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
+        ("READ_VARIABLE", "h", "a"),
+        ("ASSIGN_VARIABLE", "h x", ""),
+        ("READ_VARIABLE", "h", "b"),
+    ]
+    model = graph_model(nodes, inputs="x", outputs="a b", tensors={"h": tensor((), "RESOURCE")})
+    interpreter = Interpreter(model_content=model)
+    context = interpreter.session.subgraphs[0].context
+    reads = context.preview_delegate_partitioning([1, 3])
+    assert [params.nodes_to_replace for params in reads] == [(1,), (3,)]
 
 
 def test_context_describes_the_subgraph() -> None:
