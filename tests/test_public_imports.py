@@ -29,6 +29,9 @@ else:
 ROOT = Path(__file__).parents[1]
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("*/*/pyproject.toml"))
 DISTRIBUTIONS.append(ROOT / "plugins_example")
+SHOWN = [ROOT / "docs" / "demo", ROOT / "docs" / "examples"]
+"""Scripts that users copy from."""
+
 PAGE = ROOT / "docs" / "compatibility.md"
 
 PACKAGES = {
@@ -111,11 +114,11 @@ def short_name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=short_name)
-def test_distributions_import_public_names_only(distribution: Path) -> None:
+@pytest.mark.parametrize("folder", [*DISTRIBUTIONS, *SHOWN], ids=short_name)
+def test_what_is_outside_the_core_imports_public_names_only(folder: Path) -> None:
     wrong = [
         f"{short_name(path)}:{line}: {name} is not public; look in {other}"
-        for path in sorted(distribution.rglob("*.py"))
+        for path in sorted(folder.rglob("*.py"))
         for line, name, other in private_imports(path.read_text(encoding="utf-8"))
     ]
     assert not wrong, "\n".join(wrong)
