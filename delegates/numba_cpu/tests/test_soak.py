@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SOAK = Path(__file__).parents[1] / "benchmarks" / "soak.py"
 
 
+@pytest.mark.timeout(400)  # more than the program's own limit
 def test_two_thousand_invokes_over_four_interpreters_are_right_and_leave_no_memory() -> None:
     done = subprocess.run(
         [sys.executable, str(SOAK), "--invokes", "2000"],
