@@ -1,4 +1,17 @@
-"""A delegate for the CPU whose kernels are written in Python and compiled by Numba."""
+"""A delegate for the CPU whose kernels are written in Python and compiled by Numba.
+
+The way from a partition to a running program:
+
+1. ``delegate.py`` asks ``operators/`` for each node whether it can be taken.
+2. At each preparation ``schedule.py`` fuses nodes (``operators.FUSERS``) and lowers the others one
+   by one. ``operators/gather.py`` lowers GATHER, and so on: a file for an operator or a family.
+3. Lowering emits rows, each a kernel call with its words (``blocks/``), into the builder of
+   ``program.py``, which then plans memory (``working_memory.py``) and writes the table of rows.
+4. ``kernel_library.py`` loads the compiled kernels that the rows call, from ``cache.py``. Missing
+   ones are compiled from ``kernels/`` by processes that ``building.py`` starts.
+5. At each invoke the program follows moved tensors, and ``pool.py`` runs the table with the threads
+   that ``pace.py`` has found worth it.
+"""
 
 from __future__ import annotations
 

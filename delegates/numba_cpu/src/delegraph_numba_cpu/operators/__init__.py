@@ -1,4 +1,12 @@
-"""The operators this delegate takes: when, and as which kernel calls."""
+"""The operators this delegate takes: when, and as which kernel calls.
+
+A file is named by its operator or family, in the schema's words, and registers it for all types:
+``conv.py``, ``softmax.py``, ``lstm.py``. Element-wise operators have a file for each type:
+``elementwise_f32``, ``elementwise_int8`` (with ``lookup`` and ``pairs``), ``elementwise_int32``.
+What several operators share is in ``checks``, ``moves``, ``move_checks``, ``chains``, ``rows``,
+``products_*`` and ``packing_*``. Fusers are in ``conv_layers``, ``inverted_residual``,
+``strips_int8`` and ``elementwise_f32``.
+"""
 
 from __future__ import annotations
 
