@@ -21,7 +21,7 @@ from delegraph import (
 )
 from delegraph.errors import ArgumentError, DelegateError, UnresolvedOpError
 from delegraph.schema.options import AddOptions, MulOptions, VarHandleOptions
-from delegraph.testing import graph_model, subgraphs_model, tensor
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 
 
@@ -319,10 +319,11 @@ def test_nodes_that_share_a_resource_keep_their_order() -> None:
     nodes = [
         ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
         ("READ_VARIABLE", "h", "a"),
-        ("ASSIGN_VARIABLE", "h x", ""),
+        ("ASSIGN_VARIABLE", "h c", ""),
         ("READ_VARIABLE", "h", "b"),
     ]
-    model = graph_model(nodes, inputs="x", outputs="a b", tensors={"h": tensor((), "RESOURCE")})
+    tensors = {"h": tensor((), "RESOURCE"), "c": constant(np.zeros(4, np.float32))}
+    model = graph_model(nodes, inputs="", outputs="a b", tensors=tensors)
     interpreter = Interpreter(model_content=model)
     context = interpreter.session.subgraphs[0].context
     reads = context.preview_delegate_partitioning([1, 3])
