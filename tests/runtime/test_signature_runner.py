@@ -99,6 +99,8 @@ def test_mistakes_name_what_the_model_has() -> None:
         interpreter.get_signature_runner("three")
     with pytest.raises(ArgumentError, match=r"\(wrong\) for SignatureDef; has: left, right"):
         interpreter.get_signature_runner("one")(left=floats(1), wrong=floats(1))
+    with pytest.raises(ArgumentError, match="value of type FLOAT64 but expected type FLOAT32"):
+        interpreter.get_signature_runner("one")(left=floats(1), right=[1.0])
     with pytest.raises(ArgumentError, match="The model has: none"):
         Interpreter(model_content=difference()).get_signature_runner("one")
     with pytest.raises(ArgumentError, match="None interpreter provided"):

@@ -14,7 +14,7 @@ from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import AddOptions
-from delegraph.testing import constant, graph_model, one_op_model, tensor
+from delegraph.testing import constant, graph_model, tensor
 
 LIMIT = MemoryLimit(96, is_default=False)
 
@@ -64,7 +64,7 @@ def test_shapes_known_only_while_invoking_are_limited_one_by_one() -> None:
 
 
 def interpreter_that_works_with(scratch: int, limit: int) -> Interpreter:
-    """One custom operator that copies 64 bytes, with *scratch* bytes of working memory."""
+    """Two nodes that copy 64 bytes, each with *scratch* bytes of working memory."""
 
     def prepare(context: Any, node: Any) -> Any:
         work = context.scratch((scratch,), np.uint8)
@@ -76,7 +76,9 @@ def interpreter_that_works_with(scratch: int, limit: int) -> Interpreter:
 
         return step
 
-    model = one_op_model("Copy", [tensor((16,))], [tensor((16,))])
+    sizes = dict.fromkeys("xty", tensor((16,)))
+    nodes = [("Copy", "x", "t"), ("Copy", "t", "y")]
+    model = graph_model(nodes, inputs="x", outputs="y", tensors=sizes)
     return Interpreter(
         model_content=model,
         custom_ops={"Copy": Registration("Copy", prepare)},
@@ -84,14 +86,14 @@ def interpreter_that_works_with(scratch: int, limit: int) -> Interpreter:
     )
 
 
-def test_working_memory_counts_and_is_there_when_the_node_runs() -> None:
+def test_nodes_share_working_memory_which_counts_and_is_there_when_they_run() -> None:
     with pytest.raises(NodeError, match=r"bytes of tensors exceed the limit of 5000 bytes"):
         interpreter_that_works_with(4900, 5000).allocate_tensors()
     fitting = interpreter_that_works_with(4000, 5000)
     fitting.allocate_tensors()
     fitting.set_tensor(0, np.full(16, 7, np.float32))
     fitting.invoke()
-    assert fitting.get_tensor(1).tolist() == [7.0] * 16
+    assert fitting.get_tensor(2).tolist() == [7.0] * 16
 
 
 def test_a_constant_is_not_resized() -> None:

@@ -301,6 +301,27 @@ def test_what_the_kernels_computed_is_in_the_delegates_buffer_too() -> None:
     assert_same(written, results)
 
 
+def test_a_buffer_that_the_results_cannot_be_copied_to_is_given_up() -> None:
+    freed: list[int] = []
+
+    class Keeping(Faulty):
+        def copy_to_buffer_handle(self, context: DelegateContext, tensor: Any) -> None:
+            raise OSError("bus fell asleep")
+
+        def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
+            freed.append(handle)
+
+    def keep(context: Any, node: Node, run: int) -> None:
+        context.set_buffer_handle(context.tensors[node.outputs[0]], run, node.delegate)
+        raise OSError("device lost")
+
+    delegate = Keeping(fault=keep)
+    interpreter, results = delegated("chain", delegate, on_failure="fallback")
+    assert_same(results, undelegated("chain"))
+    assert {incident.phase for incident in interpreter.incidents} == {"eval", "copy"}
+    assert len(freed) == len(set(freed)) == delegate.runs
+
+
 @pytest.mark.parametrize("failing_one", ["earlier", "later", "both"])
 def test_stacked_delegates_fall_back_one_by_one(failing_one: str) -> None:
     def fault(name: str) -> Fault:
