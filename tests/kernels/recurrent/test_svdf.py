@@ -45,6 +45,9 @@ CASES = {
     "one time step": {"memory": 1},
     "wide": {"n_input": 700, "activation": Act.RELU6},
 }
+SUM_ROUNDING = 2.0**-25
+"""Share of one product in the difference of two sums: BLAS adds in the processor's own order."""
+
 KINDS = {"float": (False, False), "hybrid": (True, False), "asymmetric hybrid": (True, True)}
 
 
@@ -53,8 +56,9 @@ KINDS = {"float": (False, False), "hybrid": (True, False), "asymmetric hybrid": 
 def test_consecutive_invokes_agree_with_the_official_kernel(hybrid, asymmetric, case):
     weights = Weights(1, hybrid=hybrid)
     model = float_model(weights, asymmetric=asymmetric, **case)
-    steps = weights.inputs((BATCH, case.get("n_input", INPUT)), 8)
-    assert_steps_agree(model, steps, tolerance=2e-6)
+    n_input = case.get("n_input", INPUT)
+    steps = weights.inputs((BATCH, n_input), 8)
+    assert_steps_agree(model, steps, tolerance=2e-6 + n_input * SUM_ROUNDING)
 
 
 def test_a_unit_is_the_weighted_window_of_its_filters():
