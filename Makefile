@@ -101,6 +101,7 @@ bench: $(VENV)/installed-test
 
 # Warnings are errors. Plugins are left out, so that the pages are the same everywhere.
 docs: $(VENV)/installed-docs
+	@$(BIN)/mypy docs/mkdocs_hooks.py docs/docstring_markup.py
 	@NO_MKDOCS_2_WARNING=1 DELEGRAPH_PLUGINS= $(BIN)/mkdocs build --strict
 	@$(BIN)/python -m pytest --quiet tests/docs/built_site.py
 	@echo "To read it: $(BIN)/python -m http.server --directory site"
@@ -125,7 +126,7 @@ lint: $(VENV)/installed-test
 
 types: $(VENV)/installed-test
 	$(BIN)/mypy
-	$(BIN)/mypy docs/demo/demo.py docs/demo/make_sines.py docs/generate_operators.py
+	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
 	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis \

@@ -95,7 +95,10 @@ def site_uri(path: str, files: Files) -> str | None:
             return uri
     uri = path.removeprefix("docs/")
     found = files.get_file_from_path(uri) if uri != path else None
-    return uri if found is not None and found.inclusion.is_included() else None
+    if found is None:
+        return None
+    is_shown = found.inclusion.is_included()  # type: ignore[no-untyped-call]  # MkDocs has no type
+    return uri if is_shown else None
 
 
 def sources() -> str:
