@@ -1,7 +1,10 @@
 """TensorFlow Lite for Microcontrollers in Python: models in an arena of fixed size.
 
 :class:`MicroInterpreter` runs a model in memory that the caller lends; :func:`estimate_arena` tells
-how much a device needs; the allocators and planners behind them can be used by themselves.
+how much a device needs; the allocators and planners they use can be used by themselves.
+
+Open first: ``interpreter.py`` for running, ``estimate.py`` for sizes, ``allocator.py`` for what
+lies in the arena, ``planners.py`` for where buffers go, ``targets.py`` for devices.
 """
 
 import lazy_loader

@@ -1,1 +1,7 @@
-"""Executing a model: interpreter, subgraph state, invoke loop, signatures."""
+"""Executing a model: interpreter, session, subgraphs, and the way nodes are prepared and run.
+
+Open first: ``interpreter.py`` for the class that users have; ``session.py`` for the loaded model
+and the delegates applied to it; ``subgraph.py`` for tensors, nodes and memory; ``steps.py`` for how
+nodes are prepared and run; ``op_resolver.py`` for which kernel an operator gets;
+``subgraph_memory.py`` for where tensors are; ``node_errors.py`` for what an error says.
+"""
