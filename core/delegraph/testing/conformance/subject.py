@@ -43,7 +43,7 @@ class Subject:
         capabilities: what it claims.
         address: how the command line names it; empty for one that is not installed.
         spec: what its plugin declares; None for one that is not installed.
-        create: makes one with given options; None where options are nobody's business.
+        create: makes one with given options; None where no options are tried.
         cases: the author's own cases, beside those of the kit.
         folder: where models that show a failure are saved.
     """
