@@ -34,6 +34,8 @@ def test_integers_that_float64_cannot_tell_apart_are_one_apart() -> None:
     found, expected = np.array([2**62 + 1, 7]), np.array([2**62, 7])
     assert Tolerance().compare(found, expected).tolist() == [1, 0]
     assert Tolerance(absolute=1).compare(found, expected).tolist() == [0, 0]
+    below, expected = np.array([-(2**62) - 1]), np.array([-(2**62)])
+    assert Tolerance(relative=2**-63).compare(below, expected).tolist() == [0.5]
 
 
 @pytest.mark.parametrize("values", [[True, False], np.array([b"a", b"b"], object)])
@@ -41,3 +43,7 @@ def test_strings_and_bools_are_exact_whatever_the_tolerance(values: object) -> N
     found = np.array(values)
     assert Tolerance(9, 9).compare(found, found[::-1]).tolist() == [1, 1]
     assert Tolerance().compare(found, found).tolist() == [0, 0]
+
+
+def test_numbers_without_dimensions_are_compared() -> None:
+    assert Tolerance(absolute=0.5).compare(np.float32(3), np.float32(2)).tolist() == 0.5

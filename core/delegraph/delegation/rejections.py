@@ -72,8 +72,8 @@ def collect_rejections(
     ask: Ask,
     *,
     delegate: str,
-    first: int = 0,
-    last: int | None = None,
+    first: int,
+    last: int | None,
 ) -> dict[int, Rejection]:
     """Return why nodes are left, by node index; a node that is not in it is taken.
 
