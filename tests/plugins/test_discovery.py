@@ -218,11 +218,12 @@ def test_a_distribution_whose_folder_bears_another_name_counts(site: Path) -> No
     assert fakes(PluginSet())["good"].state is PluginState.OK
 
 
+@pytest.mark.parametrize("names", [("Fake.Twice", "fake-twice"), ("fake-twice", "Fake.Twice")])
 def test_two_spellings_of_a_distribution_are_one(
-    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
 ) -> None:
-    write_distribution(site, "Fake.Twice", {}, {"one": "fake_gone"})
-    write_distribution(tmp_path / "newer", "fake-twice", {}, {"two": "fake_gone"}, "2.0")
+    write_distribution(site, names[0], {}, {"one": "fake_gone"})
+    write_distribution(tmp_path / "newer", names[1], {}, {"two": "fake_gone"}, "2.0")
     monkeypatch.syspath_prepend(tmp_path / "newer")
     found = [p.name for p in PluginSet().plugins if p.distribution.lower().startswith("fake")]
     assert found == ["two"]

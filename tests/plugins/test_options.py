@@ -89,8 +89,18 @@ def test_a_value_that_is_no_text_may_be_any_kind_of_a_union() -> None:
 
 @dataclass
 class Numbered:
+    channel: Literal[1, 2] = 1
     levels: tuple[int, ...] = ()
     pairs: Sequence[int] = ()
+
+
+def test_a_literal_takes_its_own_values_only() -> None:
+    spec = DelegateSpec("numbered", "", print, Numbered)
+    for right in (2, "2"):
+        assert make_options(spec, {"channel": right}) == Numbered(2)
+    for wrong in (True, 1.0, 3):
+        with pytest.raises(PluginOptionError, match=f"is {wrong}, expected one of 1, 2"):
+            make_options(spec, {"channel": wrong})
 
 
 def test_a_list_is_read_entry_by_entry() -> None:
