@@ -19,8 +19,8 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.schema.options import AddOptions, MulOptions
-from delegraph.testing import constant, graph_model
+from delegraph.schema.options import AddOptions, LessOptions, MulOptions, WhileOptions
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 
 COMPUTE: dict[str, Callable[..., Any]] = {
     "ADD": np.add,
@@ -113,6 +113,22 @@ def sines() -> bytes:
         inputs="x",
         outputs="y",
         tensors={"two": constant(np.full(1, 2, np.float32))},
+    )
+
+
+def doubling_while() -> bytes:
+    """While x < 10: x = x + x."""
+    less = [("LESS", "x ten", "c", LessOptions())]
+    add = [("ADD", "x x", "y", AddOptions())]
+    loop = [("WHILE", "x", "y", WhileOptions(cond_subgraph_index=1, body_subgraph_index=2))]
+    one = {"x": tensor((1,)), "y": tensor((1,))}
+    ten = constant(np.array([10], np.float32))
+    return subgraphs_model(
+        [
+            (loop, "x", "y", one),
+            (less, "x", "c", {**one, "ten": ten, "c": tensor((1,), "BOOL")}),
+            (add, "x", "y", one),
+        ]
     )
 
 

@@ -18,9 +18,9 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import ArgumentError, DelegateError, StateError
-from delegraph.schema.options import AddOptions, LessOptions, WhileOptions
-from delegraph.testing import constant, graph_model, subgraphs_model, tensor
-from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
+from delegraph.schema.options import AddOptions
+from delegraph.testing import graph_model, tensor
+from support.by_name import ByName, ByNameKernel, X, Y, doubling_while, partitions, run, sines
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -109,22 +109,6 @@ def test_removing_is_refused_while_a_view_is_alive() -> None:
 
 
 # -- other subgraphs ---------------------------------------------------------------------------
-
-
-def doubling_while() -> bytes:
-    """While x < 10: x = x + x."""
-    less = [("LESS", "x ten", "c", LessOptions())]
-    add = [("ADD", "x x", "y", AddOptions())]
-    loop = [("WHILE", "x", "y", WhileOptions(cond_subgraph_index=1, body_subgraph_index=2))]
-    one = {"x": tensor((1,)), "y": tensor((1,))}
-    ten = constant(np.array([10], np.float32))
-    return subgraphs_model(
-        [
-            (loop, "x", "y", one),
-            (less, "x", "c", {**one, "ten": ten, "c": tensor((1,), "BOOL")}),
-            (add, "x", "y", one),
-        ]
-    )
 
 
 class Looping(ByName):

@@ -25,6 +25,7 @@ from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 _VALIDATES = Rejection("validation", "no delegate gets a VALIDATION: subgraph")
+_TAKEN_OFF = Rejection("resized", "a resize took the delegate off until tensors are allocated")
 
 
 @collector_paused()
@@ -141,8 +142,10 @@ def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], di
     """Return a function that says why delegates left a node."""
     if is_never_delegated(subgraph.spec.name):
         return lambda index: dict.fromkeys(delegates, _VALIDATES)
-    answers = [(delegate_name(a.delegate), a.rejections) for a in subgraph.plan.applied]
-    return lambda index: {name: found[index] for name, found in answers if index in found}
+    plan = subgraph.plan
+    off = {delegate_name(undone.delegate): _TAKEN_OFF for undone in plan.undone}
+    answers = [(delegate_name(a.delegate), a.rejections) for a in plan.applied]
+    return lambda index: off | {name: found[index] for name, found in answers if index in found}
 
 
 def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Crossing]:
@@ -190,7 +193,7 @@ def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
     if tensor.type in (TensorType.STRING, TensorType.VARIANT):
         return None
     if subgraph.is_allocated:
-        is_known = tensor.data is not None  # behind an open shape nothing is allocated yet
+        is_known = tensor.data is not None  # after an open shape nothing is allocated yet
     else:
         is_known = not tensor.is_dynamic and -1 not in tensor.shape_signature
     return tensor.bytes if is_known else None
