@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.plugins import Plugin, PluginSet, PluginState
+from delegraph.plugins import Plugin, PluginSet, PluginState, installed, plugin_set
 from delegraph.plugins.plugin import one_line
 from support.fake_distributions import GOOD, write_distribution, write_plugin
 
@@ -281,10 +281,15 @@ def test_the_process_discovers_once(site: Path) -> None:
     assert run_python(site, code).split() == ["imported", "1"]
 
 
-def test_a_plugin_that_asks_for_plugins_at_import_is_broken_and_does_not_hang(site: Path) -> None:
+def test_a_plugin_that_asks_for_plugins_at_import_is_broken_and_does_not_hang(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugin_set, "_installed", None)  # as in a fresh process
     write_plugin(site, "asks", "from delegraph.plugins import installed; installed()")
-    code = "from delegraph.plugins import installed; print(*(p.error for p in installed().plugins))"
-    assert "PluginError: a plugin's module asks for plugins" in run_python(site, code)
+    plugins = installed()
+    error = fakes(plugins)["asks"].error
+    assert error.startswith("PluginError: a plugin's module asks for plugins")
+    assert installed() is plugins
 
 
 def test_discovery_logs_nothing_when_all_is_well(
