@@ -1,4 +1,4 @@
-"""The bytes behind the addresses that allocators hand out."""
+"""The bytes at the addresses that allocators hand out."""
 
 from __future__ import annotations
 

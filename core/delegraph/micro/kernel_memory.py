@@ -145,7 +145,7 @@ _LUT_BYTES = 513 * 2  # of 16-bit SOFTMAX, which has two
 _PACKED = (TensorType.INT4, TensorType.INT2)
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
-_Tensors = Sequence[TensorSpec | None]  # an operator's inputs, behind them its outputs
+_Tensors = Sequence[TensorSpec | None]  # an operator's inputs, then its outputs
 _Sizes = Callable[[OperatorSpec, _Tensors], list[int]]
 
 

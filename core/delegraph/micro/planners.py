@@ -196,7 +196,7 @@ def _in_use_together(a: PlannedBuffer, b: PlannedBuffer) -> bool:
 
 
 class LinearMemoryPlanner:
-    """Puts buffers behind each other, whenever they are used: every tensor keeps its value."""
+    """Puts buffers one after the other, whenever they are used: every tensor keeps its value."""
 
     preserves_all_tensors = True
 
@@ -226,7 +226,7 @@ class LinearMemoryPlanner:
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Put a buffer behind the others.
+        """Put a buffer after the others.
 
         Raises:
             StateError: there are 1024 already.

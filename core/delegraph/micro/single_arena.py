@@ -33,14 +33,14 @@ class PersistentBufferAllocator(Protocol):
 
 
 class NonPersistentBufferAllocator(Protocol):
-    """Gives one buffer that can change its size, and behind it memory for a short while."""
+    """Gives one buffer that can change its size, and after it memory for a short while."""
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
         """Return the address of the one resizable buffer, at the start of the arena.
 
         Raises:
             ArenaTooSmallError: the arena has not that much left.
-            StateError: temporary memory lies behind it.
+            StateError: temporary memory lies after it.
         """
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
@@ -48,7 +48,7 @@ class NonPersistentBufferAllocator(Protocol):
 
         Raises:
             ArenaTooSmallError: the arena has not that much left.
-            StateError: temporary memory lies behind it, or *address* is not the buffer's.
+            StateError: temporary memory lies after it, or *address* is not the buffer's.
         """
 
     def deallocate_resizable_buffer(self, address: int) -> None:
@@ -63,7 +63,7 @@ class NonPersistentBufferAllocator(Protocol):
 
         Raises:
             ArenaTooSmallError: the arena has not that much left.
-            StateError: temporary memory lies behind it.
+            StateError: temporary memory lies after it.
         """
 
     def allocate_temp(self, size: int, alignment: int) -> int:
@@ -121,7 +121,7 @@ class TempCount:
 
 
 class Head:
-    """The resizable buffer at the start of an arena, and temporary memory behind it.
+    """The resizable buffer at the start of an arena, and temporary memory after it.
 
     Attributes:
         start: address of the arena.

@@ -73,7 +73,7 @@ class NonPersistentArenaBufferAllocator:
 
         Raises:
             ArenaTooSmallError: the arena is smaller.
-            StateError: there is one already, or temporary memory lies behind it.
+            StateError: there is one already, or temporary memory lies after it.
         """
         if self._has_resizable_buffer:
             raise StateError("there is a resizable buffer; deallocate_resizable_buffer() first")

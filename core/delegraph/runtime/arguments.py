@@ -29,7 +29,7 @@ def model_of(path: str | os.PathLike[str] | None, content: bytes | None) -> Mode
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Let pass one of *choices*.
+    """Reject a value unless it is one of *choices*.
 
     Raises:
         ArgumentError: another value.
@@ -40,7 +40,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 
 
 def check_num_threads(num_threads: object) -> None:
-    """Let pass None or an int of at least 1.
+    """Reject a number unless it is None or an int of at least 1.
 
     Raises:
         ArgumentError: another value.

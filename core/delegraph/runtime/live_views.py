@@ -44,7 +44,7 @@ class LiveViews:
         return np.asarray(exporter)
 
     def require_none(self) -> None:
-        """Let pass when no view is alive.
+        """Reject the call if a view is alive.
 
         Raises:
             StateError: one is.

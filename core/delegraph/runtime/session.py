@@ -158,7 +158,7 @@ class Session(SharedState):
         return placement_of(self.subgraphs, self.delegates)
 
     def check_placement(self) -> None:
-        """Let pass a placement that the rules' pins and ``require`` agree with.
+        """Reject the placement unless it is what the rules' pins and ``require`` ask for.
 
         Raises:
             PlacementError: nodes are elsewhere.

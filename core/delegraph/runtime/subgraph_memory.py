@@ -122,7 +122,7 @@ class SubgraphMemory:
                 self._bind(index)
 
     def reset_after(self, position: int) -> None:
-        """Take back the memory of tensors first used behind a plan position."""
+        """Take back the memory of tensors first used after a plan position."""
         assert self._planner is not None, "plan() comes first"
         self._planner.reset_allocations_after(position)
 

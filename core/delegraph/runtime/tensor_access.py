@@ -100,7 +100,7 @@ def read_tensor(tensor: Tensor) -> Any:
 
 
 def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Let pass a shape that differs from the declared one only where that has -1.
+    """Reject a shape unless it differs from the declared one only where that has -1.
 
     Raises:
         ResizeError: another rank, or another dimension than declared.
