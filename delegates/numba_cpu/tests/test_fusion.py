@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
+from delegraph.schema.array_options import AddOptions
 from delegraph.schema.enums import Padding
 from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
@@ -72,3 +73,36 @@ def test_an_inverted_residual_comes_before_the_layers_in_it(
     assert kernels_of(model) == ["inverted_residual"]
     monkeypatch.setattr(schedule, "FUSERS", FUSERS[::-1])
     assert kernels_of(model) == ["conv", "inverted_residual"]
+
+
+@pytest.mark.parametrize("outputs", ["y", "c y"])
+def test_a_fused_step_runs_last_and_keeps_what_others_read(outputs: str) -> None:
+    generator = np.random.default_rng(5)
+    weight = generator.standard_normal((4, 1, 1, 4)).astype(np.float32)
+    shape = (1, 3, 3, 4)
+    model = graph_model(
+        [
+            ("CONV_2D", "x w b", "c", Conv2DOptions(stride_h=1, stride_w=1)),
+            ("ABS", "x", "between"),
+            ("ADD", "c between", "y", AddOptions()),
+        ],
+        inputs="x",
+        outputs=outputs,
+        tensors={
+            **{name: tensor(shape) for name in ("x", "c", "between", "y")},
+            "w": constant(weight),
+            "b": constant(zeros(4)),
+        },
+    )
+    x = generator.standard_normal(shape).astype(np.float32)
+    delegated = Interpreter(
+        model_content=model, experimental_delegates=[NumbaCpuDelegate(NumbaCpuOptions())]
+    )
+    delegated.allocate_tensors()
+    delegated.set_tensor(delegated.get_input_details()[0]["index"], x)
+    delegated.invoke()
+    c = np.einsum("nhwi,oi->nhwo", x, weight[:, 0, 0])
+    expected = {"c": c, "y": c + np.abs(x)}
+    for name, detail in zip(outputs.split(), delegated.get_output_details(), strict=True):
+        found = delegated.get_tensor(detail["index"])
+        np.testing.assert_allclose(found, expected[name], rtol=0, atol=1e-5)
