@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import ctypes
 import doctest
+import sys
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
@@ -42,3 +46,18 @@ def test_physical_memory_is_that_of_the_machine() -> None:
 
 def test_the_examples_are_right() -> None:
     assert doctest.testmod(memory_limit).failed == 0
+
+
+def test_windows_is_asked_for_its_physical_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernel fills a record of 64 bytes that names its length first."""
+
+    class Kernel:
+        def GlobalMemoryStatusEx(self, status: Any) -> int:
+            record = status._obj
+            assert (record.length, ctypes.sizeof(record)) == (64, 64)
+            ctypes.memmove(ctypes.addressof(record) + 8, (7 << 30).to_bytes(8, sys.byteorder), 8)
+            return 1
+
+    windll = SimpleNamespace(kernel32=Kernel())
+    monkeypatch.setattr(ctypes, "windll", windll, raising=False)
+    assert memory_limit.windows_physical_memory() == 7 << 30

@@ -8,7 +8,9 @@ another matter: from then on only the machine's memory is the limit.
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
+from typing import Any
 
 LEAST = 256 << 20
 """Bytes that every model may take."""
@@ -19,7 +21,27 @@ TIMES_FILE = 16
 
 def physical_memory() -> int:
     """Return the bytes of memory of this machine."""
+    if sys.platform == "win32":
+        return windows_physical_memory()
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def windows_physical_memory() -> int:
+    """Return the bytes of memory of this machine, as Windows tells them: it has no ``sysconf``."""
+    import ctypes
+
+    class MemoryStatus(ctypes.Structure):  # MEMORYSTATUSEX of sysinfoapi.h
+        _fields_ = (
+            ("length", ctypes.c_uint32),
+            ("load", ctypes.c_uint32),
+            ("total_physical", ctypes.c_uint64),
+            ("others", ctypes.c_uint64 * 6),
+        )
+
+    status = MemoryStatus(length=ctypes.sizeof(MemoryStatus))
+    windows: Any = ctypes  # `windll` is there on Windows alone
+    windows.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+    return int(status.total_physical)
 
 
 @dataclass(slots=True)
