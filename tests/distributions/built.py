@@ -23,6 +23,7 @@ from distributions.projects import ROOT, URL, Project, projects
 
 DIST = ROOT / "dist"
 PROJECTS = projects()
+pytestmark = pytest.mark.timeout(900)  # the first test that needs it installs everything
 every_project = pytest.mark.parametrize("project", PROJECTS, ids=lambda p: p.name)
 
 NEVER = ("__pycache__", ".venv", ".pyc", ".so", ".nbi", ".nbc", "_cache", ".hypothesis")
