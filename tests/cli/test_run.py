@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from delegraph.operators.registration import Numerics
+from delegraph.operators.numerics import Numerics
 from delegraph.schema.options import AddOptions, ReducerOptions, SubOptions
 from delegraph.testing import constant, one_op_model, tensor
 from support.command import Command

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.operators.registration import Numerics
+from delegraph.operators.numerics import Numerics
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.schema.enums import Padding, TensorType
 from delegraph.schema.options import (

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.accumulator_scaling import Scaling, fixed_point_scaling, int64_scaling
 from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization
-from delegraph.operators.registration import Numerics
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 

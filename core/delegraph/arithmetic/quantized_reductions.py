@@ -13,7 +13,8 @@ from delegraph.arithmetic.fixed_point import (
 from delegraph.arithmetic.lookup_table import Integers, round_half_away
 from delegraph.arithmetic.reduction import Reduction
 from delegraph.operators.checks import require_scales
-from delegraph.operators.registration import Eval, Numerics
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import Eval
 
 _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.operators.registration import Eval, Numerics
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import Eval
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 

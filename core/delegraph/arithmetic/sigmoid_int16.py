@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from delegraph.arithmetic import gemmlowp
 from delegraph.arithmetic.fixed_point import power_of_two
 from delegraph.arithmetic.lookup_table import Integers, every_value
-from delegraph.operators.registration import Numerics
+from delegraph.operators.numerics import Numerics
 
 _INTEGER_BITS = 3
 _FIXED_POINT_EXPONENT = _INTEGER_BITS - 15  # log2 of the scale that gemmlowp's functions expect

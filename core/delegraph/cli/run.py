@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.delegate import PartitionPolicy
     from delegraph.graph.model import Signature
     from delegraph.native import LiteRtInterpreter
-    from delegraph.operators.registration import Numerics
+    from delegraph.operators.numerics import Numerics
     from delegraph.runtime.delegates.failure_policy import Incident, OnFailure
     from delegraph.runtime.options import Requirement
     from delegraph.tools.model_outputs import OutputSummary

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph.kernels.binary import binary_operands
+from delegraph.kernels.elementwise import binary_operands
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delegraph.kernels.binary import binary_operands, require_nonzero
+from delegraph.kernels.elementwise import binary_operands, require_nonzero
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType

@@ -33,11 +33,11 @@ from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_type
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
     Node,
-    Numerics,
     OpContext,
     input_tensor,
     optional_input,

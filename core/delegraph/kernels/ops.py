@@ -7,7 +7,6 @@ import delegraph.kernels.add_n
 import delegraph.kernels.arg_min_max
 import delegraph.kernels.audio_spectrogram
 import delegraph.kernels.batch_matmul
-import delegraph.kernels.binary
 import delegraph.kernels.bitwise
 import delegraph.kernels.broadcast_to
 import delegraph.kernels.bucketize
@@ -27,6 +26,7 @@ import delegraph.kernels.dequantize
 import delegraph.kernels.detection_postprocess
 import delegraph.kernels.dilate
 import delegraph.kernels.dynamic_update_slice
+import delegraph.kernels.elementwise
 import delegraph.kernels.embedding_lookup
 import delegraph.kernels.fake_quant
 import delegraph.kernels.fill

@@ -30,15 +30,9 @@ from delegraph.operators.checks import (
     require_type,
     require_zero_points,
 )
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    Node,
-    Numerics,
-    OpContext,
-    input_tensor,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 

@@ -14,15 +14,9 @@ from delegraph.arithmetic.output_shape import integers, normalized_axis, size_ou
 from delegraph.arithmetic.reduction import Reduction
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    Node,
-    Numerics,
-    OpContext,
-    input_tensor,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
 _PLAIN = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}

@@ -1,5 +1,7 @@
 """Decides where every tensor of a plan lives, so that memory is shared over time.
 
+The gap for each tensor, the best fit, is found in :mod:`delegraph.memory.best_fit`.
+
 Source:
     ArenaPlanner, tflite/arena_planner.cc. Same offsets; among tensors of the same size that come
     into use at the same node, where TFLite's order is unspecified, the lower index goes first.

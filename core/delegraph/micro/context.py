@@ -21,7 +21,8 @@ from delegraph.memory.workspace import Workspace
 from delegraph.micro.allocator import MicroAllocator
 from delegraph.micro.layout import Layout
 from delegraph.micro.stage import MicroState, Stage
-from delegraph.operators.registration import CallableSubgraph, Node, Numerics, Scratch
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import CallableSubgraph, Node, Scratch
 from delegraph.operators.tensor import Tensor
 
 KernelScratch = Literal["outside", "arena"]

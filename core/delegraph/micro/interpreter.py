@@ -23,7 +23,7 @@ from delegraph.micro.stage import MicroState
 from delegraph.micro.subgraph import MicroSubgraph
 from delegraph.micro.targets import TARGET_32, MicroTarget
 from delegraph.operators.custom_op import AnyCustomOp
-from delegraph.operators.registration import Numerics
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.threads import BlasThreads

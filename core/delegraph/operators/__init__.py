@@ -5,6 +5,7 @@ For kernels, delegates and custom operators alike. Open first ``registration`` a
 - ``registration``: ``Registration``, ``Node``, and the context that kernels work in
 - ``tensor``: a tensor while a model runs, and its data
 - ``checks``: what is required of a node, as functions that raise
+- ``numerics``: the choice between builtin and reference rounding
 - ``op_table``: which kernel each operator has, and how one is registered
 - ``custom_op``: custom operators written as Python functions
 - ``custom_options``, ``flexbuffer_options``: the options of custom operators

@@ -1,7 +1,8 @@
 """The op table: operator name to registration, filled by the ``kernel`` decorator.
 
 Each kernel enters itself when its module is imported, so the table may still be empty here:
-:func:`delegraph.builtin_registration` looks an operator up with all kernels there.
+:func:`delegraph.builtin_registration` looks an operator up with all kernels there. The
+filled table, with versions, types and files, is ``docs/operators.md``.
 """
 
 from __future__ import annotations

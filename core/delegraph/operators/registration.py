@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from delegraph.errors import OperatorError
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator
 
@@ -23,14 +24,6 @@ Eval = Callable[[], None]
 
 Prepare = Callable[["OpContext", "Node"], Eval]
 """Checks a node, sizes its outputs and returns its :data:`Eval`."""
-
-Numerics = Literal["builtin", "reference"]
-"""The official kernels whose rounding ours follow: the optimised ones, or the reference ones.
-
-Users choose by ``OpResolverType`` (:func:`delegraph.runtime.op_resolver.numerics_of`) or
-``delegraph run --numerics``. A kernel reads ``context.numerics`` in its ``prepare``. Which
-operators differ is in :mod:`delegraph.testing.reference_numerics`.
-"""
 
 
 class InPlace(IntFlag):

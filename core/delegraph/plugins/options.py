@@ -3,7 +3,8 @@
 As text, options are ``key=value,key=value``. A part without ``=`` belongs to the value before it,
 so ``ops=ADD,SUB,threads=2`` gives two options. Booleans are ``true``/``false`` (``yes``, ``no``,
 ``on``, ``off``, ``1``, ``0``), integers may be hexadecimal, an enum is given by member name, and
-``none`` stands for None where that is allowed.
+``none`` stands for None where that is allowed. The delegate's name before the options
+(``name:key=value``) is split off in :mod:`delegraph.plugins.address`.
 """
 
 from __future__ import annotations

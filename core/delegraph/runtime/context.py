@@ -12,7 +12,8 @@ from delegraph.delegation.delegate import Delegate, DelegateContext, DelegatePar
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import SubgraphSpec
-from delegraph.operators.registration import CallableSubgraph, Node, Numerics, Registration, Scratch
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import CallableSubgraph, Node, Registration, Scratch
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan

@@ -19,7 +19,8 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
 from delegraph.operators.custom_op import AnyCustomOp
-from delegraph.operators.registration import CallableSubgraph, Numerics
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import CallableSubgraph
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
 from delegraph.runtime.delegates import defaults

@@ -10,8 +10,9 @@ import delegraph.kernels.ops  # noqa: F401 - importing the kernels fills the op 
 from delegraph.errors import OperatorError, UnsupportedModelError
 from delegraph.graph.model import OperatorSpec
 from delegraph.operators.custom_op import AnyCustomOp, as_registration, registered_custom_ops
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import OP_TABLE
-from delegraph.operators.registration import Eval, Node, Numerics, OpContext, Registration
+from delegraph.operators.registration import Eval, Node, OpContext, Registration
 from delegraph.plugins.plugin_set import installed
 
 

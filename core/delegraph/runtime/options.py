@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from delegraph.delegation.delegate import PartitionPolicy
-from delegraph.operators.registration import Numerics
+from delegraph.operators.numerics import Numerics
 from delegraph.runtime.delegates.failure_policy import RAISE, FailurePolicy
 
 Requirement = Literal["full"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.operators.registration import Numerics
+from delegraph.operators.numerics import Numerics
 from delegraph.runtime.delegates.choice import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
 

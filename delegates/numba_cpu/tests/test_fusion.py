@@ -12,7 +12,7 @@ from delegraph.schema.layer_options import Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu import schedule
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
-from delegraph_numba_cpu.operators import FUSERS
+from delegraph_numba_cpu.fusion_order import FUSERS
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
 

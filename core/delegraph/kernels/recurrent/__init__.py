@@ -1,5 +1,6 @@
 """Kernels of recurrent operators: RNN, LSTM, SVDF.
 
-Open first: ``lstm.py``, ``rnn.py`` or ``svdf.py``, which have the kernels; ``layers.py`` has the
-loop over time that all of them share.
+Open first: the file named by the operator (``unidirectional_sequence_lstm.py``, ``svdf.py``); all
+RNN operators are in ``rnn.py``. ``lstm.py`` has what LSTM layers share, ``layers.py`` the loop over
+time of all recurrent layers.
 """

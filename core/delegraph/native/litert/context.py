@@ -25,11 +25,11 @@ from delegraph.native.litert.host import ForeignDelegate, Host
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
 from delegraph.native.litert.subgraph import LiteRtSubgraph
 from delegraph.native.litert.tensors import LiteRtTensors, require_resizable
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
     CallableSubgraph,
     Eval,
     Node,
-    Numerics,
     OpContext,
     Registration,
     Scratch,

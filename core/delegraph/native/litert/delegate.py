@@ -28,7 +28,8 @@ from delegraph.native.litert.context import LiteRtContext
 from delegraph.native.litert.host import BufferContext
 from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
-from delegraph.operators.registration import Node, Numerics, Registration
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.arguments import model_of
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from delegraph.delegation.delegate import DelegateContext
 from delegraph.graph.model import Model, OperatorSpec
 from delegraph.native.litert.tensors import LiteRtTensors
-from delegraph.operators.registration import Numerics, Registration
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import Registration
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Any
 from numpy.typing import DTypeLike
 
 from delegraph.errors import UnresolvedOpError
+from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
     CallableSubgraph,
     Eval,
     Node,
-    Numerics,
     OpContext,
     Registration,
     Scratch,

@@ -3,8 +3,9 @@
 The way from a partition to a running program:
 
 1. ``delegate.py`` asks ``operators/`` for each node whether it can be taken.
-2. At each preparation ``schedule.py`` fuses nodes (``operators.FUSERS``) and lowers the others one
-   by one. ``operators/gather.py`` lowers GATHER, and so on: a file for an operator or a family.
+2. At each preparation ``schedule.py`` fuses nodes (in the order of ``fusion_order.py``) and lowers
+   the others one by one. ``operators/gather.py`` lowers GATHER, and so on: a file for an operator
+   or a family.
 3. Lowering emits rows, each a kernel call with its words (``blocks/``), into the builder of
    ``program.py``, which then plans memory (``working_memory.py``) and writes the table of rows.
 4. ``kernel_library.py`` loads the compiled kernels that the rows call, from ``cache.py``. Missing

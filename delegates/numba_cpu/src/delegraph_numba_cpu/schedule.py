@@ -5,7 +5,8 @@ Nodes that no fuser takes are lowered one by one, in execution order.
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.operators import FUSERS, OPERATORS
+from delegraph_numba_cpu.fusion_order import FUSERS
+from delegraph_numba_cpu.operators import OPERATORS
 from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.program import ProgramBuilder
 

@@ -5,7 +5,7 @@ A file is named by its operator or family, in the schema's words, and registers 
 ``elementwise_f32``, ``elementwise_int8`` (with ``lookup`` and ``pairs``), ``elementwise_int32``.
 What several operators share is in ``checks``, ``moves``, ``move_checks``, ``chains``, ``rows``,
 ``products_*`` and ``packing_*``. Fusers are in ``conv_layers``, ``inverted_residual``,
-``strips_int8`` and ``elementwise_f32``.
+``strips_int8`` and ``elementwise_f32``; ``fusion_order.py``, one folder up, has their order.
 """
 
 from __future__ import annotations
@@ -45,17 +45,6 @@ from delegraph_numba_cpu.operators import svdf as svdf
 from delegraph_numba_cpu.operators import tile as tile
 from delegraph_numba_cpu.operators import transpose as transpose
 from delegraph_numba_cpu.operators import transpose_conv as transpose_conv
-from delegraph_numba_cpu.operators.conv_layers import fuse_layer
-from delegraph_numba_cpu.operators.elementwise_f32 import fuse_chain
-from delegraph_numba_cpu.operators.fusion import Fuser
-from delegraph_numba_cpu.operators.inverted_residual import fuse_inverted_residual
 from delegraph_numba_cpu.operators.registry import OPERATORS, Call, Operator
-from delegraph_numba_cpu.operators.strips_int8 import fuse_strip
 
-# The first that takes a node has it. Only the first two ever want the same node: a convolution that
-# begins an inverted residual is a layer as well, so the larger step is asked for first. Strips
-# begin with convolutions of bytes, chains with element-wise nodes.
-FUSERS: tuple[Fuser, ...] = (fuse_inverted_residual, fuse_layer, fuse_strip, fuse_chain)
-"""Asked in this order at each node, in execution order, that no step has yet."""
-
-__all__ = ["FUSERS", "OPERATORS", "Call", "Operator"]
+__all__ = ["OPERATORS", "Call", "Operator"]

@@ -15,7 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from delegraph import Node, Rejection, Tensor, builtin_registration
 from delegraph.errors import OperatorError
-from delegraph.operators.registration import CallableSubgraph, Numerics
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import CallableSubgraph
 from delegraph_numba_cpu.operators.registry import Call
 
 

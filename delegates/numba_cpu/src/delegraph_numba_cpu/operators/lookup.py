@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
-from delegraph.operators.registration import Numerics
+from delegraph.operators.numerics import Numerics
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
 from delegraph_numba_cpu.operators.checks import check_shapes
