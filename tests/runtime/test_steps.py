@@ -12,7 +12,7 @@ from delegraph import Interpreter, Node, OpContext, Registration
 from delegraph.errors import NodeError, OperatorError
 from delegraph.operators.registration import Eval
 from delegraph.schema.options import AddOptions
-from delegraph.testing import graph_model, tensor
+from delegraph.testing import constant, graph_model, tensor
 
 X = np.arange(6, dtype=np.float32)
 
@@ -155,3 +155,50 @@ def test_inputs_alone_may_be_too_large() -> None:
     interpreter = Interpreter(model_content=model, memory_limit=16)
     with pytest.raises(OperatorError, match="the limit of 16 bytes"):
         interpreter.allocate_tensors()
+
+
+def resizing(*, when: str, shape: tuple[int, ...]) -> Registration:
+    """Return an operator that gives its second input and its output a shape, now or later."""
+
+    def prepare(context: OpContext, node: Node) -> Eval:
+        second, y = (context.tensors[i] for i in (node.inputs[1], *node.outputs))
+
+        def resize() -> None:
+            context.resize_tensor(y, (4,))
+            context.resize_tensor(second, shape)
+
+        if when == "prepare":
+            resize()
+            return lambda: None
+        return resize
+
+    return Registration("Resizing", prepare)
+
+
+@pytest.mark.parametrize("when", ["prepare", "invoke"])
+def test_a_node_gives_a_shape_to_its_own_tensors_and_to_none_that_is_fixed(when: str) -> None:
+    fixed = {"c": constant(np.ones(4, np.float32))}
+    model = graph_model([("Resizing", "x c", "y")], inputs="x", outputs="y", tensors=fixed)
+
+    def run(shape: tuple[int, ...]) -> None:
+        custom_ops = {"Resizing": resizing(when=when, shape=shape)}
+        interpreter = Interpreter(model_content=model, custom_ops=custom_ops)
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+
+    run((4,))  # the shape it has
+    why = "is constant and cannot" if when == "prepare" else r"cannot become \[5\] while invoking"
+    with pytest.raises(NodeError, match=rf"failed to {when}: Tensor\(1, 'c', FLOAT32\[4\]\) {why}"):
+        run((5,))
+
+
+def test_an_input_that_nobody_has_set_is_named() -> None:
+    words = {"x": tensor((2,), "STRING"), "y": tensor((1, 2), "STRING")}
+    zero = {"axis": constant(np.int32(0))}
+    model = graph_model(
+        [("EXPAND_DIMS", "x axis", "y")], inputs="x", outputs="y", tensors={**words, **zero}
+    )
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    with pytest.raises(NodeError, match=r"Input tensor 0 lacks data; set_tensor\(\) comes first"):
+        interpreter.invoke()
