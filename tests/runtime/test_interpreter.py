@@ -75,3 +75,12 @@ def test_closing_twice_does_no_harm() -> None:
     for use in (interpreter.allocate_tensors, interpreter.get_input_details):
         with pytest.raises(StateError, match="closed"):
             use()
+
+
+def test_a_subgraph_does_not_run_after_its_interpreter_is_closed() -> None:
+    with Interpreter(model_content=SINE) as interpreter:
+        interpreter.allocate_tensors()
+        subgraph = interpreter.subgraph()
+        subgraph.invoke()
+    with pytest.raises(StateError, match="not ready"):
+        subgraph.invoke()

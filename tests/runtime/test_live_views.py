@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import doctest
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -22,6 +24,16 @@ def test_a_view_is_alive_until_its_last_slice_is_gone() -> None:
         views.require_none()
     del part
     views.require_none()
+
+
+def test_a_view_keeps_its_memory() -> None:
+    data = np.zeros(4)
+    memory = weakref.ref(data)
+    view = LiveViews().export(data)
+    del data
+    gc.collect()
+    assert memory() is not None
+    assert view.tolist() == [0, 0, 0, 0]
 
 
 def test_the_examples_are_right() -> None:

@@ -248,6 +248,38 @@ def test_control_edges_of_the_metadata_follow_a_shortened_plan() -> None:
     assert [plan.node(i)[1].name for i in plan.execution_plan] == ["by_name", "second"]
 
 
+@pytest.mark.parametrize(
+    ("edges", "taken"),
+    [
+        (None, [(0, 2)]),
+        (bytes((1, 1, 2, 0, 2, 2, 4)), [(0,), (2,)]),  # 0 before 1, 1 before 2
+        (bytes((1, 1, 1, 0, 4)), [(0, 2)]),  # 0 before 2
+    ],
+)
+def test_control_edges_of_the_metadata_keep_nodes_apart(
+    edges: bytes | None, taken: list[tuple[int, ...]]
+) -> None:
+    nodes = [("SIN", "x", "a"), ("ADD", "x x", "b", AddOptions()), ("SIN", "x", "c")]
+    metadata = None if edges is None else {"model_control_dependencies": edges}
+    model = graph_model(nodes, inputs="x", outputs="a b c", metadata=metadata)
+    interpreter = Interpreter(model_content=model, delegates=[ByName("SIN")])
+    assert [nodes for _, nodes in partitions(interpreter)] == taken
+
+
+def test_nodes_of_the_model_are_freed_at_the_end() -> None:
+    held: list[str] = []
+
+    def init(context: Any, node: Node) -> str:
+        held.append(f"node {node.index}")
+        return held[-1]
+
+    twice = Registration("Twice", lambda c, n: lambda: None, init=init, free=held.remove)
+    model = graph_model([("Twice", "x", "t"), ("Twice", "t", "y")], inputs="x", outputs="y")
+    with Interpreter(model_content=model, custom_ops={"Twice": twice}):
+        assert held == ["node 0", "node 1"]
+    assert held == []
+
+
 def test_preserved_tensors_give_one_node_in_each_partition() -> None:
     interpreter = Interpreter(
         model_content=sines(),

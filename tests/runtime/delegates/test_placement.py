@@ -19,8 +19,8 @@ from delegraph import (
 from delegraph.delegation.placement import Crossing, NodePlacement, Placement
 from delegraph.delegation.rules import require_full
 from delegraph.plugins import installed
-from delegraph.schema.options import AddOptions, WhileOptions
-from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from delegraph.schema.options import AddOptions, GatherOptions, VarHandleOptions, WhileOptions
+from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 from support.by_name import ByName, ByNameKernel, X, run, sines
 from support.corpus import corpus_file, needs_corpus
 
@@ -450,3 +450,44 @@ def test_every_node_of_a_real_model_is_accounted_for(name: str) -> None:
         == len(set(in_partitions))
         == sum(node.delegate is not None for node in placement.nodes)
     )
+
+
+class Takes(Delegate):
+    """Takes operators by name, and computes nothing."""
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+
+    def name(self) -> str:
+        return "takes"
+
+    def prepare(self, context: DelegateContext) -> None:
+        nodes = [
+            i
+            for i in context.get_execution_plan()
+            if context.get_node_and_registration(i)[1].name == self.op
+        ]
+        registration = Registration("takes", lambda context, node: lambda: None)
+        context.replace_node_subsets_with_delegate_kernels(registration, nodes, self)
+
+
+def test_constant_strings_count_with_their_offsets() -> None:
+    words = [b"one", b"", b"three"]
+    inputs = [constant(np.array(words, object), "STRING"), tensor((1,), "INT32")]
+    model = one_op_model("GATHER", inputs, [tensor((1,), "STRING")], GatherOptions())
+    (partition,) = Interpreter(
+        model_content=model, delegates=[Takes("GATHER")]
+    ).placement.partitions
+    assert partition.constant_bytes == 4 * (1 + len(words) + 1) + len(b"".join(words))
+    assert (partition.input_bytes, partition.output_bytes) == (4, None)
+
+
+def test_resources_that_cross_over_are_handles_of_no_bytes() -> None:
+    nodes = [
+        ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
+        ("READ_VARIABLE", "h", "y"),
+    ]
+    tensors = {"h": tensor((), "RESOURCE")}
+    model = graph_model(nodes, inputs="", outputs="y", tensors=tensors)
+    placement = Interpreter(model_content=model, delegates=[Takes("READ_VARIABLE")]).placement
+    assert ("h", 0) in [(crossing.name, crossing.bytes) for crossing in placement.crossings]
