@@ -103,6 +103,26 @@ def test_data_is_copied_out_when_another_node_reads_it_and_once() -> None:
     assert delegate.count("out") == 1
 
 
+def test_data_is_copied_out_when_another_delegate_reads_it_and_once() -> None:
+    delegate = Buffered()
+    interpreter = Interpreter(model_content=SIN_THEN_ADD, delegates=[delegate, ByName("ADD")])
+    np.testing.assert_allclose(run(interpreter), np.sin(X) + X, rtol=1e-6)
+    assert delegate.count("out") == 1
+
+
+def test_a_delegate_that_fails_gives_up_the_buffers_of_tensors_it_added() -> None:
+    class Adding(Buffered):
+        def prepare(self, context: DelegateContext) -> None:
+            added = context.tensors[context.add_tensors(1)]
+            context.set_buffer_handle(added, self._new(), self)
+            raise OSError("no device")
+
+    delegate = Adding()
+    with pytest.raises(DelegateError, match="no device"):
+        Interpreter(model_content=SIN_ALONE, delegates=[delegate])
+    assert delegate.log == ["new 100", "free 100"]
+
+
 def test_a_graph_output_is_copied_out_only_when_it_is_asked_for() -> None:
     delegate = Buffered()
     interpreter = Interpreter(model_content=SIN_ALONE, delegates=[delegate])
