@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from delegraph.delegation.delegate import DelegateFlags
+from delegraph.delegation.delegate import DelegateFlags, DelegateParams
+
+
+def test_equal_partitions_are_equal_in_any_context() -> None:
+    first, second = (DelegateParams(None, (1,), (2,), (3,), object()) for _ in range(2))
+    assert first == second
+    assert "object" not in repr(first)
 
 
 def test_flags_are_the_numbers_of_tflite() -> None:

@@ -61,11 +61,18 @@ class Reach:
     failing: list[str] = field(default_factory=list)
 
     def tests_of(self, mutant: Mutant) -> set[str]:
-        """Return the tests that run the changed lines; for what runs at import, the module's."""
+        """Return the tests that run the changed lines.
+
+        What runs at import, such as a constant, is judged by all tests that run anything of its
+        module, and by those named like it.
+        """
         lines = self.lines.get(str(mutant.module.path), {})
         found = {test for line in mutant.lines for test in lines.get(line, ())}
         if self.runs_at_import(mutant):
-            found = {test for tests in lines.values() for test in tests} or set(self.seconds)
+            home = f"test_{mutant.module.path.stem}.py"
+            found = {test for tests in lines.values() for test in tests}
+            found |= {test for test in self.seconds if Path(test.partition("::")[0]).name == home}
+            found = found or set(self.seconds)
         return found & set(self.seconds)
 
     def runs_at_import(self, mutant: Mutant) -> bool:
@@ -206,7 +213,9 @@ def judge_imported(mutant: Mutant, tests: Sequence[str]) -> str:
 
     def chosen(items: Sequence[pytest.Item]) -> str:
         by_id = {item.nodeid: item for item in items}
-        return first_failure([by_id[test] for test in tests if test in by_id])
+        if not by_id.keys() >= set(tests):  # the changed code takes part in the names of tests
+            return first_failure(items)
+        return first_failure([by_id[test] for test in tests])
 
     failed = collected(files, chosen)
     return "import" if failed is None else failed

@@ -248,6 +248,19 @@ def test_a_loop_without_end_is_killed(tmp_path: Path) -> None:
     assert '["killed", "timeout"' in verdicts
 
 
+def test_tests_that_are_named_by_the_changed_code_judge_it(tmp_path: Path) -> None:
+    (tmp_path / "toy.py").write_text("LIMIT = 3\n")
+    (tmp_path / "test_toy.py").write_text(
+        "import pytest, toy\n"
+        "@pytest.mark.parametrize('limit', [toy.LIMIT])\n"
+        "def test_limit(limit): assert limit == 3\n"
+    )
+    (tmp_path / "targets.toml").write_text("[t]\nmodules = 'toy.py'\ntests = ['test_toy.py']\n")
+    (tmp_path / "explanations.toml").write_text("")
+    assert run(tmp_path).returncode == 0
+    assert '["killed"' in (tmp_path / ".mutants" / "t.jsonl").read_text()
+
+
 def test_explained_survivors_do_not_count(tmp_path: Path) -> None:
     found = mutants(tmp_path, "def f(a):\n    return a < b\n")
     verdicts = Verdicts(tmp_path / "verdicts")

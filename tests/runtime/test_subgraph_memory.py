@@ -63,8 +63,10 @@ def test_shapes_known_only_while_invoking_are_limited_one_by_one() -> None:
         memory.allocate_dynamic(made("FLOAT32", (25,)))
 
 
-def interpreter_that_works_with(scratch: int, limit: int) -> Interpreter:
-    """Two nodes that copy 64 bytes, each with *scratch* bytes of working memory."""
+def interpreter_that_works_with(
+    scratch: int, limit: int, used: list[np.ndarray] | None = None
+) -> Interpreter:
+    """Two nodes that copy 64 bytes, each with *scratch* bytes of working memory, kept in *used*."""
 
     def prepare(context: Any, node: Any) -> Any:
         work = context.scratch((scratch,), np.uint8)
@@ -72,6 +74,8 @@ def interpreter_that_works_with(scratch: int, limit: int) -> Interpreter:
 
         def step() -> None:
             work.data[:] = 1
+            if used is not None:
+                used.append(work.data)
             np.copyto(y.data, x.data)
 
         return step
@@ -89,11 +93,13 @@ def interpreter_that_works_with(scratch: int, limit: int) -> Interpreter:
 def test_nodes_share_working_memory_which_counts_and_is_there_when_they_run() -> None:
     with pytest.raises(NodeError, match=r"bytes of tensors exceed the limit of 5000 bytes"):
         interpreter_that_works_with(4900, 5000).allocate_tensors()
-    fitting = interpreter_that_works_with(4000, 5000)
+    used: list[np.ndarray] = []
+    fitting = interpreter_that_works_with(4000, 5000, used)
     fitting.allocate_tensors()
     fitting.set_tensor(0, np.full(16, 7, np.float32))
     fitting.invoke()
     assert fitting.get_tensor(2).tolist() == [7.0] * 16
+    assert np.shares_memory(*used)
 
 
 def test_a_constant_is_not_resized() -> None:

@@ -266,6 +266,23 @@ def test_control_edges_of_the_metadata_keep_nodes_apart(
     assert [nodes for _, nodes in partitions(interpreter)] == taken
 
 
+def test_shapes_that_a_failed_delegate_gave_are_gone() -> None:
+    class Reshaping(ByName):
+        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+            class Kernel(ByNameKernel):
+                def prepare(self, context: DelegateContext, node: Node) -> None:
+                    context.resize_tensor(context.tensors[node.outputs[0]], (7,))
+                    raise OSError("no memory on the device")
+
+            return Kernel(self)
+
+    model = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(model_content=model)
+    with pytest.raises(DelegateError, match="no memory on the device"):
+        interpreter.modify_graph_with_delegate(Reshaping("SIN"))
+    assert interpreter.get_output_details()[0]["shape"].tolist() == [4]
+
+
 def test_nodes_of_the_model_are_freed_at_the_end() -> None:
     held: list[str] = []
 
