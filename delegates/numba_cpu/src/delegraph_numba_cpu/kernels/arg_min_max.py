@@ -1,5 +1,4 @@
 """ARG_MAX and ARG_MIN: the position of the first largest or smallest element."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

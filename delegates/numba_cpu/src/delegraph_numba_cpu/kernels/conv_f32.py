@@ -1,5 +1,4 @@
 """Convolutions and matrix products of float32."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Convolutions and matrix products of 8-bit integers."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

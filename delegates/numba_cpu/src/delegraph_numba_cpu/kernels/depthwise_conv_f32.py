@@ -1,5 +1,4 @@
 """Depthwise convolutions of float32 images."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Accumulators pass through a little memory between the two, which costs nothing beside arithmetic
 and leaves one form of each instead of one for every combination.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

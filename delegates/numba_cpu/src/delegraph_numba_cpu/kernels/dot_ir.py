@@ -3,7 +3,6 @@
 Everything works on 16 int32 at once; LLVM splits them where the processor's vectors are shorter.
 Activations are unsigned, weights signed: what VNNI's one instruction takes.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

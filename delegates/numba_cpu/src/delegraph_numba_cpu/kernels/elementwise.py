@@ -1,5 +1,4 @@
 """Chains of element-wise operations; ``blocks/elementwise.py`` says what a chain is."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

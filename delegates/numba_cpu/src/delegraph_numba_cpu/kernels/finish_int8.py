@@ -1,5 +1,4 @@
 """Accumulators of 8-bit products into bytes: rescaled, rounded, clamped, stored."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

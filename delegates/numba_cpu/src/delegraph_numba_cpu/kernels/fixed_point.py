@@ -1,5 +1,4 @@
 """Fixed-point products of single values, as the official integer kernels round them."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

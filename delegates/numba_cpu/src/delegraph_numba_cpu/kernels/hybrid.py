@@ -1,5 +1,4 @@
 """Products of float activations and 8-bit weights."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

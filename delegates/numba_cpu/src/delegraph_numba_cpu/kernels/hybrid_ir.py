@@ -1,5 +1,4 @@
 """Micro-kernels of hybrid products: floats into bytes, accumulators into floats."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

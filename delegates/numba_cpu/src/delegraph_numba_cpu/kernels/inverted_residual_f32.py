@@ -1,5 +1,4 @@
 """Depthwise convolutions between convolutions of single pixels, by strips; see the block."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

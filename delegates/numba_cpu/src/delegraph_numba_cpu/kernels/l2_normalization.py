@@ -1,5 +1,4 @@
 """L2_NORMALIZATION."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

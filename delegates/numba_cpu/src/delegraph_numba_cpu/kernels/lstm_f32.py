@@ -1,5 +1,4 @@
 """LSTM layers of floats, with float or 8-bit weights."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """LSTM layers in integers; see ``delegraph.kernels.recurrent.lstm_integer_cell``."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

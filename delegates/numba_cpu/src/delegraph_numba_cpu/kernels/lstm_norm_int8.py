@@ -1,5 +1,4 @@
 """Layer normalisation of the gates of integer LSTM layers; see ``lstm_integer_cell._LayerNorm``."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

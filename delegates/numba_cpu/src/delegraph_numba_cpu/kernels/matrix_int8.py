@@ -1,5 +1,4 @@
 """Rows of bytes times weights."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

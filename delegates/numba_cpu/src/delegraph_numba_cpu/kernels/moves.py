@@ -1,5 +1,4 @@
 """Values that only change their place."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

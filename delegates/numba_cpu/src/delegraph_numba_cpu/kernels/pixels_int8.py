@@ -1,5 +1,4 @@
 """Pixels of a convolution's output: windows laid out, then multiplied, some at a time."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Pooling: each output pixel combines a window of input pixels, channel by channel."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

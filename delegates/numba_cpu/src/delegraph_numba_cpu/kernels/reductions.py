@@ -3,7 +3,6 @@
 Where ``inner`` is 1, vectors go along the axis, and are folded at its end; else each lane has an
 element of ``inner`` to itself.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ store takes how many elements are left: lanes beyond those hold *rest* after a l
 memory alone when stored. Without masks for bytes in most processors, those are slow in large
 vectors: ends of rows of bytes go by in vectors of int32.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Bilinear resizing: each output pixel mixes four input pixels, channel by channel."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

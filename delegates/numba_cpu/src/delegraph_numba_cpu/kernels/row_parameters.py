@@ -1,5 +1,4 @@
 """How float activations become bytes: a row's scale and zero point."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Passes over rows of float32: each makes new elements, and a sum or maximum of them."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

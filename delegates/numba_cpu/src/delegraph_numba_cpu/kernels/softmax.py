@@ -1,5 +1,4 @@
 """Loops of SOFTMAX and LOG_SOFTMAX; ``operators/softmax.py`` says when they are used."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Computed matrices of bytes in the order in which micro-kernels read weights."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

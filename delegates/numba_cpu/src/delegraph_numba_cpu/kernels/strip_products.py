@@ -2,7 +2,6 @@
 
 For matrices that multiply one vector after the other: memory is read once, in order.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

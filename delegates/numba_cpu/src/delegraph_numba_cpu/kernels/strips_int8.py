@@ -1,5 +1,4 @@
 """Convolutions one after the other, row by row, so that what lies between stays in the cache."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

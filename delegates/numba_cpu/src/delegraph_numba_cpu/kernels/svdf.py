@@ -1,5 +1,4 @@
 """SVDF; see ``blocks/svdf.py``."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

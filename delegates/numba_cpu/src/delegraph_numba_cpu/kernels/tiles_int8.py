@@ -3,7 +3,6 @@
 A register has 16 rows of 64 bytes at most. Four hold accumulators, two what is multiplied, and two
 more the same of a last step with less than 64 bytes of a row.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 

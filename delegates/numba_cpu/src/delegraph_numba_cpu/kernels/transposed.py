@@ -1,5 +1,4 @@
 """Small squares of elements turned over their diagonal in registers."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ A tile's output rows are worked on in chunks; the addresses of a chunk's pixels 
 table, once, and used for every column of the result. Where windows reach over the image's edge,
 the chunk's input rows are copied between zeros first.
 """
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Windows of images, laid out as rows of bytes."""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 
 from __future__ import annotations
 
