@@ -161,7 +161,7 @@ def collected(paths: Iterable[str], use: Callable[[Sequence[pytest.Item]], Any])
 
 def first_failure(items: Sequence[pytest.Item]) -> str:
     """Run tests up to the first that fails, and return its id; "" when none does."""
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    for item, following in zip(items, [*items[1:], None], strict=False):
         if not _passes(item, following):
             return item.nodeid
     return ""
@@ -177,7 +177,7 @@ def measured(items: Sequence[pytest.Item], files: Sequence[str]) -> Reach:
     reach = Reach()
     coverage = Coverage(data_file=None, include=files, config_file=False)
     coverage.start()
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    for item, following in zip(items, [*items[1:], None], strict=False):
         coverage.switch_context(item.nodeid)
         start = time.perf_counter()
         if _passes(item, following):

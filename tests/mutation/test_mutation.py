@@ -254,6 +254,7 @@ def test_tests_that_are_named_by_the_changed_code_judge_it(tmp_path: Path) -> No
         "import pytest, toy\n"
         "@pytest.mark.parametrize('limit', [toy.LIMIT])\n"
         "def test_limit(limit): assert limit == 3\n"
+        "def test_that_sees_nothing(): assert toy\n"
     )
     (tmp_path / "targets.toml").write_text("[t]\nmodules = 'toy.py'\ntests = ['test_toy.py']\n")
     (tmp_path / "explanations.toml").write_text("")
