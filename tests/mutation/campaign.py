@@ -25,6 +25,7 @@ from mutation.judging import (
     Reach,
     Verdict,
     collected,
+    judge_fresh,
     judge_imported,
     judge_patched,
     measured,
@@ -103,10 +104,18 @@ class Campaign:
         reach: Reach
         reach, left = ended.result
         bench = Bench(reach, self.budget, self.patience)
+        if left:
+            self._require_clean(bench, bench.tests(mutants[left[0]]))
         for mutant in (mutants[index] for index in left):
             tests = bench.tests(mutant)
             self._judge(mutant, bench, tests, partial(judge_imported, mutant, tests))
         return reach.failing
+
+    def _require_clean(self, bench: Bench, tests: Sequence[str]) -> None:
+        """Raise unless tests pass in a fresh process: else every mutant would look killed there."""
+        ended = in_child(partial(judge_fresh, tests), bench.limit(tests))
+        if ended != ("done", ""):
+            raise RuntimeError(f"without a mutant, a fresh process ends in {ended}")
 
     def _session(
         self, modules: Sequence[Module], mutants: Sequence[Mutant]

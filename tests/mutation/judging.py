@@ -155,7 +155,8 @@ def collected(paths: Iterable[str], use: Callable[[Sequence[pytest.Item]], Any])
         deadline=None,
     )
     session = Session(use)
-    pytest.main([*OPTIONS, *paths], plugins=[session])
+    here = f"--rootdir={Path.cwd()}"  # so that names of tests begin with paths that are found
+    pytest.main([*OPTIONS, here, *paths], plugins=[session])
     return session.result
 
 
@@ -207,6 +208,11 @@ def judge_imported(mutant: Mutant, tests: Sequence[str]) -> str:
         MutantFinder(mutant).install()
     except SyntaxError:
         return "import"
+    return judge_fresh(tests)
+
+
+def judge_fresh(tests: Sequence[str]) -> str:
+    """Return the test that fails in a process that has not imported the project yet."""
     limit_memory()
     silence()
     files = dict.fromkeys(test.partition("::")[0] for test in tests)

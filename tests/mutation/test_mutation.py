@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -191,7 +192,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(RUN), "--targets", "targets.toml", *arguments]
-    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    settings = {**os.environ, "PYTHONPATH": str(project)}
+    return subprocess.run(
+        command, cwd=project, env=settings, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -260,6 +264,19 @@ def test_tests_that_are_named_by_the_changed_code_judge_it(tmp_path: Path) -> No
     (tmp_path / "explanations.toml").write_text("")
     assert run(tmp_path).returncode == 0
     assert '["killed"' in (tmp_path / ".mutants" / "t.jsonl").read_text()
+
+
+def test_a_folder_may_have_settings_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (tmp_path / "toy.py").write_text("SEEN = 3\nUNSEEN = 4\n")
+    (tmp_path / "tests" / "test_toy.py").write_text("import toy\ndef test(): assert toy.SEEN == 3")
+    (tmp_path / "targets.toml").write_text("[t]\nmodules = 'toy.py'\ntests = ['tests']\n")
+    (tmp_path / "explanations.toml").write_text("")
+    done = run(tmp_path, "--minimum", "50")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "toy:2: module: UNSEEN = 4 -> UNSEEN = 5 (survived)" in done.stdout
+    assert "SEEN = 3 -> SEEN = 4 (survived)" not in done.stdout
 
 
 def test_explained_survivors_do_not_count(tmp_path: Path) -> None:
