@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -175,3 +177,23 @@ def test_a_pool_without_workers_has_nobody_to_stop(pool: Pool, library: Calls) -
     pool.stop()
     assert not pool._control[layout.STOP]
     assert library.made == [("run", 7, 0)]
+
+
+def test_a_new_pool_has_nobody_and_all_its_words_are_0_but_the_nap(pool: Pool) -> None:
+    words = pool._control.tolist()
+    assert words.pop(layout.NAP_NANOSECONDS) == pool_module.NAP
+    assert not any(words)
+    assert (pool._callers, pool._asked, pool._threads) == (0, 0, [])
+
+
+def test_a_pool_hears_of_forks_and_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    forks: list[dict[str, Any]] = []
+    ends: list[Any] = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **calls: forks.append(calls), raising=False)
+    monkeypatch.setattr(atexit, "register", ends.append)
+    pool = Pool()
+    assert forks == [{"after_in_child": pool._start}]
+    assert ends == [pool.stop]
+    monkeypatch.delattr(os, "register_at_fork")  # a system without forks
+    assert Pool().stop in ends
+    assert len(forks) == 1
