@@ -61,19 +61,11 @@ class Reach:
     failing: list[str] = field(default_factory=list)
 
     def tests_of(self, mutant: Mutant) -> set[str]:
-        """Return the tests that run the changed lines.
-
-        What runs at import, such as a constant, is judged by all tests that run anything of its
-        module, and by those named like it.
-        """
-        lines = self.lines.get(str(mutant.module.path), {})
-        found = {test for line in mutant.lines for test in lines.get(line, ())}
+        """Return the tests that run the changed lines; for what runs at import, all tests."""
         if self.runs_at_import(mutant):
-            home = f"test_{mutant.module.path.stem}.py"
-            found = {test for tests in lines.values() for test in tests}
-            found |= {test for test in self.seconds if Path(test.partition("::")[0]).name == home}
-            found = found or set(self.seconds)
-        return found & set(self.seconds)
+            return set(self.seconds)  # no line tells who looks at a constant or at a field
+        lines = self.lines.get(str(mutant.module.path), {})
+        return {test for line in mutant.lines for test in lines.get(line, ())} & set(self.seconds)
 
     def runs_at_import(self, mutant: Mutant) -> bool:
         """Whether the change has its effect before tests are there."""
