@@ -1,4 +1,7 @@
-"""``delegraph run``: a model on given inputs, and what it answers."""
+"""``delegraph run``: a model on given inputs, and what it answers.
+
+Options that other commands have too, and their checks, are in :mod:`delegraph.cli.options`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DENSIFY: sparse constants to dense ones."""
+"""DENSIFY: sparse constants to dense ones, placed by :mod:`delegraph.arithmetic.sparsity`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Functions of two operands: ADD, SUB, MUL, DIV, POW, SQUARED_DIFFERENCE, ATAN2; custom Atan2.
 
-The quantized part of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.quantized_binary` and
+Functions of one operand (EXP, SQRT, ...) are in :mod:`delegraph.kernels.unary`. The quantized part
+of ADD, SUB, MUL and DIV is in :mod:`delegraph.arithmetic.quantized_binary` and
 :mod:`delegraph.arithmetic.quantized_add`.
 """
 

@@ -2,7 +2,8 @@
 
 Reading one table after the other costs a few microseconds a field in Python. Here all tables of one
 type are read together: NumPy gathers a field of every table at once, and records are made by
-zipping the columns.
+zipping the columns. Every number and offset is read, and its bounds checked, by
+:mod:`delegraph.schema.flatbuffer`.
 
 Source:
     tflite/converter/schema/schema.fbs by way of :mod:`delegraph.schema.tables`.

@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM: the layer of :mod:`delegraph.kernels.recurrent.lstm`."""
 
 from __future__ import annotations
 

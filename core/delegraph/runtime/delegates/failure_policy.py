@@ -1,4 +1,4 @@
-"""What happens when a delegate fails while invoking, and what is remembered of it."""
+"""What users choose for a delegate that fails while invoking, and the record of each failure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Delegate nodes under a failure policy: fall back, shadow, validate.
 
+The kernels that step in are run by ``original_nodes.py``; what users choose among is in
+``failure_policy.py``.
+
 A guarded node is run like any other. At each invoke it does more than the delegate's eval::
 
     keep variables -> eval -> copy its buffers -> check results -> compare with the kernels
