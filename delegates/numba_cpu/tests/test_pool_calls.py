@@ -141,6 +141,25 @@ def test_workers_are_numbered_from_1_and_never_keep_python_from_ending(
     assert sorted(library.workers) == [(1, True), (2, True), (3, True), (4, True)]
 
 
+def test_an_interrupt_while_workers_start_gives_no_number_twice(
+    pool: Pool, library: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def start_and_interrupt(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(pool, library, Asked(), 4)
+    run(pool, library, Asked(), 4)
+    for thread in pool._threads:
+        thread.join()
+    assert sorted(number for number, _ in library.workers) == [1, 2, 3]
+
+
 def test_how_long_to_look_follows_the_fastest_looks(pool: Pool, library: Calls) -> None:
     run(pool, library, Asked(), 2)
     assert pool._control[layout.SPIN_FOR_RUN] == pytest.approx(SPIN_FOR_RUN / LOOK, abs=2)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 from itertools import pairwise
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,56 @@ def test_rows_follow_tensors_that_the_host_moves(lib: Library) -> None:
     run(lib, program)
     assert (target.data == 9).all()
     assert (before == 7).all()
+
+
+def interrupt_at_line(program: Program, line: int) -> bool:
+    """Bind a program, with an interrupt at one of the lines that run; whether there was one."""
+    seen = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal seen
+        if frame.f_code is not Program.bind.__code__:
+            return None
+        if event == "line":
+            seen += 1
+            if seen == line:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        program.bind()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("moves_back", [False, True])
+def test_an_interrupt_anywhere_leaves_no_row_at_the_old_place(
+    lib: Library, moves_back: bool
+) -> None:
+    source, target = HostTensor(bytes_of(7)), HostTensor(bytes_of(0))
+    made = builder(lib, source, target)
+    made.border(0)
+    made.border(1)
+    chain(made, 3)
+    program = made.finish()
+    run(lib, program)
+    line, was_interrupted = 0, True
+    while was_interrupted:
+        line += 1
+        old = source.data, target.data
+        source.data, target.data = bytes_of(line), bytes_of(0)
+        was_interrupted = interrupt_at_line(program, line)
+        if moves_back:
+            source.data, target.data = old
+            target.data[:] = 0
+        run(lib, program)
+        assert (target.data == source.data).all()
+    assert line > 10
 
 
 def test_memory_is_shared_by_those_that_do_not_live_at_once(lib: Library) -> None:

@@ -135,11 +135,13 @@ class Pool:
                 name=f"delegraph-numba-{number}",
                 daemon=True,
             )
+            # Known before it starts, whatever interrupts: two of one number share scratch memory.
+            self._threads.append(thread)
             try:
                 thread.start()
             except RuntimeError:
+                self._threads.pop()
                 return  # nobody waits for a worker that is not there
-            self._threads.append(thread)
 
     def _measure_looks(self, library: Library) -> None:
         """Find out how often to look for how long; processors differ by a factor of ten."""
@@ -165,7 +167,8 @@ class Pool:
             nothing[:] = 0
             self._library.invoke(self._control.ctypes.data, nothing.ctypes.data, 0)
         for thread in threads:
-            thread.join(timeout=1.0)
+            if thread.is_alive():
+                thread.join(timeout=1.0)
 
 
 POOL = Pool()

@@ -270,10 +270,11 @@ class Program:
             assert memory.tensor is not None
             array = memory.tensor.data
             if array is not memory.array:
-                memory.array = array
+                memory.array = None  # until all words follow: an interrupt may come in between
                 memory.address = array.__array_interface__["data"][0]
                 for position, offset in places:
                     self._words[position] = memory.address + offset
+                memory.array = array
 
 
 def _planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
