@@ -141,13 +141,13 @@ def test_equal_changes_of_a_function_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_what_runs_at_import_is_known(tmp_path: Path) -> None:
-    source = "def f(a=1):\n    return lambda b=2: 3\nx = 4\ny = lambda: 5"
+    source = "def f(a=1):\n    return lambda b=2: 3\nx = 4\ny = lambda c: 5"
     late = [mutant.name for mutant in mutants(tmp_path, source) if mutant.is_late]
     assert late == [
         "f: return lambda b=2: 3 -> return None",
         "f.lambda: 2 -> 3",
         "f.lambda: return lambda b=2: 3 -> return lambda b=2: 4",
-        "lambda: y = lambda: 5 -> y = lambda: 6",
+        "lambda: y = lambda c: 5 -> y = lambda c: 6",
     ]
 
 

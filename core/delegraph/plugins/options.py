@@ -183,7 +183,7 @@ def _checked(value: object, kind: Kind) -> object:
         return _first(arguments, lambda choice: _checked(value, choice))
     if _origin(kind) is Literal:
         fits = any(value == c and type(value) is type(c) for c in arguments)
-    elif isinstance(kind, type):
+    elif _is_class(kind):
         fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     else:
         fits = False
@@ -220,7 +220,7 @@ def type_text(kind: Kind) -> str:
         return " or ".join(map(type_text, arguments))
     if _is_enum(kind):
         return "one of " + ", ".join(sorted(repr(name) for name in kind.__members__))
-    return kind.__name__ if isinstance(kind, type) else str(kind)
+    return kind.__name__ if _is_class(kind) else str(kind)
 
 
 def _fields(spec: DelegateSpec) -> list[dataclasses.Field[Any]]:
@@ -272,8 +272,13 @@ def _is_union(kind: Kind) -> bool:
     return _origin(kind) in (Union, types.UnionType)
 
 
+def _is_class(kind: Kind) -> bool:
+    """Whether values can be instances of *kind*; Python 3.10 says that ``list[int]`` is a type."""
+    return isinstance(kind, type) and _origin(kind) is None
+
+
 def _is_enum(kind: Kind) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Enum)
+    return _is_class(kind) and issubclass(kind, Enum)
 
 
 _READERS: dict[Kind, Callable[[str], object]] = {
