@@ -65,6 +65,26 @@ def binary_operands(
     return a, b, y
 
 
+def matching_operands(
+    context: OpContext, node: Node, allowed: Collection[TensorType]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the same of a node that does not broadcast: its operands have one type and shape.
+
+    Raises:
+        OperatorError: other than two inputs and one output, different shapes, different types, or
+            a type not *allowed*.
+    """
+    require_counts(node, 2)
+    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
+    y = output_tensor(context, node)
+    require_type(a, allowed)
+    require_same_type(a, b)
+    require_same_type(a, y)
+    require_shape(b, a.shape)
+    context.resize_tensor(y, a.shape)
+    return a, b, y
+
+
 @kernel("ADD", versions=(1, 6), inplace=_EITHER_INPUT)
 def prepare_add(context: OpContext, node: Node) -> Eval:
     """Return the eval of ADD: ``y = activation(a + b)``, broadcast.
@@ -238,14 +258,7 @@ def prepare_atan2(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/atan2.cc, which checks the rank alone and reads beyond the smaller operand.
     """
-    require_counts(node, 2)
-    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
-    require_type(a, _FLOATS)
-    require_same_type(a, b)
-    require_same_type(a, y)
-    require_shape(b, a.shape)
-    context.resize_tensor(y, a.shape)
+    a, b, y = matching_operands(context, node, _FLOATS)
 
     def run() -> None:
         # Rounded once from float64, as the C library's float function is.
@@ -264,14 +277,7 @@ def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/atan2_custom.cc.
     """
-    require_counts(node, 2)
-    a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    y = output_tensor(context, node)
-    require_type(a, _CUSTOM_ATAN2)
-    require_same_type(a, b)
-    require_same_type(a, y)
-    require_shape(b, a.shape)
-    context.resize_tensor(y, a.shape)
+    a, b, y = matching_operands(context, node, _CUSTOM_ATAN2)
 
     def run() -> None:
         np.arctan2(a.data, b.data, out=y.data)

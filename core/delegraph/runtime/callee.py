@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from delegraph.graph.model import OperatorSpec
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 
@@ -30,28 +29,12 @@ class SubgraphCallee:
         self._subgraph = subgraph
         self._resize_input = resize_input
         self._allocate = allocate
+        self.inputs = subgraph.inputs
+        self.outputs = subgraph.outputs
+        self.tensors: Sequence[Tensor] = subgraph.tensors  # the list itself: delegates add to it
+        self.operators = subgraph.operators
         self.invoke = subgraph.invoke
         self.readable = subgraph.readable
-
-    @property
-    def inputs(self) -> Sequence[int]:
-        """Tensor indices."""
-        return self._subgraph.inputs
-
-    @property
-    def outputs(self) -> Sequence[int]:
-        """Tensor indices."""
-        return self._subgraph.outputs
-
-    @property
-    def tensors(self) -> Sequence[Tensor]:
-        """Its tensors."""
-        return self._subgraph.tensors
-
-    @property
-    def operators(self) -> Sequence[OperatorSpec]:
-        """The operators that the model declares for it."""
-        return self._subgraph.operators
 
     @property
     def has_dynamic_tensors(self) -> bool:

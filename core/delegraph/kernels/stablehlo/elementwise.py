@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.cast import saturate
+from delegraph.kernels.elementwise import matching_operands
 from delegraph.kernels.stablehlo.types import (
     ANY,
     BOOLEAN,
@@ -142,14 +143,7 @@ def _register_binary(name: str, operation: Binary, allowed: frozenset[TensorType
     @kernel(name)
     def prepare(context: OpContext, node: Node) -> Eval:
         """Return the eval of an operator on two tensors of one type and shape."""
-        require_counts(node, 2)
-        a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
-        y = output_tensor(context, node)
-        require_type(a, allowed)
-        require_same_type(a, b)
-        require_same_type(a, y)
-        require_shape(b, a.shape)
-        context.resize_tensor(y, a.shape)
+        a, b, y = matching_operands(context, node, allowed)
 
         def run() -> None:
             operation(a.data, b.data, y.data)
