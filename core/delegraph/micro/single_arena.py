@@ -182,33 +182,17 @@ def too_small(what: str, size: int, available: int) -> ArenaTooSmallError:
     )
 
 
-class SingleArenaBufferAllocator:
-    """Hands out addresses of one arena; the memory itself is not touched.
-
-    Persistent memory grows from the end (the tail) towards the head, which is one resizable buffer
-    followed by temporary memory. As in TFLM, the tail is checked against the resizable buffer
-    alone: it can grow over temporary memory that is still in use.
+class HeadMemory:
+    """The head of an arena: one resizable buffer, then temporary memory, up to the tail.
 
     Args:
         size: bytes of the arena.
-        start: its address; alignment is that of addresses.
-
-    >>> arena = SingleArenaBufferAllocator(256)
-    >>> arena.allocate_persistent_buffer(20, alignment=16), arena.persistent_used_bytes
-    (224, 32)
-    >>> buffer = arena.allocate_resizable_buffer(10, alignment=16)
-    >>> arena.allocate_temp(8, alignment=4), arena.non_persistent_used_bytes
-    (12, 20)
+        start: its address.
     """
 
     def __init__(self, size: int, start: int = 0) -> None:
         self._head = Head(start)
-        self._end = self._tail = start + size
-
-    @property
-    def buffer_size(self) -> int:
-        """Bytes of the arena."""
-        return self._end - self._head.start
+        self._tail = start + size
 
     @property
     def overlay_memory_address(self) -> int:
@@ -219,16 +203,6 @@ class SingleArenaBufferAllocator:
     def non_persistent_used_bytes(self) -> int:
         """See :class:`NonPersistentBufferAllocator`."""
         return self._head.used_bytes
-
-    @property
-    def persistent_used_bytes(self) -> int:
-        """See :class:`PersistentBufferAllocator`."""
-        return self._end - self._tail
-
-    @property
-    def used_bytes(self) -> int:
-        """Bytes of head and tail."""
-        return self.non_persistent_used_bytes + self.persistent_used_bytes
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
         """See :class:`NonPersistentBufferAllocator`; may be called again."""
@@ -247,15 +221,6 @@ class SingleArenaBufferAllocator:
     def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
         """See :class:`NonPersistentBufferAllocator`."""
         self.resize_buffer(align(self._head.start, alignment), size, alignment)
-
-    def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """See :class:`PersistentBufferAllocator`."""
-        address = align_down(self._tail - size, alignment)
-        if address < self._head.head:
-            available = size - (self._head.head - address)
-            raise too_small("persistent memory", size, available)
-        self._tail = address
-        return address
 
     def allocate_temp(self, size: int, alignment: int) -> int:
         """See :class:`NonPersistentBufferAllocator`."""
@@ -277,3 +242,51 @@ class SingleArenaBufferAllocator:
         """See :class:`NonPersistentBufferAllocator`; 0 where TFLM's unsigned result wraps."""
         free = align_down(self._tail, alignment) - align(self._head.temp, alignment)
         return max(free, 0)
+
+
+class SingleArenaBufferAllocator(HeadMemory):
+    """Hands out addresses of one arena; the memory itself is not touched.
+
+    Persistent memory grows from the end (the tail) towards the head, which is one resizable buffer
+    followed by temporary memory. As in TFLM, the tail is checked against the resizable buffer
+    alone: it can grow over temporary memory that is still in use.
+
+    Args:
+        size: bytes of the arena.
+        start: its address; alignment is that of addresses.
+
+    >>> arena = SingleArenaBufferAllocator(256)
+    >>> arena.allocate_persistent_buffer(20, alignment=16), arena.persistent_used_bytes
+    (224, 32)
+    >>> buffer = arena.allocate_resizable_buffer(10, alignment=16)
+    >>> arena.allocate_temp(8, alignment=4), arena.non_persistent_used_bytes
+    (12, 20)
+    """
+
+    def __init__(self, size: int, start: int = 0) -> None:
+        super().__init__(size, start)
+        self._end = self._tail
+
+    @property
+    def buffer_size(self) -> int:
+        """Bytes of the arena."""
+        return self._end - self._head.start
+
+    @property
+    def persistent_used_bytes(self) -> int:
+        """See :class:`PersistentBufferAllocator`."""
+        return self._end - self._tail
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of head and tail."""
+        return self.non_persistent_used_bytes + self.persistent_used_bytes
+
+    def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
+        """See :class:`PersistentBufferAllocator`."""
+        address = align_down(self._tail - size, alignment)
+        if address < self._head.head:
+            available = size - (self._head.head - address)
+            raise too_small("persistent memory", size, available)
+        self._tail = address
+        return address
