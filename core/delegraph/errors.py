@@ -9,6 +9,8 @@ DelegraphError
       - DelegateNodeError     a delegate's node failed; a DelegateError as well
   + OperatorError             (RuntimeError) raised by a kernel; the runtime makes a NodeError of it
   + StateError                (RuntimeError) a call at the wrong time, e.g. invoke before allocate
+  + CallCancelledError        (RuntimeError) the call was running when ``cancel()`` was called
+    - TimeLimitError          (TimeoutError) it took more time than ``time_limit`` grants
   + ArenaTooSmallError        (MemoryError) a micro arena without room for what the model needs
   + ResizeError               (RuntimeError) a tensor that cannot have the shape asked for
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
@@ -71,6 +73,14 @@ class OperatorError(DelegraphError, RuntimeError):
 
 class StateError(DelegraphError, RuntimeError):
     """A call that is not possible now; the message says which call must come first."""
+
+
+class CallCancelledError(DelegraphError, RuntimeError):
+    """Somebody asked the call that was running to stop; the next one runs as ever."""
+
+
+class TimeLimitError(CallCancelledError, TimeoutError):
+    """A call took more time than ``time_limit`` grants, and was stopped."""
 
 
 class ArenaTooSmallError(DelegraphError, MemoryError):

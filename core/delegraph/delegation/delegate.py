@@ -108,6 +108,26 @@ class DelegateParams:
         return partition_as_model(self.context, self)
 
 
+class StopRequest(Protocol):
+    """Whether the call that runs, an invoke or an allocation, is asked to stop.
+
+    By ``Interpreter.cancel`` or ``Interpreter(time_limit=...)``. The host looks between nodes. A
+    kernel that takes long looks from time to time, leaves its outputs as they are, and raises.
+
+    Attributes:
+        word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.
+    """
+
+    word: NDArray[np.int32]
+
+    def raise_if_requested(self) -> None:
+        """Raise the error of a call that was asked to stop; nothing where it was not.
+
+        Raises:
+            CallCancelledError: it was; :class:`~delegraph.errors.TimeLimitError` for its time.
+        """
+
+
 class DelegateContext(OpContext, Protocol):
     """What a delegate sees of a subgraph. Each host (runtime, LiteRT bridge) implements it.
 
@@ -138,6 +158,10 @@ class DelegateContext(OpContext, Protocol):
     @property
     def recommended_num_threads(self) -> int:
         """Threads that the user grants this interpreter; -1 when that is left to the delegate."""
+
+    @property
+    def cancellation(self) -> StopRequest | None:
+        """Whether the call that runs is asked to stop; None in hosts where nobody can."""
 
     def get_execution_plan(self) -> tuple[int, ...]:
         """Return node indices in execution order, earlier delegates' nodes included."""

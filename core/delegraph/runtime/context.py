@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams
+from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams, StopRequest
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import SubgraphSpec
@@ -88,6 +88,11 @@ class SubgraphContext:
     def numerics(self) -> Numerics:
         """Which official kernels to round like."""
         return self._subgraph.session.options.numerics
+
+    @property
+    def cancellation(self) -> StopRequest:
+        """Whether the call that runs is asked to stop."""
+        return self._subgraph.session.cancellation
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:

@@ -27,6 +27,7 @@ class Options:
         policy: what to do about delegates that fail.
         partition_policy: how the partitions of every delegate are chosen.
         require: ``"full"`` when every node must have a delegate.
+        time_limit: seconds that a call may take; None for any.
         memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
     """
 
@@ -40,6 +41,7 @@ class Options:
     policy: FailurePolicy = RAISE
     partition_policy: PartitionPolicy = "largest"
     require: Requirement | None = None
+    time_limit: float | None = None
 
     @property
     def num_threads(self) -> int:

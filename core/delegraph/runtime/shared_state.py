@@ -12,6 +12,7 @@ from delegraph.delegation.rules import PlacementRules
 from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.registration import CallableSubgraph
+from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
 from delegraph.runtime.delegates.plan_state import Barred
 from delegraph.runtime.memory_limit import MemoryLimit
@@ -33,6 +34,7 @@ class SharedState:
         rules: the nodes that the user's rules keep from delegates, or pin to one.
         incidents: what delegates did wrong while Delegraph went on.
         supervision: which delegates are quarantined, and which runs are recomputed.
+        cancellation: whether the call that runs is asked to stop.
         profile: where the nodes that run are recorded; None while nobody asks.
         callees: each subgraph as control flow calls it; empty until all of them are made.
         contexts: each subgraph as kernels and delegates see it; the same.
@@ -54,6 +56,7 @@ class SharedState:
         self.rules = BoundRules(rules, model) if rules else None
         self.incidents = Incidents()
         self.supervision = Supervision()
+        self.cancellation = Cancellation(options.time_limit)
         self.profile: Profile | None = None
         self.callees: list[CallableSubgraph] = []
         self.contexts: list[DelegateContext] = []

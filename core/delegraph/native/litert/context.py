@@ -182,6 +182,10 @@ class LiteRtContext:
         return self._host.numerics
 
     @property
+    def cancellation(self) -> None:
+        """None: the official interpreter does not tell delegates that it is to stop."""
+
+    @property
     def resources(self) -> MutableMapping[Any, Any]:
         """Resources of this delegate's kernels in one interpreter; not the runtime's own."""
         return self._resources

@@ -1,0 +1,143 @@
+"""Stopping a call that runs: by ``Interpreter.cancel``, or when its time is up.
+
+One word of memory asks for it. Python reads it before each node, compiled kernels between rows;
+whoever finds it set stops, and raises what :meth:`Cancellation.raise_if_requested` raises. It is
+zero again when the next call begins: a request concerns the call that runs and no other.
+
+Source:
+    Interpreter::Cancel and Subgraph::InvokeImpl, tflite/core. There a time limit is up to the
+    caller.
+"""
+
+from __future__ import annotations
+
+import threading
+from math import inf
+from time import monotonic, sleep
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import CallCancelledError, TimeLimitError
+
+_CANCELLED = 1
+_TIME_IS_UP = 2
+
+_LONGEST_WAIT = 3600.0
+"""Seconds that the watch sleeps at most; no operating system is asked to wait for years."""
+
+
+class Cancellation:
+    """Whether the call that runs is asked to stop.
+
+    Args:
+        time_limit: seconds that a call may take; None for any.
+
+    Attributes:
+        word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.
+        flag: the same memory; ``flag[0]`` is the quickest way to read it from Python.
+    """
+
+    def __init__(self, time_limit: float | None = None) -> None:
+        self.word: NDArray[np.int32] = np.zeros(1, np.int32)
+        self.flag = self.word.data
+        self._time_limit = time_limit
+        self._watch = None if time_limit is None else _Watch(self.word, time_limit)
+
+    def begin(self) -> None:
+        """Forget what was asked of earlier calls, and start the time of a new one."""
+        if self._watch is not None:
+            self._watch.begin()
+        elif self.flag[0]:
+            self.word[0] = 0
+
+    def end(self) -> None:
+        """Stop the time."""
+        if self._watch is not None:
+            self._watch.end()
+
+    def request(self) -> None:
+        """Ask the call that runs to stop; from any thread, or from a signal handler."""
+        self.word[0] = _CANCELLED
+
+    def raise_if_requested(self) -> None:
+        """Raise the error of a call that was asked to stop; nothing where it was not.
+
+        Raises:
+            CallCancelledError: by :meth:`request`.
+            TimeLimitError: because its time is up.
+        """
+        reason = self.flag[0]
+        if reason == _TIME_IS_UP:
+            raise TimeLimitError(
+                f"The call took more than the time limit of {self._time_limit:g} s and was "
+                "stopped; Interpreter(time_limit=...) sets another"
+            )
+        if reason:
+            raise CallCancelledError("Client requested cancel during Invoke()")
+
+    def close(self) -> None:
+        """Let go of the thread that watches the time."""
+        if self._watch is not None:
+            self._watch.close()
+
+
+class _Watch:
+    """Sets a word when a call has run for too long.
+
+    A thread sleeps until the deadline of the call it was started for, and on until that of the call
+    which then runs; it ends where none does. So many short calls need few threads.
+
+    There is no lock, which an interrupt could leave held. A thread first says that it looks, then
+    reads the deadline; a call that ends first takes its deadline away, then waits while one looks.
+    """
+
+    def __init__(self, word: NDArray[np.int32], seconds: float) -> None:
+        self._word = word
+        self._seconds = seconds
+        self._deadline = inf  # of the call that runs
+        self._thread: threading.Thread | None = None
+        self._looking: set[threading.Thread] = set()
+        self._is_closed = threading.Event()
+
+    def begin(self) -> None:
+        """Start the time of a call."""
+        self.end()  # of an earlier call, where an interrupt has cut that off
+        self._word[0] = 0
+        self._deadline = monotonic() + self._seconds
+        thread = self._thread
+        if thread is None or not thread.is_alive():  # not alive: in a child, after a fork
+            self._thread = threading.Thread(
+                target=self._run, name="delegraph time limit", daemon=True
+            )
+            self._thread.start()
+
+    def end(self) -> None:
+        """Stop the time; afterwards the word does not change any more."""
+        self._deadline = inf
+        while any(thread.is_alive() for thread in tuple(self._looking)):
+            sleep(0)
+
+    def close(self) -> None:
+        """Let the thread end at once."""
+        self._is_closed.set()
+
+    def _run(self) -> None:
+        me = threading.current_thread()
+        while (left := self._look(me)) < inf:
+            self._is_closed.wait(min(left, _LONGEST_WAIT))
+            if self._is_closed.is_set():
+                return
+
+    def _look(self, me: threading.Thread) -> float:
+        """Set the word if the time is up; return the seconds left, infinity where no call runs."""
+        self._looking.add(me)
+        left = self._deadline - monotonic()
+        if left <= 0:
+            self._word[0] = _TIME_IS_UP
+            self._deadline = left = inf
+        self._looking.discard(me)
+        if left == inf:
+            self._thread = None
+            left = self._deadline - monotonic()  # of a call that saw this thread just before
+        return left

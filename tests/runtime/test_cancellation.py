@@ -1,0 +1,136 @@
+"""The word that stops a call, by request or when its time is up."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.errors import CallCancelledError, TimeLimitError
+from delegraph.runtime import cancellation
+from delegraph.runtime.cancellation import Cancellation
+
+LONG = 3600.0
+
+
+def wait_until_set(stop: Cancellation) -> None:
+    while not stop.word[0]:
+        pass
+
+
+def test_the_word_is_one_int32_that_stays_where_it_is() -> None:
+    stop = Cancellation(LONG)
+    word = stop.word
+    assert (word.shape, word.dtype) == ((1,), np.int32)
+    stop.request()
+    stop.begin()
+    assert stop.word is word
+    stop.close()
+
+
+def test_a_request_ends_the_call_and_no_later_one() -> None:
+    stop = Cancellation()
+    stop.begin()
+    stop.raise_if_requested()
+    stop.request()
+    with pytest.raises(CallCancelledError, match=r"^Client requested cancel during Invoke\(\)$"):
+        stop.raise_if_requested()
+    stop.end()
+    stop.begin()
+    stop.raise_if_requested()
+
+
+def test_a_call_whose_time_is_up_is_told_the_limit() -> None:
+    stop = Cancellation(0.001)
+    stop.begin()
+    wait_until_set(stop)
+    with pytest.raises(TimeLimitError, match=r"the time limit of 0\.001 s and was stopped"):
+        stop.raise_if_requested()
+    stop.end()
+    stop.begin()
+    stop.end()
+    assert issubclass(TimeLimitError, TimeoutError)
+
+
+def test_the_time_of_a_call_that_has_ended_stops_no_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(cancellation, "monotonic", lambda: now[0])
+    stop = Cancellation(0.01)
+    before = threading.active_count()
+    stop.begin()
+    stop.end()
+    now[0] = LONG
+    while threading.active_count() > before:
+        pass
+    assert not stop.word[0]
+
+
+def test_many_calls_need_one_thread_which_ends_when_nothing_runs() -> None:
+    stop = Cancellation(0.01)
+    before = threading.active_count()
+    for _ in range(100):
+        stop.begin()
+        assert threading.active_count() <= before + 1
+        stop.end()
+    while threading.active_count() > before:
+        pass
+
+
+def test_closing_ends_the_thread() -> None:
+    stop = Cancellation(LONG)
+    stop.begin()
+    stop.end()
+    (thread,) = (t for t in threading.enumerate() if t.name == "delegraph time limit")
+    stop.close()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+class Interrupt(BaseException):
+    """What the trace function raises."""
+
+
+@contextmanager
+def interrupted_at(event: int) -> Iterator[list[int]]:
+    """Raise at the line event of that number within the module; yield what was counted."""
+    seen = [0]
+
+    def trace(frame: FrameType, kind: str, _: Any) -> Any:
+        if frame.f_code.co_filename != cancellation.__file__:
+            return None
+        if kind == "line":
+            seen[0] += 1
+            if seen[0] == event:
+                raise Interrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield seen
+    finally:
+        sys.settrace(before)
+
+
+def test_an_interrupt_at_any_line_leaves_the_next_call_its_time() -> None:
+    event, reached = 0, True
+    while reached:
+        event += 1
+        stop = Cancellation(0.002)
+        try:
+            with interrupted_at(event) as seen:
+                stop.begin()
+                stop.end()
+        except Interrupt:
+            pass
+        reached = seen[0] >= event
+        stop.begin()
+        wait_until_set(stop)
+        stop.end()
+    assert event > 10
