@@ -10,7 +10,7 @@ from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError
-from delegraph.runtime import memory_limit
+from delegraph.operators import memory_limit
 from delegraph.runtime.signature_runner import SignatureRunner
 from delegraph.schema import tables
 from delegraph.schema.options import SubOptions

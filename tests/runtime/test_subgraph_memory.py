@@ -9,8 +9,8 @@ import pytest
 
 from delegraph import Interpreter, Registration
 from delegraph.errors import NodeError, OperatorError, ResizeError
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import AddOptions

@@ -21,6 +21,7 @@ from delegraph.memory.workspace import Workspace
 from delegraph.micro.allocator import MicroAllocator
 from delegraph.micro.layout import Layout
 from delegraph.micro.stage import MicroState, Stage
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Node, Scratch
 from delegraph.operators.tensor import Tensor
@@ -136,6 +137,11 @@ class MicroContext:
     def numerics(self) -> Numerics:
         """Which official kernels to round like."""
         return self._run.numerics
+
+    @property
+    def memory_limit(self) -> MemoryLimit:
+        """What a kernel asks before it takes memory of its own; the arena has its own limit."""
+        return MemoryLimit.of_machine()
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:

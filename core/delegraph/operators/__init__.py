@@ -6,6 +6,7 @@ For kernels, delegates and custom operators alike. Open first ``registration`` a
 - ``tensor``: a tensor while a model runs, and its data
 - ``checks``: what is required of a node, as functions that raise
 - ``numerics``: the choice between builtin and reference rounding
+- ``memory_limit``: the bytes that tensors, and kernels beside them, may take
 - ``op_table``: which kernel each operator has, and how one is registered
 - ``custom_op``: custom operators written as Python functions
 - ``custom_options``, ``flexbuffer_options``: the options of custom operators

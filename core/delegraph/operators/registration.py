@@ -8,6 +8,7 @@ from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Protocol
 
 from delegraph.errors import OperatorError
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator
@@ -180,6 +181,14 @@ class OpContext(Protocol):
     @property
     def numerics(self) -> Numerics:
         """Which official kernels to round like, where the two sets differ."""
+
+    @property
+    def memory_limit(self) -> MemoryLimit:
+        """What a kernel asks before it takes memory of its own in sizes that the model decides.
+
+        Tensors and :meth:`scratch` are checked by the host. The bytes may change whenever the user
+        resizes an input, so kernels keep the object and not the number.
+        """
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:

@@ -12,6 +12,7 @@ from delegraph.delegation.delegate import Delegate, DelegateContext, DelegatePar
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import SubgraphSpec
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Node, Registration, Scratch
 from delegraph.operators.tensor import Tensor
@@ -93,6 +94,11 @@ class SubgraphContext:
     def cancellation(self) -> StopRequest:
         """Whether the call that runs is asked to stop."""
         return self._subgraph.session.cancellation
+
+    @property
+    def memory_limit(self) -> MemoryLimit:
+        """What a kernel asks before it takes memory of its own."""
+        return self._subgraph.session.memory_limit
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:

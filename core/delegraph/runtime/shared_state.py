@@ -11,11 +11,11 @@ from delegraph.delegation.delegate import DelegateContext
 from delegraph.delegation.rules import PlacementRules
 from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
 from delegraph.runtime.delegates.plan_state import Barred
-from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.options import Options
 from delegraph.runtime.profile import Profile

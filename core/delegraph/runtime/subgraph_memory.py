@@ -19,9 +19,9 @@ from delegraph.memory.arena_planner import (
     TensorKind,
 )
 from delegraph.memory.workspace import Workspace
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
-from delegraph.runtime.memory_limit import MemoryLimit
 
 _KINDS = {
     AllocationType.ARENA_RW: TensorKind.ARENA_RW,
@@ -174,8 +174,5 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
         raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}")
     is_object = tensor.type in OBJECT_TYPES  # arrays of pointers
     size = math.prod(dims) * 8 if is_object else byte_size(tensor.type, dims)
-    if size > limit.bytes:
-        raise OperatorError(
-            f"{tensor!r} with shape {list(dims)} needs {size} bytes, more than {limit.advice()}"
-        )
+    limit.require(size, f"{tensor!r} with shape {list(dims)}")
     return dims

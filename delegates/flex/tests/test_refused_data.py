@@ -9,6 +9,7 @@ import pytest
 
 import flex_cases
 from delegraph import TensorType
+from delegraph.errors import OperatorError
 from delegraph_flex.data_types import DataType
 from delegraph_flex.flex_node import Unsupported
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
@@ -51,7 +52,7 @@ REFUSED: dict[str, Case] = {
     r"updates have shape \[2, 3\], expected \[1, 3\]": one(
         "TensorScatterUpdate", X, np.array([[0]]), X[:2], T=FLOAT, Tindices=LONG
     ),
-    "at most 2147483648 elements": one(
+    "more than the limit": one(
         "ScatterNd", np.array([[0, 0]]), X[0, :1], np.array([1 << 40, 9]), T=FLOAT, Tindices=LONG,
         out=F32,
     ),
@@ -142,7 +143,7 @@ REFUSED: dict[str, Case] = {
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_bad_data_is_refused_with_its_values(message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, OperatorError), match=message):
         flex_cases.run(REFUSED[message], NumpyExecutor())
 
 

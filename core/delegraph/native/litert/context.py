@@ -25,6 +25,7 @@ from delegraph.native.litert.host import ForeignDelegate, Host
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
 from delegraph.native.litert.subgraph import LiteRtSubgraph
 from delegraph.native.litert.tensors import LiteRtTensors, require_resizable
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
     CallableSubgraph,
@@ -184,6 +185,11 @@ class LiteRtContext:
     @property
     def cancellation(self) -> None:
         """None: the official interpreter does not tell delegates that it is to stop."""
+
+    @property
+    def memory_limit(self) -> MemoryLimit:
+        """What a kernel asks before it takes memory of its own: this runtime sets no limit."""
+        return MemoryLimit.of_machine()
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:

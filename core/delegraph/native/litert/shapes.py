@@ -18,10 +18,10 @@ from delegraph.delegation.delegate import DelegateParams
 from delegraph.delegation.partition_model import partition_as_model
 from delegraph.errors import ModelError
 from delegraph.native.litert.context import LiteRtContext
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import Node
 from delegraph.runtime.delegates.private_state import PrivateNodes
 from delegraph.runtime.interpreter import Interpreter
-from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.schema.enums import BuiltinOperator
 
 logger = logging.getLogger(__name__)

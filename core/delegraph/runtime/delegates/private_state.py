@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import DTypeLike
 
 from delegraph.errors import UnresolvedOpError
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
     CallableSubgraph,
@@ -19,7 +20,6 @@ from delegraph.operators.registration import (
     Scratch,
 )
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.memory_limit import MemoryLimit
 from delegraph.runtime.steps import Step, StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory
 
@@ -76,6 +76,11 @@ class PrivateContext:
     def numerics(self) -> Numerics:
         """Which official kernels to round like."""
         return self._host.numerics
+
+    @property
+    def memory_limit(self) -> MemoryLimit:
+        """What a kernel asks before it takes memory of its own."""
+        return self._memory.limit
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:

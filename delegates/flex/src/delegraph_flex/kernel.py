@@ -16,9 +16,14 @@ from delegraph import (
     TensorType,
 )
 from delegraph.errors import OperatorError
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph_flex.dynamic_shapes import VALUE_DEPENDENT, is_as_declared, is_open
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import LIMIT
+
+_SEVERAL = (list, tuple)
+"""What steps return for several outputs; a tuple, because `list | tuple` is made at each use."""
 
 
 class Call(NamedTuple):
@@ -64,8 +69,10 @@ class FlexKernel(SimpleDelegateKernelInterface):
         self._entering: list[Place] = []
         self._leaving: list[Place] = []
         self._open_outputs: set[int] = set()
+        self._limit = MemoryLimit.of_machine()
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        self._limit = context.memory_limit
         nodes = [context.get_node_and_registration(i)[0] for i in params.nodes_to_replace]
         places: dict[int, int] = {}
         for index in (*params.input_tensors, *(i for node in nodes for i in node.outputs)):
@@ -105,8 +112,12 @@ class FlexKernel(SimpleDelegateKernelInterface):
         executor = self._executor
         for place, tensor in self._entering:
             values[place] = executor.enter(tensor.data, tensor.type)
-        with np.errstate(all="ignore"):
-            self._run(values)
+        token = LIMIT.set(self._limit)
+        try:
+            with np.errstate(all="ignore"):
+                self._run(values)
+        finally:
+            LIMIT.reset(token)
         for place, tensor in self._leaving:
             _store(context, tensor, executor.leave(values[place], tensor.type))
 
@@ -118,7 +129,7 @@ class FlexKernel(SimpleDelegateKernelInterface):
                 step, inputs, outputs, done, _ = call
                 result = step(*[values[i] for i in inputs])
                 if len(outputs) == 1:
-                    is_list = isinstance(result, list | tuple)
+                    is_list = isinstance(result, _SEVERAL)
                     values[outputs[0]] = result[0] if is_list else result
                 else:
                     for place, value in zip(outputs, result if outputs else (), strict=True):

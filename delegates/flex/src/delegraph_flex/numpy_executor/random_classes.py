@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.philox import Philox, doubles, flat_words
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 
 def draw_classes(
@@ -40,7 +40,7 @@ def draw_classes(
     if np.ndim(count):
         raise ValueError(f"number of samples has shape {list(np.shape(count))}, expected a scalar")
     rows, draws = len(logits), int(count)
-    require_reasonable((rows, draws))
+    require((rows, 2 * draws), np.float64)
     result = np.empty((rows, draws), dtype)
     if not result.size:
         return result

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import broadcasting, broadcasting_two
 
 Bind = Callable[[FlexNode], Step]
 """Decides what a node's attributes decide, and returns the function that computes it."""
@@ -30,18 +31,22 @@ class Operator:
         name: TensorFlow's.
         bind: makes the function for one node.
         types: that its attribute ``T`` may have; None where it has none, or any will do.
+        broadcasts: whether its inputs are broadcast, so that the result may be larger than each.
     """
 
     name: str
     bind: Bind
     types: Collection[DataType] | None = None
+    broadcasts: bool = False
 
 
 OPERATORS: dict[str, Operator] = {}
 """Every operator, by name; filled when ``delegraph_flex.numpy_executor.operators`` is imported."""
 
 
-def operator(*names: str, types: Collection[DataType] | None = None) -> Callable[[Bind], Bind]:
+def operator(
+    *names: str, types: Collection[DataType] | None = None, broadcasts: bool = False
+) -> Callable[[Bind], Bind]:
     """Register what is decorated as the operators of these *names*.
 
     The decorated function takes a :class:`FlexNode` and returns the function of the arrays. That
@@ -51,13 +56,15 @@ def operator(*names: str, types: Collection[DataType] | None = None) -> Callable
     Args:
         names: the operators.
         types: that the attribute ``T`` may have; None for no check.
+        broadcasts: whether inputs are broadcast: the result's memory is asked for then. What else
+            is larger than the inputs, the function asks for itself, by ``delegraph_flex.memory``.
     """
 
     def register(bind: Bind) -> Bind:
         for name in names:
             if name in OPERATORS:
                 raise ValueError(f"operator {name!r} is registered twice")
-            OPERATORS[name] = Operator(name, bind, types)
+            OPERATORS[name] = Operator(name, bind, types, broadcasts)
         return bind
 
     return register
@@ -77,4 +84,7 @@ def bind(node: FlexNode) -> Step:
         if type not in found.types:
             known = " or ".join(sorted(known.name for known in found.types))
             raise Unsupported(f"{node.op} of {type.name}, expected {known}", "dtype")
-    return found.bind(node)
+    step = found.bind(node)
+    if not found.broadcasts or len(node.input_types) == 1:
+        return step
+    return broadcasting_two(step) if len(node.input_types) == 2 else broadcasting(step)

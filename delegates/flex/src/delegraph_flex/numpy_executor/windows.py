@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.padding import Window
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,7 @@ def surrounded(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) ->
     if not any(window.before or window.after for window in windows):
         return x
     shape = (len(x), *(window.padded for window in windows), x.shape[-1])
+    require(shape, x.dtype)
     padded = np.full(shape, fill, x.dtype)
     padded[inside(windows)] = x
     return padded

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from delegraph import Node, Rejection, Tensor, builtin_registration
 from delegraph.errors import OperatorError
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph
 from delegraph_numba_cpu.operators.registry import Call
@@ -34,6 +35,7 @@ class _Bench:
     tensors: list[Tensor]
     numerics: Numerics
     num_threads: int = 1
+    memory_limit: MemoryLimit = field(default_factory=MemoryLimit.of_machine)
     resources: MutableMapping[Any, Any] = field(default_factory=dict)
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:

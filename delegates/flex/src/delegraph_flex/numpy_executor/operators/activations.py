@@ -68,35 +68,35 @@ def softsign(node: FlexNode) -> Step:
     return lambda x: np.divide(x, one + np.abs(x))
 
 
-@operator("ReluGrad", types=REAL)
+@operator("ReluGrad", types=REAL, broadcasts=True)
 def relu_gradient(node: FlexNode) -> Step:
     """The gradient where x (or the ReLU of it) is positive, 0 elsewhere."""
     zero = node.type("T").dtype.type(0)
     return lambda dy, x: np.where(x > zero, dy, zero)
 
 
-@operator("Relu6Grad", types=REAL)
+@operator("Relu6Grad", types=REAL, broadcasts=True)
 def relu6_gradient(node: FlexNode) -> Step:
     """The gradient where x (or the ReLU6 of it) is between 0 and 6, 0 elsewhere."""
     zero, six = map(node.type("T").dtype.type, (0, 6))
     return lambda dy, x: np.where((x > zero) & (x < six), dy, zero)
 
 
-@operator("LeakyReluGrad")
+@operator("LeakyReluGrad", broadcasts=True)
 def leaky_relu_gradient(node: FlexNode) -> Step:
     """The gradient where x is positive, alpha times it elsewhere."""
     alpha = _alpha(node)
     return lambda dy, x: np.where(x > 0, dy, dy * alpha)
 
 
-@operator("EluGrad", types=FLOATS)
+@operator("EluGrad", types=FLOATS, broadcasts=True)
 def elu_gradient(node: FlexNode) -> Step:
     """The gradient where the ELU is not negative, (ELU + 1) times it elsewhere."""
     one = node.type("T").dtype.type(1)
     return lambda dy, y: np.where(y < 0, (y + one) * dy, dy)
 
 
-@operator("SeluGrad", types=FLOATS)
+@operator("SeluGrad", types=FLOATS, broadcasts=True)
 def selu_gradient(node: FlexNode) -> Step:
     """The gradient through a SELU whose result is given."""
     number = node.type("T").dtype.type
@@ -104,49 +104,49 @@ def selu_gradient(node: FlexNode) -> Step:
     return lambda dy, y: np.where(y < 0, dy * (y + negative), dy * scale)
 
 
-@operator("SoftplusGrad", types=FLOATS)
+@operator("SoftplusGrad", types=FLOATS, broadcasts=True)
 def softplus_gradient(node: FlexNode) -> Step:
     """The gradient dy / (1 + exp(-x))."""
     one = node.type("T").dtype.type(1)
     return lambda dy, x: np.divide(dy, one + np.exp(-x))
 
 
-@operator("SoftsignGrad", types=FLOATS)
+@operator("SoftsignGrad", types=FLOATS, broadcasts=True)
 def softsign_gradient(node: FlexNode) -> Step:
     """The gradient dy / (1 + |x|) squared."""
     one = node.type("T").dtype.type(1)
     return lambda dy, x: np.divide(dy, np.square(one + np.abs(x)))
 
 
-@operator("SigmoidGrad", types=FLOATS | COMPLEX)
+@operator("SigmoidGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def sigmoid_gradient(node: FlexNode) -> Step:
     """The gradient dy y (1 - y), with y the sigmoid."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * y * (one - y)
 
 
-@operator("TanhGrad", types=FLOATS | COMPLEX)
+@operator("TanhGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def tanh_gradient(node: FlexNode) -> Step:
     """The gradient dy (1 - y y), with y the hyperbolic tangent."""
     one = node.type("T").dtype.type(1)
     return lambda y, dy: dy * (one - y * y)
 
 
-@operator("SqrtGrad", types=FLOATS | COMPLEX)
+@operator("SqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def square_root_gradient(node: FlexNode) -> Step:
     """The gradient dy / (2 y), with y the square root; complex y conjugated."""
     half = node.type("T").dtype.type(0.5)
     return _of_conjugate(lambda y, dy: half * dy / y, node)
 
 
-@operator("RsqrtGrad", types=FLOATS | COMPLEX)
+@operator("RsqrtGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_square_root_gradient(node: FlexNode) -> Step:
     """-dy y y y / 2, with y the reciprocal square root; complex y conjugated."""
     half = node.type("T").dtype.type(-0.5)
     return _of_conjugate(lambda y, dy: half * dy * (y * y * y), node)
 
 
-@operator("ReciprocalGrad", "InvGrad", types=FLOATS | COMPLEX)
+@operator("ReciprocalGrad", "InvGrad", types=FLOATS | COMPLEX, broadcasts=True)
 def reciprocal_gradient(node: FlexNode) -> Step:
     """-dy y y, with y the reciprocal; complex y conjugated."""
     return _of_conjugate(lambda y, dy: -dy * (y * y), node)

@@ -27,7 +27,7 @@ from delegraph_flex.numpy_executor.registry import (
 Array = NDArray[Any]
 
 
-@operator("Add", types=NUMBERS | {DataType.STRING})
+@operator("Add", types=NUMBERS | {DataType.STRING}, broadcasts=True)
 def add(node: FlexNode) -> Step:
     """The sum x + y, broadcast; strings are joined."""
     if node.type("T") is not DataType.STRING:
@@ -35,7 +35,7 @@ def add(node: FlexNode) -> Step:
     return lambda x, y: np.asarray(np.add(x, y), object)
 
 
-@operator("AddV2", types=NUMBERS)
+@operator("AddV2", types=NUMBERS, broadcasts=True)
 def add_numbers(node: FlexNode) -> Step:
     """The sum x + y, broadcast."""
     return np.add
@@ -54,19 +54,19 @@ def add_all(node: FlexNode) -> Step:
     return run
 
 
-@operator("Sub", types=NUMBERS)
+@operator("Sub", types=NUMBERS, broadcasts=True)
 def subtract(node: FlexNode) -> Step:
     """The difference x - y, broadcast."""
     return np.subtract
 
 
-@operator("Mul", types=NUMBERS)
+@operator("Mul", types=NUMBERS, broadcasts=True)
 def multiply(node: FlexNode) -> Step:
     """The product x y, broadcast."""
     return np.multiply
 
 
-@operator("Div", "TruncateDiv", types=NUMBERS)
+@operator("Div", "TruncateDiv", types=NUMBERS, broadcasts=True)
 def divide(node: FlexNode) -> Step:
     """The quotient x / y, broadcast; integers, and TruncateDiv of floats, drop the fraction."""
     if node.type("T") in INTEGERS:
@@ -76,13 +76,13 @@ def divide(node: FlexNode) -> Step:
     return lambda x, y: np.trunc(np.divide(x, y))
 
 
-@operator("RealDiv", types=FLOATS | COMPLEX)
+@operator("RealDiv", types=FLOATS | COMPLEX, broadcasts=True)
 def divide_reals(node: FlexNode) -> Step:
     """The quotient x / y, broadcast."""
     return np.divide
 
 
-@operator("FloorDiv", types=REAL)
+@operator("FloorDiv", types=REAL, broadcasts=True)
 def divide_and_floor(node: FlexNode) -> Step:
     """The largest whole number up to x / y, broadcast."""
     if node.type("T") in INTEGERS:
@@ -90,37 +90,37 @@ def divide_and_floor(node: FlexNode) -> Step:
     return lambda x, y: np.floor(np.divide(x, y))
 
 
-@operator("FloorMod", types=REAL)
+@operator("FloorMod", types=REAL, broadcasts=True)
 def floor_remainder(node: FlexNode) -> Step:
     """The remainder x - floor(x / y) y, broadcast: has the sign of y."""
     return _checked(np.remainder) if node.type("T") in INTEGERS else np.remainder
 
 
-@operator("Mod", "TruncateMod", types=REAL)
+@operator("Mod", "TruncateMod", types=REAL, broadcasts=True)
 def truncating_remainder(node: FlexNode) -> Step:
     """The remainder x - trunc(x / y) y, broadcast: has the sign of x."""
     return _checked(np.fmod) if node.type("T") in INTEGERS else np.fmod
 
 
-@operator("Pow", types=NUMBERS)
+@operator("Pow", types=NUMBERS, broadcasts=True)
 def power(node: FlexNode) -> Step:
     """The power x ** y, broadcast; integers have no negative powers."""
     return np.power
 
 
-@operator("Maximum", types=REAL)
+@operator("Maximum", types=REAL, broadcasts=True)
 def maximum(node: FlexNode) -> Step:
     """The larger of x and y, broadcast; NaN where either is."""
     return np.maximum
 
 
-@operator("Minimum", types=REAL)
+@operator("Minimum", types=REAL, broadcasts=True)
 def minimum(node: FlexNode) -> Step:
     """The smaller of x and y, broadcast; NaN where either is."""
     return np.minimum
 
 
-@operator("SquaredDifference", types=NUMBERS)
+@operator("SquaredDifference", types=NUMBERS, broadcasts=True)
 def squared_difference(node: FlexNode) -> Step:
     """(x - y) times its conjugate, broadcast."""
     if node.type("T") in COMPLEX:
@@ -133,73 +133,73 @@ def squared_difference(node: FlexNode) -> Step:
     return lambda x, y: np.square(np.subtract(x, y))
 
 
-@operator("Atan2", types=FLOATS)
+@operator("Atan2", types=FLOATS, broadcasts=True)
 def arctangent2(node: FlexNode) -> Step:
     """The angle of the point (x, y), given y first; broadcast."""
     return np.arctan2
 
 
-@operator("NextAfter", types=FLOATS)
+@operator("NextAfter", types=FLOATS, broadcasts=True)
 def next_after(node: FlexNode) -> Step:
     """The next float after x towards y, broadcast."""
     return np.nextafter
 
 
-@operator("Xlogy", types=FLOATS | COMPLEX)
+@operator("Xlogy", types=FLOATS | COMPLEX, broadcasts=True)
 def x_log_y(node: FlexNode) -> Step:
     """The product x log(y), broadcast; 0 where x is 0, whatever y is."""
     return _zero_where_x_is_zero(lambda x, y: x * np.log(y))
 
 
-@operator("Xlog1py", types=FLOATS | COMPLEX)
+@operator("Xlog1py", types=FLOATS | COMPLEX, broadcasts=True)
 def x_log_1_plus_y(node: FlexNode) -> Step:
     """The product x log(1 + y), broadcast; 0 where x is 0, whatever y is."""
     return _zero_where_x_is_zero(lambda x, y: x * np.log1p(y))
 
 
-@operator("Xdivy", types=FLOATS | COMPLEX)
+@operator("Xdivy", types=FLOATS | COMPLEX, broadcasts=True)
 def x_over_y(node: FlexNode) -> Step:
     """The quotient x / y, broadcast; 0 where x is 0, whatever y is."""
     return _zero_where_x_is_zero(np.divide)
 
 
-@operator("DivNoNan", types=FLOATS | COMPLEX)
+@operator("DivNoNan", types=FLOATS | COMPLEX, broadcasts=True)
 def divide_no_nan(node: FlexNode) -> Step:
     """The quotient x / y, broadcast; 0 where y is 0, whatever x is."""
     return _zero_where_y_is_zero(np.divide)
 
 
-@operator("MulNoNan", types=FLOATS | COMPLEX)
+@operator("MulNoNan", types=FLOATS | COMPLEX, broadcasts=True)
 def multiply_no_nan(node: FlexNode) -> Step:
     """The product x y, broadcast; 0 where y is 0, whatever x is."""
     return _zero_where_y_is_zero(np.multiply)
 
 
-@operator("BitwiseAnd", types=INTEGERS)
+@operator("BitwiseAnd", types=INTEGERS, broadcasts=True)
 def bitwise_and(node: FlexNode) -> Step:
     """The bits of x & y, broadcast."""
     return np.bitwise_and
 
 
-@operator("BitwiseOr", types=INTEGERS)
+@operator("BitwiseOr", types=INTEGERS, broadcasts=True)
 def bitwise_or(node: FlexNode) -> Step:
     """The bits of x | y, broadcast."""
     return np.bitwise_or
 
 
-@operator("BitwiseXor", types=INTEGERS)
+@operator("BitwiseXor", types=INTEGERS, broadcasts=True)
 def bitwise_xor(node: FlexNode) -> Step:
     """The bits of x ^ y, broadcast."""
     return np.bitwise_xor
 
 
-@operator("LeftShift", types=INTEGERS)
+@operator("LeftShift", types=INTEGERS, broadcasts=True)
 def left_shift(node: FlexNode) -> Step:
     """The bits of x << y, broadcast; y is taken to be between 0 and the highest bit."""
     return _shift(np.left_shift, node)
 
 
-@operator("RightShift", types=INTEGERS)
+@operator("RightShift", types=INTEGERS, broadcasts=True)
 def right_shift(node: FlexNode) -> Step:
     """The bits of x >> y, broadcast, keeping the sign; y is taken as LeftShift takes it."""
     return _shift(np.right_shift, node)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 Array = NDArray[Any]
 
@@ -119,7 +119,7 @@ def _space_to_batch(x: Array, block: list[int], paddings: Array) -> Array:
         raise ValueError(f"a padded space of {padded} is no multiple of blocks of {block}")
     whole = x
     if tuple(padded) != space:
-        require_reasonable((n, *padded, *rest))
+        require((n, *padded, *rest), x.dtype)
         whole = np.zeros((n, *padded, *rest), x.dtype)
         inside = (slice(a, a + dim) for dim, (a, _) in zip(space, pads, strict=True))
         whole[(slice(None), *inside)] = x

@@ -17,8 +17,8 @@ from delegraph.arithmetic.box_suppression import overlaps
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 Floats = NDArray[Any]
 Similarity = Callable[[int, NDArray[Any]], Floats]
@@ -189,7 +189,7 @@ def _softened(
 
 
 def _padded(values: NDArray[Any], count: int) -> NDArray[Any]:
-    require_reasonable((count,))
+    require((count,), values.dtype)
     result = np.zeros(count, values.dtype)
     result[: len(values)] = values
     return result
@@ -209,7 +209,7 @@ def combined_non_max_suppression(node: FlexNode) -> Step:
         classes, rows = scores.shape[2], int(total)
         if is_per_class:
             rows = min(rows, int(per_class) * classes)
-        require_reasonable((len(boxes), rows, 4))
+        require((len(boxes), rows, 4), np.float32)
         shown = np.clip(boxes, 0, 1) if is_clipped else boxes
         results = [
             np.zeros((len(boxes), rows, 4), np.float32),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import broadcasting_two
 from delegraph_flex.numpy_executor.registry import ALL, FLOATS, REAL, operator
 
 Array = NDArray[Any]
@@ -31,25 +32,25 @@ def not_equal(node: FlexNode) -> Step:
 @operator("Less", types=REAL)
 def less(node: FlexNode) -> Step:
     """Whether x < y, broadcast."""
-    return np.less
+    return broadcasting_two(np.less, np.bool_)
 
 
 @operator("LessEqual", types=REAL)
 def less_or_equal(node: FlexNode) -> Step:
     """Whether x <= y, broadcast."""
-    return np.less_equal
+    return broadcasting_two(np.less_equal, np.bool_)
 
 
 @operator("Greater", types=REAL)
 def greater(node: FlexNode) -> Step:
     """Whether x > y, broadcast."""
-    return np.greater
+    return broadcasting_two(np.greater, np.bool_)
 
 
 @operator("GreaterEqual", types=REAL)
 def greater_or_equal(node: FlexNode) -> Step:
     """Whether x >= y, broadcast."""
-    return np.greater_equal
+    return broadcasting_two(np.greater_equal, np.bool_)
 
 
 @operator("ApproximateEqual", types=FLOATS)
@@ -68,13 +69,13 @@ def approximately_equal(node: FlexNode) -> Step:
 @operator("LogicalAnd")
 def logical_and(node: FlexNode) -> Step:
     """Whether x and y, broadcast."""
-    return np.logical_and
+    return broadcasting_two(np.logical_and, np.bool_)
 
 
 @operator("LogicalOr")
 def logical_or(node: FlexNode) -> Step:
     """Whether x or y, broadcast."""
-    return np.logical_or
+    return broadcasting_two(np.logical_or, np.bool_)
 
 
 @operator("LogicalNot")
@@ -83,7 +84,7 @@ def logical_not(node: FlexNode) -> Step:
     return np.logical_not
 
 
-@operator("SelectV2", types=ALL)
+@operator("SelectV2", types=ALL, broadcasts=True)
 def select_broadcast(node: FlexNode) -> Step:
     """What x is where the condition is true, y elsewhere; broadcast."""
     return np.where
@@ -120,8 +121,10 @@ def where(node: FlexNode) -> Step:
 def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:
     """Return a comparison that may take shapes that do not broadcast, as unequal altogether."""
     if node.type("T") is DataType.STRING:
-        return _tolerant(lambda x, y: np.asarray(compare(x, y), np.bool_), compare, node)
-    return _tolerant(compare, compare, node)
+        run = broadcasting_two(lambda x, y: np.asarray(compare(x, y), np.bool_))
+    else:
+        run = broadcasting_two(compare, np.bool_)
+    return _tolerant(run, compare, node)
 
 
 def _tolerant(run: Step, compare: Callable[[Any, Any], Any], node: FlexNode) -> Step:

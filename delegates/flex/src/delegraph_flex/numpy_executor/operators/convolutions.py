@@ -19,6 +19,7 @@ from delegraph.arithmetic.padding import Window
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
 from delegraph_flex.numpy_executor.windows import Sliding, patches, surrounded, tap_index
 
@@ -77,6 +78,7 @@ def convolution(node: FlexNode, sliding: Sliding) -> Convolve:
     def run(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
         groups = _groups(x, weight, rank)
         windows = sliding.windows(x.shape[1:-1], weight.shape[:-2])
+        require((len(x), *(window.output for window in windows), weight.shape[-1]), compute)
         x, weight = x.astype(compute, copy=False), weight.astype(compute, copy=False)
         parts = [
             _convolved(part, filters, windows)
@@ -117,6 +119,7 @@ def _convolved(x: NDArray[Any], weight: NDArray[Any], windows: Sequence[Window])
         rows = len(x) * math.prod(sizes)
         np.matmul(views.reshape(rows, len(matrix)), matrix, out=y.reshape(rows, outputs))
         return y
+    require((row_values,), x.dtype)
     rows = max(_TILE_VALUES // row_values, 1)
     for image, result in zip(views, y, strict=True):
         for start in range(0, sizes[0], rows):
@@ -137,6 +140,7 @@ def depthwise_conv2d(node: FlexNode) -> Step:
         windows = sliding.windows(x.shape[1:-1], weight.shape[:2])
         channels, multiplier = weight.shape[2:]
         sizes = tuple(window.output for window in windows)
+        require((len(x), *sizes, channels, multiplier), compute)
         x = surrounded(x.astype(compute, copy=False), windows)[..., np.newaxis]
         y = np.zeros((len(x), *sizes, channels, multiplier), compute)
         for tap in itertools.product(*map(range, weight.shape[:2])):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_range, check_rank, scalar
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 _TYPES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
 
@@ -103,7 +103,7 @@ def _bins(
     is_binary: bool,
 ) -> NDArray[Any]:
     """Return [count, size]: in each row, how often each value occurs; larger values drop out."""
-    require_reasonable((count, size))
+    require((count, size), np.int64)
     flat = values.reshape(-1)
     if flat.size and flat.min() < 0:
         raise ValueError(f"input has {flat.min()}, expected no negative number")
@@ -130,7 +130,7 @@ def histogram_fixed_width(node: FlexNode) -> Step:
         bins = scalar(count, "nbins")
         if bins <= 0 or limits.shape != (2,) or not limits[0] < limits[1]:
             raise ValueError(f"{bins} bins in {limits.tolist()}, expected some in a rising range")
-        require_reasonable((bins,))
+        require((bins,), np.int64)
         flat = values.reshape(-1)
         if np.isnan(flat).any():
             raise ValueError("values have NaN, which is in no bin")

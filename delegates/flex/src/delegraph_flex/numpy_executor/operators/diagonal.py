@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import scalar
 from delegraph_flex.numpy_executor.registry import NUMBERS, operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 
 class Band(NamedTuple):
@@ -161,7 +161,7 @@ def matrix_diag(node: FlexNode) -> Step:
         height, width = _matrix_size(diagonal.shape[-1], low, high, *size)
         at = band(height, width, low, high, align)
         shape = (*diagonal.shape[: diagonal.ndim - len(at.shape)], height, width)
-        require_reasonable(shape)
+        require(shape, diagonal.dtype)
         result = np.full(shape, padding, diagonal.dtype)
         result[..., at.rows, at.columns] = diagonal[at.packed]
         return result
@@ -189,7 +189,7 @@ def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> 
             f"a matrix of {rows} x {columns} does not have diagonals {low} to {high} of length"
             f" {longest}"
         )
-    require_reasonable((rows, columns))
+    require((rows, columns), np.bool_)
     _check_inside(low, high, rows, columns)
     return rows, columns
 
@@ -224,7 +224,7 @@ def diag(node: FlexNode) -> Step:
     def run(x: NDArray[Any]) -> NDArray[Any]:
         if not x.ndim:
             raise ValueError("input is a scalar, expected at least one dimension")
-        require_reasonable(x.shape * 2)
+        require(x.shape * 2, x.dtype)
         result = np.zeros((x.size, x.size), x.dtype)
         np.fill_diagonal(result, x.reshape(-1))
         return result.reshape(x.shape * 2)

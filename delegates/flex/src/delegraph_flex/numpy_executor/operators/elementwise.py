@@ -294,7 +294,7 @@ def conjugate(node: FlexNode) -> Step:
     return np.conjugate
 
 
-@operator("Complex")
+@operator("Complex", broadcasts=True)
 def complex_number(node: FlexNode) -> Step:
     """The complex number x + iy, broadcast."""
     types = (node.type("T", DataType.FLOAT32), node.type("Tout", DataType.COMPLEX64))

@@ -11,8 +11,8 @@ from scipy import fft
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 _RANKS = {"": 1, "2D": 2, "3D": 3}
 
@@ -64,7 +64,7 @@ def inverse_real_transform(node: FlexNode) -> Step:
         n = _lengths(x, lengths, rank)
         cut = _cut(x, [*n[:-1], n[-1] // 2 + 1 if n[-1] else 0])
         shape = (*cut.shape[:-1], n[-1])
-        require_reasonable(shape)
+        require(shape, dtype)
         if not cut.size:
             return np.zeros(shape, dtype)
         if rank > 1:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import requested_shape, require
 from delegraph_flex.numpy_executor.operators.stateful_random import stream_of
 from delegraph_flex.numpy_executor.operators.stateless_random import place, result_type
 from delegraph_flex.numpy_executor.philox import SMALLEST_UNIFORM, Philox, doubles
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
 
 Array = NDArray[Any]
 Pairs = Iterator[list[float]]
@@ -44,8 +44,8 @@ def random_gamma(node: FlexNode) -> Step:
     stream, dtype = stream_of(node), node.type("T").dtype
 
     def run(shape: Array, alpha: Array) -> Array:
-        dims = (*requested_shape(shape), *alpha.shape)
-        require_reasonable(dims)
+        dims = (*requested_shape(shape, dtype), *alpha.shape)
+        require(dims, dtype)
         return _drawn(stream.reserve_outputs(math.prod(dims)), dims, alpha, _gamma, dtype)
 
     return run
@@ -58,7 +58,7 @@ def stateless_random_gamma(node: FlexNode) -> Step:
 
     def run(shape: Array, seed: Array, alpha: Array) -> Array:
         random = Philox.of_stateless_seed(seed)
-        return _drawn(random, requested_shape(shape), alpha, _gamma, dtype)
+        return _drawn(random, requested_shape(shape, dtype), alpha, _gamma, dtype)
 
     return run
 
@@ -69,7 +69,7 @@ def stateless_random_gamma_v3(node: FlexNode) -> Step:
     dtype = result_type(node, "dtype", DataType.FLOAT32, _FLOATS)
 
     def run(shape: Array, key: Array, counter: Array, alg: Array, alpha: Array) -> Array:
-        return _drawn(place(key, counter, alg), requested_shape(shape), alpha, _gamma, dtype)
+        return _drawn(place(key, counter, alg), requested_shape(shape, dtype), alpha, _gamma, dtype)
 
     return run
 
@@ -81,8 +81,8 @@ def random_poisson(node: FlexNode) -> Step:
     result_type(node, "R", DataType.FLOAT64, _COUNTS)
 
     def run(shape: Array, rate: Array) -> Array:
-        dims = (*requested_shape(shape), *rate.shape)
-        require_reasonable(dims)
+        dims = (*requested_shape(shape, dtype), *rate.shape)
+        require(dims, dtype)
         return _drawn(stream.reserve_outputs(math.prod(dims)), dims, rate, _poisson, dtype)
 
     return run
@@ -96,7 +96,7 @@ def stateless_random_poisson(node: FlexNode) -> Step:
 
     def run(shape: Array, seed: Array, rate: Array) -> Array:
         random = Philox.of_stateless_seed(seed)
-        return _drawn(random, requested_shape(shape), rate, _poisson, dtype)
+        return _drawn(random, requested_shape(shape, dtype), rate, _poisson, dtype)
 
     return run
 

@@ -20,13 +20,13 @@ from delegraph.arithmetic.padding import Window
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import requested_shape
 from delegraph_flex.numpy_executor.operators.convolutions import (
     depthwise_sliding,
     require_no_dilations,
 )
 from delegraph_flex.numpy_executor.operators.pooling import inputs_of_windows, taps_inside
 from delegraph_flex.numpy_executor.registry import FLOATS, REAL, operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape
 from delegraph_flex.numpy_executor.windows import Sliding, spatial, surrounded, tap_index
 
 Array = NDArray[Any]
@@ -96,7 +96,7 @@ def _of_filters(
     axes = len(sliding.strides)
 
     def run(x: Array, sizes: Array, dy: Array) -> Array:
-        shape = requested_shape(sizes)
+        shape = requested_shape(sizes, np.result_type(x, np.float32))
         is_fitting = len(shape) == x.ndim == dy.ndim == axes + 2
         if not is_fitting or shape[-2] != x.shape[-1] or not fits(shape[-2:], dy.shape[-1]):
             shapes = f"{list(x.shape)}, {list(shape)} and {list(dy.shape)}"
@@ -147,7 +147,7 @@ def average_pool_grad(node: FlexNode) -> Step:
     kernel = spatial(node, "ksize", node.ints("ksize"), 4)
 
     def run(sizes: Array, dy: Array) -> Array:
-        shape = requested_shape(sizes)
+        shape = requested_shape(sizes, np.result_type(dy, np.float32))
         if len(shape) != 4 or dy.ndim != 4 or shape[3] != dy.shape[3]:
             raise ValueError(f"input and gradient have shapes {list(shape)} and {list(dy.shape)}")
         windows = sliding.windows(shape[1:-1], kernel)

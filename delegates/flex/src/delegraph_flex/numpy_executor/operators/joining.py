@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import requested_shape, require
 from delegraph_flex.numpy_executor.indices import axis_of
 from delegraph_flex.numpy_executor.registry import ALL, COMPLEX, REAL, operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
 
 Array = NDArray[Any]
 
@@ -95,7 +95,7 @@ def mirror_pad(node: FlexNode) -> Step:
         pairs = _checked_paddings(x, paddings, x.shape, edge)
         dims = list(zip(x.shape, pairs, strict=True))
         shape = tuple(before + dim + after for dim, (before, after) in dims)
-        require_reasonable(shape)
+        require(shape, x.dtype)
         result = np.empty(shape, x.dtype)
         result[tuple(slice(before, before + dim) for dim, (before, _) in dims)] = x
         whole: tuple[slice, ...] = ()
@@ -147,7 +147,7 @@ def tile(node: FlexNode) -> Step:
             raise ValueError(f"multiples are {counts}, expected one for each of {x.ndim} axes")
         shape = [count * dim for count, dim in zip(counts, x.shape, strict=True)]
         pairs = tuple(n for pair in zip(counts, x.shape, strict=True) for n in pair)
-        require_reasonable(pairs)
+        require(pairs, x.dtype)
         result = np.empty(pairs, x.dtype)
         result[...] = x.reshape([n for dim in x.shape for n in (1, dim)])
         return result.reshape(shape)
@@ -160,7 +160,7 @@ def broadcast_to(node: FlexNode) -> Step:
     """The input repeated along new axes and axes of 1, up to a shape."""
 
     def run(x: Array, dims: Array) -> Array:
-        shape = requested_shape(dims)
+        shape = requested_shape(dims, x.dtype)
         if x.ndim > len(shape):
             raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(shape)}")
         result = np.empty(shape, x.dtype)
@@ -175,7 +175,7 @@ def fill(node: FlexNode) -> Step:
     """A value repeated to a shape."""
 
     def run(dims: Array, value: Array) -> Array:
-        result = np.empty(requested_shape(dims), value.dtype)
+        result = np.empty(requested_shape(dims, value.dtype), value.dtype)
         result[...] = value
         return result
 
@@ -186,7 +186,7 @@ def fill(node: FlexNode) -> Step:
 def empty(node: FlexNode) -> Step:
     """Zeros (empty strings) in a shape; TensorFlow may leave there what it likes."""
     dtype, zero = node.type("dtype").dtype, zero_of(node.type("dtype"))
-    return lambda dims: np.full(requested_shape(dims), zero, dtype)
+    return lambda dims: np.full(requested_shape(dims, dtype), zero, dtype)
 
 
 @operator("ZerosLike", types=ALL)
@@ -217,7 +217,7 @@ def _padded(x: Array, paddings: Array, value: Any) -> Array:
             raise ValueError(f"paddings {paddings.tolist()} are negative")
         shape.append(before + dim + after)
         inside.append(slice(before, before + dim))
-    require_reasonable(tuple(shape))
+    require(shape, x.dtype)
     result = np.empty(shape, x.dtype)
     result[...] = value
     result[tuple(inside)] = x

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import NUMBERS, operator
 
 HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
+
+_SMALL = 1 << 16
+"""Products of element counts for which nobody looks twice."""
 
 Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
@@ -27,7 +31,10 @@ def matmul(node: FlexNode) -> Step:
     def run(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         if a.ndim != 2 or b.ndim != 2:
             raise ValueError(f"{list(a.shape)} times {list(b.shape)}, expected two matrices")
-        return multiply(a.T if flip_a else a, b.T if flip_b else b)
+        a, b = a.T if flip_a else a, b.T if flip_b else b
+        if a.size * b.size > _SMALL:
+            _require_product(a, b)
+        return multiply(a, b)
 
     return run
 
@@ -73,9 +80,23 @@ def _batch_matmul(node: FlexNode, multiply: Product, broadcasts: bool) -> Step:
     def run(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
         if x.ndim < 2 or y.ndim < 2 or not (broadcasts or x.shape[:-2] == y.shape[:-2]):
             raise ValueError(f"{list(x.shape)} times {list(y.shape)}, expected batches of matrices")
-        return multiply(adjoint(x) if adjoint_x else x, adjoint(y) if adjoint_y else y)
+        x, y = adjoint(x) if adjoint_x else x, adjoint(y) if adjoint_y else y
+        if x.size * y.size > _SMALL:
+            _require_product(x, y)
+        return multiply(x, y)
 
     return run
+
+
+def _require_product(x: NDArray[Any], y: NDArray[Any]) -> None:
+    """Check that the product of matrices may be made; other shapes are left to who multiplies."""
+    if x.shape[-1] != y.shape[-2]:
+        return
+    try:
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except ValueError:
+        return
+    require((*batch, x.shape[-2], y.shape[-1]), max(x.dtype, y.dtype, key=lambda t: t.itemsize))
 
 
 def adjoint(x: NDArray[Any]) -> NDArray[Any]:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_range
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 
 @operator("DynamicPartition")
@@ -49,7 +49,7 @@ def dynamic_stitch(node: FlexNode) -> Step:
                 )
         places = np.concatenate([where.reshape(-1) for where in indices])
         shape = (int(places.max(initial=-1)) + 1, *inner)
-        require_reasonable(shape)
+        require(shape, data[0].dtype)
         check_range(places, shape[0])
         zero = b"" if data[0].dtype.hasobject else 0
         result = np.full(shape, zero, data[0].dtype)

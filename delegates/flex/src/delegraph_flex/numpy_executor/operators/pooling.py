@@ -18,6 +18,7 @@ from delegraph.arithmetic.padding import Window
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, SIGNED, operator
 from delegraph_flex.numpy_executor.windows import Sliding, patches, spatial
 
@@ -137,6 +138,7 @@ def _reduced(
     """Return the windows of *x* reduced, one axis after the other: ``[N, *outputs, C]``."""
     for axis, window in enumerate(windows, 1):
         shape = (*x.shape[:axis], window.output, *x.shape[axis + 1 :])
+        require(shape, x.dtype)
         y = np.full(shape, identity, x.dtype)
         source, target = np.moveaxis(x, axis, 0), np.moveaxis(y, axis, 0)
         for tap in window.taps:
@@ -176,6 +178,7 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
         if not counts_images and len(x):
             places %= x[0].size
         shape = (len(x), *(window.output for window in windows), x.shape[3])
+        require(shape, np.int64)
         y, indices = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
         for outputs, inputs in taps_inside(windows):
             values = x[inputs]
@@ -213,6 +216,7 @@ def dilation2d(node: FlexNode) -> Step:
             raise ValueError(f"input and filter have shapes {shapes}, expected equal channels")
         windows = sliding.windows(sizes, weight.shape[:2])
         shape = (len(x), *(window.output for window in windows), x.shape[3])
+        require(shape, x.dtype)
         y = np.full(shape, lowest, x.dtype)
         taps = product(*(window.taps for window in windows))
         for tap, (outputs, inputs) in zip(taps, taps_inside(windows), strict=True):
@@ -232,6 +236,7 @@ def extract_image_patches(node: FlexNode) -> Step:
     def run(x: NDArray[Any]) -> NDArray[Any]:
         windows = patches(x, sliding.windows(_image_sizes(x, 4), kernel))
         depth = kernel[0] * kernel[1] * x.shape[3]
+        require(windows.shape, x.dtype)
         return windows.reshape(*windows.shape[:3], depth)
 
     return run

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
@@ -72,7 +72,7 @@ def _check(images: NDArray[Any], transforms: Floats, size: NDArray[Any]) -> None
         raise ValueError(f"{len(transforms)} transforms, expected 1 or {len(images)}")
     if size.shape != (2,) or size.min() < 1:
         raise ValueError(f"output size is {size.tolist()}, expected a height and a width")
-    require_reasonable((len(images), *size.tolist(), images.shape[3]))
+    require((len(images), *size.tolist(), images.shape[3]), images.dtype)
 
 
 def _places(t: Floats, result: NDArray[Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:

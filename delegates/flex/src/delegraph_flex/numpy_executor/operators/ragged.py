@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_range, check_rank, scalar
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 _RANGES = {DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64}
 
@@ -67,7 +67,7 @@ def ragged_range(node: FlexNode) -> Step:
         lengths = _lengths(starts, limits, deltas)
         splits = np.zeros(lengths.size + 1, np.int64)
         lengths.cumsum(out=splits[1:])
-        require_reasonable((int(splits[-1]),))
+        require((int(splits[-1]),), np.int64)
         values = _within(lengths).astype(dtype)
         if deltas.size != 1 or deltas[0] != 1:
             values = values * _for_each(deltas, lengths)
@@ -164,7 +164,7 @@ def ragged_tensor_to_tensor(node: FlexNode) -> Step:
         shape: NDArray[Any], values: NDArray[Any], default: NDArray[Any], *parts: NDArray[Any]
     ) -> NDArray[Any]:
         first = scalar(parts[0], "the number of rows") if has_size else parts[0].size - 1
-        require_reasonable((first,))
+        require((first,), np.int64)
         rows = [
             _row_of_each(part) if kind == "ROW_SPLITS" else part
             for kind, part in zip(kinds[has_size:], parts[has_size:], strict=True)
@@ -193,7 +193,7 @@ def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
     """Return the row of each value."""
     check_rank(splits, 1, "row splits")
     check_splits(splits, int(splits[-1]) if splits.size else 0)
-    require_reasonable((int(splits[-1]),))
+    require((int(splits[-1]),), np.intp)
     return np.arange(splits.size - 1).repeat(np.diff(splits))
 
 
@@ -216,5 +216,5 @@ def _dense_shape(
     result = tuple(own if dim == -1 else dim for dim, own in zip(wanted, natural, strict=True))
     if result[len(columns) + 1 :] != values.shape[1:]:
         raise ValueError(f"shape {wanted} for rows of {list(values.shape[1:])}")
-    require_reasonable(result)
+    require(result, values.dtype)
     return result

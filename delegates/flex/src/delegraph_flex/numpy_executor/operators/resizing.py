@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import REAL, operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
@@ -102,7 +102,7 @@ def _sizes(x: NDArray[Any], size: NDArray[Any]) -> list[tuple[int, int]]:
         )
     if max(*new, *x.shape[1:3]) >= _MOST_PIXELS:
         raise ValueError(f"size is {new}, expected less than {_MOST_PIXELS} rows and columns")
-    require_reasonable((len(x), *new, x.shape[3]))
+    require((len(x), *new, x.shape[3]), np.float32)
     return list(zip(x.shape[1:3], new, strict=True))
 
 
@@ -219,7 +219,7 @@ def _check_crops(
         raise ValueError(f"boxes are of images {indices.tolist()}, expected below {len(images)}")
     if not np.isfinite(boxes).all():
         raise ValueError("a box has a corner that is not finite")
-    require_reasonable((len(boxes), *size.tolist(), images.shape[3]))
+    require((len(boxes), *size.tolist(), images.shape[3]), np.float32)
 
 
 def _crop_places(first: np.float32, last: np.float32, old: int, new: int) -> Floats:

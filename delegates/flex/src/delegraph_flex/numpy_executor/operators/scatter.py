@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import requested_shape
 from delegraph_flex.numpy_executor.indices import (
     check_depth,
     check_range,
@@ -19,7 +20,6 @@ from delegraph_flex.numpy_executor.indices import (
     places,
 )
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape
 
 _UPDATES = {
     "TensorScatterAdd": np.add,
@@ -36,7 +36,7 @@ def scatter_nd(node: FlexNode) -> Step:
     ignores = ignores_bad_indices(node)
 
     def run(indices: NDArray[Any], updates: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
-        dims = requested_shape(shape)
+        dims = requested_shape(shape, updates.dtype)
         if updates.dtype.hasobject:
             return _scatter(np.add, np.full(dims, b"", object), indices, updates, ignores)
         return _scatter(np.add, np.zeros(dims, updates.dtype), indices, updates, ignores)

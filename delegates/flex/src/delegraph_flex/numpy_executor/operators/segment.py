@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_range, scalar
 from delegraph_flex.numpy_executor.registry import NUMBERS, REAL, operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 Scale = Callable[[NDArray[Any]], NDArray[Any]]
 """What a sum is divided by, from the number of its rows."""
@@ -89,7 +89,7 @@ def _counts(starts: NDArray[np.intp], end: int) -> NDArray[np.intp]:
 
 def _filled(data: NDArray[Any], rows: int, value: Any) -> NDArray[Any]:
     shape = (rows, *data.shape[1:])
-    require_reasonable(shape)
+    require(shape, data.dtype)
     return np.full(shape, value, data.dtype) if value else np.zeros(shape, data.dtype)
 
 
@@ -122,7 +122,7 @@ def unsorted_segment(node: FlexNode) -> Step:
             )
         inner = data.shape[ids.ndim :]
         shape = (scalar(count, "num_segments"), *inner)
-        require_reasonable(shape)
+        require(shape, data.dtype)
         result = np.full(shape, start, data.dtype)
         rows, where = data.reshape(ids.size, *inner), ids.reshape(-1)
         if where.size and where.min() < 0:
@@ -154,7 +154,7 @@ def unsorted_segment_join(node: FlexNode) -> Step:
             )
         inner = data.shape[ids.ndim :]
         segments, width = scalar(count, "num_segments"), math.prod(inner)
-        require_reasonable((segments, *inner))
+        require((segments, *inner), object)
         parts: dict[tuple[int, int], list[bytes]] = {}
         where = ids.reshape(-1)
         check_range(where, segments, "segment ids")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 Array = NDArray[Any]
 
@@ -28,13 +28,13 @@ def range_(node: FlexNode) -> Step:
             raise ValueError(f"range from {first} to {last} by {step} never ends")
         if isinstance(step, int):
             count = -(-(last - first) // step)
-            require_reasonable((count,))
+            require((count,), dtype)
             return first + step * np.arange(count, dtype=dtype)
         places = abs(float((limit - start) / delta))  # rounded as the type rounds
         if not math.isfinite(places):
             raise ValueError(f"range from {first} to {last} by {step} never ends")
         count = math.ceil(places)
-        require_reasonable((count,))
+        require((count,), np.int64)
         return start + np.arange(count).astype(dtype) * delta
 
     return run
@@ -47,7 +47,7 @@ def linspace(node: FlexNode) -> Step:
 
     def run(start: Array, stop: Array, num: Array) -> Any:
         count = num.item()
-        require_reasonable((count,))
+        require((count,), np.int64)
         if count < 1:
             raise ValueError(f"num is {count}, expected at least 1")
         if count == 1:
@@ -74,7 +74,7 @@ def one_hot(node: FlexNode) -> Step:
             raise ValueError(f"axis is {axis}, expected it in [-1, {rank}]")
         shape = list(indices.shape)
         shape.insert(at, depth.item())
-        require_reasonable(tuple(shape))
+        require(shape, np.result_type(on, off))
         places = np.arange(shape[at]).reshape(-1, *[1] * (rank - at))
         before = (slice(None),) * at
         return np.where(indices[(*before, None, ...)] == places, on, off)

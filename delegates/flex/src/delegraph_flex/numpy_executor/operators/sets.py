@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_rank
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 
 _OPERATIONS: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
     "a-b": lambda a, b: a - b,
@@ -69,7 +70,7 @@ def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[i
     dims = tuple(shape.tolist())
     if len(dims) < 2 or indices.shape != (values.size, len(dims)):
         raise ValueError(f"indices of shape {list(indices.shape)} for sets of {list(dims)}")
-    require_reasonable(dims[:-1])
+    require((*dims[:-1], sys.getsizeof(set())), np.uint8)
     if ((indices < 0) | (indices >= shape)).any():
         raise ValueError(f"an index is not inside {list(dims)}")
     rows: Rows = [set() for _ in range(math.prod(dims[:-1]))]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import requested_shape
 from delegraph_flex.numpy_executor.indices import axis_of
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape
 
 Array = NDArray[Any]
 Index = tuple[slice | int | EllipsisType | None, ...]
@@ -57,7 +57,7 @@ def strided_slice_gradient(node: FlexNode) -> Step:
     make_index = StridedIndex(node)
 
     def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
-        result = np.zeros(requested_shape(shape), dy.dtype)
+        result = np.zeros(requested_shape(shape, dy.dtype), dy.dtype)
         _assign(result, make_index(result.shape, begin, end, strides), dy)
         return result
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.registry import operator
-from delegraph_flex.numpy_executor.requested_shape import require_reasonable
 from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
@@ -126,10 +126,11 @@ def decode_wav(node: FlexNode) -> Step:
     def run(contents: Any) -> list[NDArray[Any]]:
         sound, rate = _read_wav(_scalar_bytes(contents))
         count = len(sound) if samples == -1 else samples
+        require((count, max(channels, sound.shape[1])), np.float32)
+        require((len(sound), max(channels, 0)), sound.dtype)
         if channels != -1:
             order = np.minimum(np.arange(channels), sound.shape[1] - 1)
             sound = sound[:, order]
-        require_reasonable((count, sound.shape[1]))
         result = np.zeros((count, sound.shape[1]), np.float32)
         result[: len(sound)] = sound[:count]
         return [result / np.float32(_FULL_SCALE), np.array(rate, np.uint32).view(np.int32)]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import requested_shape, require
 from delegraph_flex.numpy_executor.indices import axis_of, check_range, check_rank
 from delegraph_flex.numpy_executor.registry import NUMBERS, operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
 
 
 def _check(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> None:
@@ -55,7 +55,7 @@ def sparse_to_dense(node: FlexNode) -> Step:
     def run(
         indices: NDArray[Any], shape: NDArray[Any], values: NDArray[Any], default: NDArray[Any]
     ) -> NDArray[Any]:
-        dims = requested_shape(shape)
+        dims = requested_shape(shape, values.dtype)
         where = indices.reshape(-1, 1) if indices.ndim < 2 else indices
         if values.ndim > 1 or (values.ndim and values.size != len(where)):
             raise ValueError(f"{values.shape} values at {len(where)} indices")
@@ -122,7 +122,7 @@ def sparse_fill_empty_rows(node: FlexNode) -> Step:
         if not shape.size or indices.shape != (values.size, shape.size):
             raise ValueError(f"indices {list(indices.shape)} in {shape.size} dimensions")
         count = int(shape[0])
-        require_reasonable((count, shape.size))
+        require((count, shape.size), np.int64)
         check_range(indices[:, 0], count, "rows")
         is_empty = np.ones(count, np.bool_)
         is_empty[indices[:, 0]] = False
@@ -231,8 +231,9 @@ def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
         height, width = shape.tolist()[::-1] if adjoint_a else shape.tolist()
         if width != len(right):
             raise ValueError(f"[{height}, {width}] times {list(right.shape)}")
-        require_reasonable((height, right.shape[1]))
         wide = np.float32 if values.dtype.itemsize == 2 else values.dtype
+        require((height, right.shape[1]), wide)
+        require((len(values), right.shape[1]), wide)
         result = np.zeros((height, right.shape[1]), wide)
         factors = (values.conj() if adjoint_a else values).astype(wide)
         np.add.at(result, rows, factors[:, None] * right[columns].astype(wide))
@@ -254,7 +255,7 @@ def sparse_reduce_sum(node: FlexNode) -> Step:
         summed = {axis_of(axis, rank) for axis in axes.reshape(-1).tolist()}
         kept = [axis for axis in range(rank) if axis not in summed]
         dims = tuple(int(shape[axis]) for axis in kept)
-        require_reasonable(dims)
+        require(dims, values.dtype)
         result = np.zeros(dims, values.dtype)
         if kept:
             np.add.at(result, tuple(indices[:, axis] for axis in kept), values)

@@ -115,13 +115,15 @@ def _erf(x: NDArray[np.float32]) -> NDArray[np.float32]:
     return result
 
 
-@operator(*_FUNCTIONS, types=FLOATS)
+@operator(*_FUNCTIONS, types=FLOATS, broadcasts=True)
 def special_function(node: FlexNode) -> Step:
     """A special function of each element; halves are computed in float32."""
     return _of_type(_FUNCTIONS[node.op], node.type("T"))
 
 
-@operator("Zeta", "Betainc", "Polygamma", types={DataType.FLOAT32, DataType.FLOAT64})
+@operator(
+    "Zeta", "Betainc", "Polygamma", types={DataType.FLOAT32, DataType.FLOAT64}, broadcasts=True
+)
 def special_function_of_several(node: FlexNode) -> Step:
     """A special function of elements of several tensors."""
     functions: dict[str, Step] = {

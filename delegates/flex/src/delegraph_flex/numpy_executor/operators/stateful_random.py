@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import requested_shape
 from delegraph_flex.numpy_executor.operators.stateless_random import integers_between, result_type
 from delegraph_flex.numpy_executor.philox import (
     Philox,
@@ -33,7 +34,6 @@ from delegraph_flex.numpy_executor.philox import (
 )
 from delegraph_flex.numpy_executor.random_classes import draw_classes
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape
 
 
 def stream_of(node: FlexNode) -> Stream:
@@ -53,7 +53,7 @@ def _drawn(node: FlexNode, draw: Callable[[Philox, int], NDArray[Any]]) -> Step:
     stream = stream_of(node)
 
     def run(shape: NDArray[Any]) -> NDArray[Any]:
-        dims = requested_shape(shape)
+        dims = requested_shape(shape, np.int64)
         count = int(np.prod(dims))
         return draw(stream.reserve_outputs(count), count).reshape(dims)
 
@@ -90,7 +90,7 @@ def random_uniform_int(node: FlexNode) -> Step:
     stream = stream_of(node)
 
     def run(shape: NDArray[Any], low: Any, high: Any) -> NDArray[Any]:
-        dims = requested_shape(shape)
+        dims = requested_shape(shape, np.int64)
         count = int(np.prod(dims))
         return integers_between(stream.reserve_outputs(count), count, low, high).reshape(dims)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import requested_shape
 from delegraph_flex.numpy_executor.philox import (
     Philox,
     flat_long_words,
@@ -28,7 +29,6 @@ from delegraph_flex.numpy_executor.philox import (
 )
 from delegraph_flex.numpy_executor.random_classes import draw_classes
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape
 
 Draw = Callable[[Philox, int], NDArray[Any]]
 """Draws that many numbers from a place in the stream."""
@@ -67,7 +67,7 @@ def place(key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]) -> Philox
 
 def _seeded(draw: Draw) -> Step:
     def run(shape: NDArray[Any], seed: NDArray[Any]) -> NDArray[Any]:
-        dims = requested_shape(shape)
+        dims = requested_shape(shape, np.int64)
         return draw(Philox.of_stateless_seed(seed), int(np.prod(dims))).reshape(dims)
 
     return run
@@ -77,7 +77,7 @@ def _placed(draw: Draw) -> Step:
     def run(
         shape: NDArray[Any], key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]
     ) -> NDArray[Any]:
-        dims = requested_shape(shape)
+        dims = requested_shape(shape, np.int64)
         return draw(place(key, counter, alg), int(np.prod(dims))).reshape(dims)
 
     return run

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require_bytes
 from delegraph_flex.numpy_executor.operators.strings import each
 from delegraph_flex.numpy_executor.registry import COMPLEX, INTEGERS, operator
 
@@ -32,17 +33,18 @@ def as_string(node: FlexNode) -> Step:
     if fill not in ("", " ", "-", "0", "+"):
         raise Unsupported(f"fill is {fill!r}, expected a blank, '-', '0' or '+'")
     form = f"%{fill}{width if width > -1 else ''}"
+    longest = max(width, 0) + max(precision, 0)
     if type in INTEGERS:
         if precision >= 0 or node.bool("scientific", False) or node.bool("shortest", False):
             raise Unsupported("precision, scientific and shortest are for floats")
-        return _each_number(lambda value: (form + "d").__mod__(value).encode())
+        return _each_number(lambda value: (form + "d").__mod__(value).encode(), longest)
     if type not in (*_PRINTED_FLOATS, *COMPLEX):
         raise Unsupported(f"AsString of {type.name}", "dtype")
     form += (f".{precision}" if precision > -1 else "") + _float_letter(node)
     if type in COMPLEX:
         both = f"({form},{form})"
-        return _each_number(lambda value: (both % (value.real, value.imag)).encode())
-    return _each_number(lambda value: (form % value).encode())
+        return _each_number(lambda value: (both % (value.real, value.imag)).encode(), 2 * longest)
+    return _each_number(lambda value: (form % value).encode(), longest)
 
 
 def _float_letter(node: FlexNode) -> str:
@@ -52,8 +54,11 @@ def _float_letter(node: FlexNode) -> str:
     return "e" if scientific else "g" if shortest else "f"
 
 
-def _each_number(function: Callable[[Any], bytes]) -> Step:
+def _each_number(function: Callable[[Any], bytes], longest: int = 0) -> Step:
+    """Return the function of numbers to text; *longest* is what options alone ask for, in bytes."""
+
     def run(x: NDArray[Any]) -> NDArray[Any]:
+        require_bytes(np.size(x) * longest, f"text of {longest} bytes for {np.size(x)} numbers")
         result = np.empty(np.shape(x), object)
         flat = result.reshape(-1)
         for i, value in enumerate(np.asarray(x).reshape(-1).tolist()):

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import requested_shape, require
 from delegraph_flex.numpy_executor.operators.convolutions import (
     depthwise_sliding,
     require_depthwise,
     require_no_dilations,
 )
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
-from delegraph_flex.numpy_executor.requested_shape import requested_shape, require_reasonable
 from delegraph_flex.numpy_executor.windows import Sliding, inside, tap_index
 
 Spread = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
@@ -52,7 +52,7 @@ def depthwise_conv2d_backprop_input(node: FlexNode) -> Step:
     spread = _gradient(node, sliding, lambda dy, tap: (dy * tap).sum(axis=-1))
 
     def run(sizes: NDArray[Any], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
-        shape = requested_shape(sizes)
+        shape = requested_shape(sizes, dy.dtype)
         require_depthwise(shape, weight)
         channels, multiplier = weight.shape[2:]
         if dy.ndim != 4 or dy.shape[3] != channels * multiplier:
@@ -70,7 +70,7 @@ def _sized(node: FlexNode, sliding: Sliding) -> Step:
         if weight.ndim != rank or dy.ndim != rank or weight.shape[-1] != dy.shape[-1]:
             shapes = f"{list(weight.shape)} and {list(dy.shape)}"
             raise ValueError(f"filter and gradient have shapes {shapes}, expected equal outputs")
-        shape = requested_shape(sizes)
+        shape = requested_shape(sizes, dy.dtype)
         if len(shape) == rank - 2:
             shape = (len(dy), *shape, weight.shape[-2])
         if len(shape) != rank or shape[-1] != weight.shape[-2]:
@@ -89,7 +89,7 @@ def _gradient(
     spatial = len(sliding.strides)
 
     def run(shape: Sequence[int], weight: NDArray[Any], dy: NDArray[Any]) -> NDArray[Any]:
-        require_reasonable(tuple(shape))
+        require(shape, compute)
         windows = sliding.windows(shape[1:-1], weight.shape[:spatial])
         expected = (shape[0], *(window.output for window in windows))
         if dy.shape[: spatial + 1] != expected:
@@ -97,6 +97,7 @@ def _gradient(
             raise ValueError(f"gradient has shape {shapes}")
         weight, dy = weight.astype(compute, copy=False), dy.astype(compute, copy=False)
         padded = (shape[0], *(window.padded for window in windows), shape[-1])
+        require(padded, compute)
         dx = np.zeros(padded, compute)
         for tap in product(*map(range, weight.shape[:spatial])):
             dx[tap_index(windows, tap)] += spread(dy, weight[tap])

@@ -12,6 +12,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from delegraph.errors import OperatorError
+
 LEAST = 256 << 20
 """Bytes that every model may take."""
 
@@ -49,7 +51,7 @@ class MemoryLimit:
     """The limit of one interpreter.
 
     Attributes:
-        bytes: what the tensors of a subgraph may take.
+        bytes: what the tensors of a subgraph may take, and what a kernel may take beside them.
         is_default: whether the user has not chosen it.
     """
 
@@ -77,6 +79,19 @@ class MemoryLimit:
         """Raise a default limit to the machine's memory: the user asks for these shapes."""
         if self.is_default:
             self.bytes = physical_memory()
+
+    def require(self, wanted: int, what: str) -> None:
+        """Check that *wanted* bytes may be taken; ask before taking them.
+
+        Args:
+            wanted: bytes.
+            what: needs them, for the error.
+
+        Raises:
+            OperatorError: they are more than the limit.
+        """
+        if wanted > self.bytes:
+            raise OperatorError(f"{what} needs {wanted} bytes, more than {self.advice()}")
 
     def advice(self) -> str:
         """Return the limit and how to change it, for the end of an error's sentence."""

@@ -9,8 +9,8 @@ from typing import Any
 import psutil
 import pytest
 
-from delegraph.runtime import memory_limit
-from delegraph.runtime.memory_limit import LEAST, TIMES_FILE, MemoryLimit, physical_memory
+from delegraph.operators import memory_limit
+from delegraph.operators.memory_limit import LEAST, TIMES_FILE, MemoryLimit, physical_memory
 
 
 @pytest.fixture(autouse=True)
