@@ -4,7 +4,8 @@ Open first: ``simple_delegate.py`` for the interface that most delegates impleme
 for the low-level one and the context that delegates see; ``rejections.py`` for why a node was
 refused; ``partitioner.py`` and ``graph_partition_helper.py`` for which partitions there are and
 which are taken; ``placement.py`` for where each node runs; ``rules.py`` for what users forbid;
-``capabilities.py`` and ``tolerance.py`` for what a delegate claims.
+``capabilities.py`` and ``tolerance.py`` for what a delegate claims; ``cache_files.py`` for files
+that a delegate keeps.
 """
 
 from delegraph.delegation.delegate import (

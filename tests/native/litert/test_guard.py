@@ -70,17 +70,26 @@ def test_a_runtime_tells_package_version_and_library() -> None:
     assert len(found.fingerprint) == 64
 
 
-def test_an_unknown_version_is_checked_once(tmp_path: Path) -> None:
+@pytest.fixture
+def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of verdicts in an empty cache."""
+    monkeypatch.setattr(guard, "user_cache_folder", lambda: tmp_path / "delegraph")
+    return tmp_path / "delegraph" / guard.VERDICTS
+
+
+def untried() -> OfficialRuntime:
     known = runtime()
-    unknown = OfficialRuntime(known.package, "99.0", known.extension)
-    file = tmp_path / "verdicts" / "litert.json"
-    assert not guard.is_known(unknown)
-    assert guard.kept_verdict(unknown, file) is None
-    (key,) = verdicts = json.loads(file.read_text())
+    return OfficialRuntime(known.package, "99.0", known.extension)
+
+
+def test_an_unknown_version_is_checked_once(verdicts: Path) -> None:
+    assert not guard.is_known(untried())
+    assert guard.kept_verdict(untried()) is None
+    (key,) = kept = json.loads(verdicts.read_text())
     assert key.startswith("ai_edge_litert 99.0 ")
-    verdicts[key] = "kept"
-    file.write_text(json.dumps(verdicts))
-    assert guard.kept_verdict(unknown, file) == "kept"
+    kept[key] = "kept"
+    verdicts.write_text(json.dumps(kept))
+    assert guard.kept_verdict(untried()) == "kept"
 
 
 def test_another_library_is_another_verdict(tmp_path: Path) -> None:
@@ -91,12 +100,40 @@ def test_another_library_is_another_verdict(tmp_path: Path) -> None:
     assert OfficialRuntime("ai_edge_litert", "1", library).fingerprint != first
 
 
-def test_a_file_of_verdicts_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
-    known = runtime()
-    file = tmp_path / "litert.json"
-    file.write_text("{")
-    assert guard.kept_verdict(OfficialRuntime(known.package, "98.0", known.extension), file) is None
-    assert json.loads(file.read_text())
+@pytest.mark.parametrize("damaged", ["{", "[1]", '{"a": 1}', "[" * 100_000, "\xff"])
+def test_a_file_of_verdicts_that_is_damaged_is_made_anew(
+    verdicts: Path, monkeypatch: pytest.MonkeyPatch, damaged: str
+) -> None:
+    monkeypatch.setattr(guard, "check", lambda runtime: "checked")
+    verdicts.parent.mkdir()
+    verdicts.write_text(damaged, encoding="latin-1")
+    assert guard.kept_verdict(untried()) == "checked"
+    assert list(json.loads(verdicts.read_text()).values()) == ["checked"]
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_verdicts_that_others_may_write_are_not_believed(
+    verdicts: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    monkeypatch.setattr(guard, "check", lambda runtime: None)
+    guard.kept_verdict(untried())
+    monkeypatch.setattr(guard, "check", lambda runtime: "checked again")
+    (verdicts if what == "file" else verdicts.parent).chmod(0o777)
+    assert guard.kept_verdict(untried()) == "checked again"
+    [record] = caplog.records
+    assert "may be written by others" in record.getMessage()
+    assert "XDG_CACHE_HOME=FOLDER" in record.getMessage()
+
+
+def test_verdicts_that_cannot_be_kept_cost_a_warning(
+    verdicts: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    checks: list[object] = []
+    monkeypatch.setattr(guard, "check", checks.append)
+    verdicts.parent.write_text("a file where the folder should be")
+    assert guard.kept_verdict(untried()) is None
+    assert len(checks) == len(caplog.records) == 1
+    assert "is no folder; runtimes are checked in each process" in caplog.text
 
 
 def test_a_runtime_that_fails_its_check_is_refused_with_the_versions_that_work() -> None:

@@ -2,22 +2,24 @@
 
 A version that was tried is let in at once. Any other one is checked in a process of its own, since
 a wrong layout may crash: :mod:`delegraph.native.litert.self_check` runs a small model with a
-delegate that compares all it reads with what it knows. The verdict is kept, by version and library.
+delegate that compares all it reads with what it knows. The verdict is kept, by version and library,
+in a file that nobody else may write: a wrong one would let native code in.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import struct
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import delegraph
+from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
 from delegraph.errors import UnsupportedRuntimeError
 from delegraph.native.litert.installed_runtimes import MODULES, OfficialRuntime, runtime_of
 
@@ -31,6 +33,11 @@ KNOWN = {
 """Versions that ``make litert-matrix`` passes on, on :data:`TRIED_PLATFORM`."""
 
 TRIED_PLATFORM = ("linux", "x86_64")
+
+VERDICTS = "litert.json"
+"""The file in the user's cache in which verdicts are kept."""
+
+logger = logging.getLogger(__name__)
 
 _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
@@ -65,7 +72,7 @@ def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
         return str(error)
     if is_known(runtime):
         return None
-    return kept_verdict(runtime, verdicts_file())
+    return kept_verdict(runtime)
 
 
 def unsupported_platform() -> str | None:
@@ -87,29 +94,50 @@ def is_known(runtime: OfficialRuntime) -> bool:
     return here == TRIED_PLATFORM and runtime.version in KNOWN.get(runtime.package, ())
 
 
-def kept_verdict(runtime: OfficialRuntime, file: Path) -> str | None:
+def kept_verdict(runtime: OfficialRuntime) -> str | None:
     """Return why a runtime that nobody has tried is refused, None when it is not.
 
-    Args:
-        runtime: the runtime.
-        file: where verdicts are kept; none is kept when that is not possible.
+    It is checked when there is no verdict in the user's cache that can be used, and the verdict is
+    kept there; the log says when that is not possible.
     """
     key = f"{runtime} {runtime.fingerprint} delegraph {delegraph.__version__}"
+    verdicts: dict[str, str | None] = {}
+    trouble = None
     try:
-        verdicts = dict(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        verdicts = {}
+        verdicts = _read_verdicts()
+    except OSError as error:
+        trouble = error
     if key not in verdicts:
         verdicts[key] = check(runtime)
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            partial = file.with_suffix(f".{os.getpid()}")
-            partial.write_text(json.dumps(verdicts, indent=1), encoding="utf-8")
-            partial.replace(file)
-        except OSError:
-            pass  # then it is checked again next time
-    verdict: str | None = verdicts[key]
-    return verdict
+            content = json.dumps(verdicts, indent=1).encode()
+            CacheFolder(user_cache_folder()).write(VERDICTS, content)
+        except OSError as error:
+            trouble = error
+    if trouble is not None:
+        logger.warning(
+            "verdicts on runtimes cannot be kept: %s %s; runtimes are checked in each process; "
+            "XDG_CACHE_HOME=FOLDER names another place for caches",
+            trouble.filename,
+            trouble.strerror,
+        )
+    return verdicts[key]
+
+
+def _read_verdicts() -> dict[str, str | None]:
+    """Return the verdicts in the user's cache; none when the file is missing or damaged.
+
+    Raises:
+        OSError: it cannot be read, or others may have written it.
+    """
+    try:
+        verdicts = json.loads(CacheFolder(user_cache_folder()).read(VERDICTS))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return {}
+    is_right = isinstance(verdicts, dict) and all(
+        isinstance(v, str | None) for v in verdicts.values()
+    )
+    return verdicts if is_right else {}
 
 
 def check(runtime: OfficialRuntime) -> str | None:
@@ -138,9 +166,3 @@ def check(runtime: OfficialRuntime) -> str | None:
         f"it ({how}). They run in delegraph.Interpreter; versions of the runtime that were tried: "
         f"{', '.join(sorted(KNOWN.get(runtime.package, ())))}"
     )
-
-
-def verdicts_file() -> Path:
-    """Return the file in which verdicts are kept."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "delegraph" / "litert.json"

@@ -6,19 +6,19 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from queue import SimpleQueue
 
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu.cache import file_name, remove_unused, writable_folder
-from delegraph_numba_cpu.compiling import DONE
+from delegraph_numba_cpu.cache import keep, remove_unused
+from delegraph_numba_cpu.compiling import ANSWER
 from delegraph_numba_cpu.cpu import CpuLevel, physical_cores
 from delegraph_numba_cpu.families import source_size
-from delegraph_numba_cpu.objects import Objects, read_objects
+from delegraph_numba_cpu.objects import Objects, unpack
 
 Progress = Callable[[int, int, str], None]
 """Called with how many families are done, of how many, and which was last; at first with 0."""
@@ -27,6 +27,9 @@ _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     "from delegraph_numba_cpu.compiling import serve; serve(sys.argv[1])"
 )
+
+_LINES_KEPT = 1000
+"""Lines of what a compiler says last."""
 
 _ERROR = re.compile(r"LLVM ERROR|[\w.]*(Error|Exception)\b")
 
@@ -47,12 +50,11 @@ def build(
     if progress is None:
         with _progress_line() as tell:
             return build(families, level, tell)
-    folder = writable_folder(level)
     found = {}
     progress(0, len(families), "")
     count = min(len(families), physical_cores())
     with ExitStack() as stack, ThreadPoolExecutor(count) as threads:
-        compilers = [stack.enter_context(_Compiler(level, folder)) for _ in range(count)]
+        compilers = [stack.enter_context(_Compiler(level)) for _ in range(count)]
         idle: SimpleQueue[_Compiler] = SimpleQueue()
         for compiler in compilers:
             idle.put(compiler)
@@ -68,8 +70,10 @@ def build(
         tasks = {threads.submit(compile_one, family): family for family in largest_first}
         try:
             for task in as_completed(tasks):
-                found[tasks[task]] = task.result()
-                progress(len(found), len(families), tasks[task])
+                family = tasks[task]
+                found[family] = task.result()
+                keep(family, level, found[family])
+                progress(len(found), len(families), family)
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             for compiler in compilers:
@@ -82,11 +86,12 @@ def build(
 class _Compiler:
     """A process that compiles one family after another; for ``with``.
 
-    Importing Numba and its first compilation take a second, which families share this way.
+    Importing Numba and its first compilation take a second, which families share this way. It
+    needs no disk: a full one must not stop a run.
     """
 
-    def __init__(self, level: CpuLevel, folder: Path) -> None:
-        self._level, self._folder = level, folder
+    def __init__(self, level: CpuLevel) -> None:
+        self._level = level
 
     def __enter__(self) -> _Compiler:
         if not sys.executable:
@@ -94,7 +99,6 @@ class _Compiler:
                 "kernels cannot be compiled: sys.executable does not say where Python is; fill "
                 "the cache with 'delegraph numba warmup' first"
             )
-        self._errors = tempfile.TemporaryFile("w+", errors="replace")
         self._process = subprocess.Popen(
             # -I: neither the environment nor the present folder has a say in what is imported.
             [
@@ -110,11 +114,14 @@ class _Compiler:
             env=_environment(self._level),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
+            stderr=subprocess.PIPE,
         )
+        self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
+        assert self._process.stderr is not None
+        self._listener = threading.Thread(
+            target=self._errors.extend, args=[self._process.stderr], daemon=True
+        )
+        self._listener.start()
         return self
 
     def kill(self) -> None:
@@ -122,35 +129,39 @@ class _Compiler:
         self._process.kill()
 
     def __exit__(self, *error: object) -> None:
+        assert self._process.stdin is not None
         with suppress(OSError):  # it is gone already
-            self._process.communicate()
-        self._errors.close()
+            self._process.stdin.close()
+        self._process.wait()
+        self._listener.join()
+        for stream in (self._process.stdout, self._process.stderr):
+            assert stream is not None
+            stream.close()
 
     def compile(self, family: str) -> Objects:
-        """Compile one family into its file and return its kernels.
+        """Compile one family and return its kernels.
 
         Raises:
             DelegateError: it cannot be compiled; the process is gone.
         """
-        path = self._folder / file_name(family)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(OSError):  # then it says why below
-            self._process.stdin.write(f"{family}\t{path}\n")
+            self._process.stdin.write(f"{family}\n".encode())
             self._process.stdin.flush()
-        for line in self._process.stdout:
-            if line.strip() == DONE + family:
-                break
-        objects = read_objects(path)
-        if objects is None:
-            raise DelegateError(self._failure(family))
-        return objects
+        for line in self._process.stdout:  # what Python's start printed may come first
+            if line.startswith(ANSWER):
+                packed = self._process.stdout.read(int(line[len(ANSWER) :]))
+                objects = unpack(packed, family)
+                if objects is not None:
+                    return objects
+        raise DelegateError(self._failure(family))
 
     def _failure(self, family: str) -> str:
         """Return what went wrong and what to do about it, on one line."""
         code = self._process.wait()
-        self._errors.seek(0)
-        lines = [line.strip() for line in self._errors if line.strip()]
+        self._listener.join()
+        lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]
         errors = [line for line in lines if _ERROR.match(line)]
         reason = (errors or lines or [f"the compiler ended with {code}"])[-1]
         if self._level.name == "generic":

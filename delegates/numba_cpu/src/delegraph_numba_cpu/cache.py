@@ -2,7 +2,8 @@
 
 A file holds one family for one level of one processor; its name tells the sources it was made from,
 its folder the compilers and the processor. Files are written in one step and never changed, so
-processes that start at once do each other no harm.
+processes that start at once do each other no harm. Only files that nobody else may write are used;
+:mod:`delegraph.delegation.cache_files` says which those are.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import contextlib
 import hashlib
 import logging
 import os
-import sys
-import tempfile
+import re
 import time
 from functools import cache
 from importlib.util import find_spec
@@ -21,9 +21,10 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
+from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, user_cache_folder
 from delegraph_numba_cpu.cpu import CpuLevel
 from delegraph_numba_cpu.families import source_digest
-from delegraph_numba_cpu.objects import Objects, read_objects
+from delegraph_numba_cpu.objects import Objects, pack, unpack
 
 logger = logging.getLogger(__name__)
 
@@ -33,90 +34,109 @@ DAY = 24 * 60 * 60
 KEPT = 30 * DAY
 """Seconds after which an unused file is removed."""
 
+_FOLDER = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}")
+_FILE = re.compile(rf"\w+-[0-9a-f]{{16}}\.kernels(\.\w+{re.escape(UNFINISHED)})?")
+
 
 def cached(family: str, level: CpuLevel) -> Objects | None:
     """Return the kernels of a family; None when they must be compiled.
 
-    A damaged file is as good as none; the log says so once.
+    A damaged file, and one that others may write, is as good as none; the log says so.
     """
-    path = cache_folder(level) / file_name(family)
-    objects = read_objects(path)
-    if objects is not None:
-        _mark_as_used(path)
-    elif path.exists():
+    place = place_of(family, level)
+    try:
+        folder = _folder()
+        content = folder.read(place)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _warn(error)
+        return None
+    path = folder.path / place
+    objects = unpack(content, place)
+    if objects is None:
         logger.warning("%s is damaged; its kernels are compiled again", path)
+    else:
+        _mark_as_used(path)
     return objects
 
 
-def file_name(family: str) -> str:
-    """Return the name of a family's file; it changes with the sources."""
-    return f"{family}-{source_digest(family)[:16]}.kernels"
+def keep(family: str, level: CpuLevel, objects: Objects) -> None:
+    """Put the kernels of a family into the cache; the log says when that cannot be done."""
+    place = place_of(family, level)
+    try:
+        _folder().write(place, pack(objects, place))
+    except OSError as error:
+        _warn(error)
+
+
+def place_of(family: str, level: CpuLevel) -> str:
+    """Return the folder and the name of a family's file; they change with all that it is made of.
+
+    That is its sources, the compilers and the processor.
+    """
+    folder = f"{level.name}-{_environment_digest()[:16]}"
+    return f"{folder}/{family}-{source_digest(family)[:16]}.kernels"
 
 
 def cache_folder(level: CpuLevel) -> Path:
     """Return the folder for objects that fit these compilers and this processor.
 
     It is under ``$DELEGRAPH_NUMBA_CACHE``, else where the platform keeps caches; it may not exist.
+
+    Raises:
+        FileNotFoundError: nothing says where caches are.
     """
-    return Path(_base(), f"{level.name}-{_environment_digest()[:16]}")
-
-
-def writable_folder(level: CpuLevel) -> Path:
-    """Return the folder for new objects: :func:`cache_folder`, made when it is not there.
-
-    It is a temporary one, with a warning, when that cannot be written.
-    """
-    folder = cache_folder(level)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):  # permissions alone do not tell on every system
-            return folder
-    except OSError as error:
-        return _temporary_folder(str(folder), error.strerror or str(error))
+    return _folder().path / f"{level.name}-{_environment_digest()[:16]}"
 
 
 def remove_unused() -> None:
-    """Remove files unused for a month, of any version of anything."""
+    """Remove files unused for a month, of any version of anything, and old half-written ones."""
     now = time.time()
-    for folder in Path(_base()).glob("*-*"):
-        with contextlib.suppress(OSError):  # somebody else is at it, or it is not ours to remove
+    with contextlib.suppress(OSError):  # somebody else is at it, or it is not ours to remove
+        for folder in _folder().place().iterdir():
+            if not _FOLDER.fullmatch(folder.name) or folder.is_symlink():
+                continue
             for path in folder.iterdir():
-                if now - path.stat().st_mtime > KEPT:
+                kept = DAY if path.name.endswith(UNFINISHED) else KEPT
+                if _FILE.fullmatch(path.name) and now - path.lstat().st_mtime > kept:
                     path.unlink()
-            folder.rmdir()  # fails, as it should, unless it is empty
+            with contextlib.suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
-def _base() -> str:
+def _folder() -> CacheFolder:
     """Return the folder that holds those of all versions."""
     given = os.environ.get(CACHE_VARIABLE)
-    if given:
-        return given
-    home = os.path.expanduser("~")
-    if sys.platform == "win32":
-        caches = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-    elif sys.platform == "darwin":
-        caches = os.path.join(home, "Library", "Caches")
-    else:
-        caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
-    return os.path.join(caches, "delegraph", "numba_cpu")
+    path = Path(given).absolute() if given else user_cache_folder() / "numba_cpu"
+    return CacheFolder(path)
+
+
+_warned: set[tuple[str | None, str]] = set()
+"""What was said already: where the cache should be, and why it is not used."""
+
+
+def _warn(error: OSError) -> None:
+    """Say once why the cache, or a file of it, is not used."""
+    reason = error.strerror or str(error)
+    about = (os.environ.get(CACHE_VARIABLE), reason)
+    if about in _warned:
+        return
+    _warned.add(about)
+    where = f"{error.filename} " if error.filename else ""
+    logger.warning(
+        "the cache of compiled kernels cannot be used: %s%s; kernels are compiled for this process "
+        "only; %s=FOLDER names another cache",
+        where,
+        reason,
+        CACHE_VARIABLE,
+    )
 
 
 def _mark_as_used(path: Path) -> None:
     with contextlib.suppress(OSError):  # a read-only cache is a cache
         if time.time() - path.stat().st_mtime > DAY:
             os.utime(path)
-
-
-@cache
-def _temporary_folder(folder: str, reason: str) -> Path:
-    temporary = Path(tempfile.mkdtemp(prefix="delegraph-numba-"))
-    logger.warning(
-        "no cache in %s: %s; kernels are compiled for this process only; %s=FOLDER names another",
-        folder,
-        reason,
-        CACHE_VARIABLE,
-    )
-    return temporary
 
 
 @cache

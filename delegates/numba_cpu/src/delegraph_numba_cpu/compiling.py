@@ -7,34 +7,38 @@ in the cache then needs no Numba at all.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
-from pathlib import Path
 
 from delegraph_numba_cpu.cpu import LEVELS
-from delegraph_numba_cpu.objects import write_objects
+from delegraph_numba_cpu.objects import Objects, pack
 
-DONE = "compiled "
-"""What a line of the answer starts with; the family follows."""
+ANSWER = b"compiled "
+"""What the first line of an answer starts with; the number of bytes that follow comes next."""
 
 
 def serve(level_name: str) -> None:
-    """Compile, for a level, the families that standard input names; a line each: name, tab, file.
+    """Compile, for a level, the families that standard input names, one a line.
 
-    Ends with the input. Each family is answered by a line, when its file is written.
+    Ends with the input. Each is answered, on standard output, by a line that starts with
+    :data:`ANSWER`, and the packed kernels; what compilers print goes to standard error.
     """
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
     from delegraph_numba_cpu.kernels import registry
     from delegraph_numba_cpu.native_code import compile_kernels_only
 
     registry.set_level(LEVELS[level_name])
     compile_kernels_only()
     for line in sys.stdin:
-        family, _, path = line.rstrip("\n").partition("\t")
-        _compile_family(family, Path(path))
-        print(DONE + family, flush=True)
+        family = line.rstrip("\n")
+        packed = pack(_compiled(family), family)
+        answers.write(b"\n%b%d\n" % (ANSWER, len(packed)) + packed)
+        answers.flush()
 
 
-def _compile_family(family: str, path: Path) -> None:
+def _compiled(family: str) -> Objects:
     from numba import cfunc, types
 
     from delegraph_numba_cpu.kernels import registry
@@ -45,4 +49,4 @@ def _compile_family(family: str, path: Path) -> None:
     for name, function in registry.KERNELS[family].items():
         compiled = cfunc(signature, error_model="numpy", boundscheck=False)(function)
         objects[name] = (compiled._wrapper_name, compiled._library.object_code())
-    write_objects(path, objects)
+    return objects

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import llvmlite.binding as llvm
 
+from delegraph.errors import DelegateError
 from delegraph_numba_cpu.blocks.executor import INVOKE, LOOK, RUN, WORK
 from delegraph_numba_cpu.cache import cached
 from delegraph_numba_cpu.cpu import CpuLevel
@@ -105,9 +106,13 @@ class Library:
         for _, code in objects.values():
             self._linker.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
         self._linker.finalize_object()
-        return {
+        addresses = {
             name: self._linker.get_function_address(symbol) for name, (symbol, _) in objects.items()
         }
+        missing = sorted(name for name, address in addresses.items() if not address)
+        if missing:
+            raise DelegateError(f"compiled kernels {', '.join(missing)} have no code")
+        return addresses
 
 
 _libraries: dict[str, Library] = {}

@@ -1,49 +1,64 @@
-"""Files of compiled kernels: a line of JSON, then the object code of each kernel.
+"""Compiled kernels as bytes: a checksum, a line of JSON, then the object code of each kernel.
 
-A file is checked whole before any of it is used: a damaged one is as good as none.
+The checksum covers all that comes after it, and the place in the cache for which the bytes were
+made: a file that is damaged, or was moved from another version or processor, is as good as none.
+It does not tell who wrote them; see :mod:`delegraph.delegation.cache_files`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Mapping
-from pathlib import Path
 
 Objects = dict[str, tuple[str, bytes]]
 """Kernel name to the symbol of its entry and its object code."""
 
+_DIGEST = 32  # bytes of a SHA-256
 
-def write_objects(path: Path, objects: Mapping[str, tuple[str, bytes]]) -> None:
-    """Write a file in one step, so that no reader ever finds half of it."""
+
+def pack(objects: Mapping[str, tuple[str, bytes]], place: str) -> bytes:
+    """Return kernels as bytes that are good for one place in the cache."""
+    header = [[name, symbol, len(code)] for name, (symbol, code) in objects.items()]
     body = b"".join(code for _, code in objects.values())
-    header = {
-        "sha256": hashlib.sha256(body).hexdigest(),
-        "kernels": [[name, symbol, len(code)] for name, (symbol, code) in objects.items()],
-    }
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    try:
-        unfinished.write_bytes(json.dumps(header).encode() + b"\n" + body)
-        os.replace(unfinished, path)
-    except OSError:
-        unfinished.unlink(missing_ok=True)
-        raise
+    content = json.dumps(header).encode() + b"\n" + body
+    return _checksum(content, place) + content
 
 
-def read_objects(path: Path) -> Objects | None:
-    """Return what a file holds; None when there is none, or it is damaged."""
-    try:
-        content = path.read_bytes()
-        line, _, body = content.partition(b"\n")
-        header = json.loads(line)
-        if hashlib.sha256(body).hexdigest() != header["sha256"]:
-            return None
-        objects, start = {}, 0
-        for name, symbol, size in header["kernels"]:
-            objects[str(name)] = (str(symbol), body[start : start + int(size)])
-            start += int(size)
-        return objects
-    except (OSError, ValueError, KeyError, TypeError):
+def unpack(packed: bytes, place: str) -> Objects | None:
+    """Return the kernels that :func:`pack` made bytes of; None when they are not as it left them.
+
+    Nothing is looked at before the checksum is right. Even then no size may lead outside.
+    """
+    content = packed[_DIGEST:]
+    if packed[:_DIGEST] != _checksum(content, place):
         return None
+    line, _, body = content.partition(b"\n")
+    try:
+        header = json.loads(line)
+        kernels = [(_text(name), _text(symbol), _size(size)) for name, symbol, size in header]
+    except (ValueError, TypeError, RecursionError):
+        return None
+    if sum(size for _, _, size in kernels) != len(body):
+        return None
+    objects, start = {}, 0
+    for name, symbol, size in kernels:
+        objects[name] = (symbol, body[start : start + size])
+        start += size
+    return objects
+
+
+def _checksum(content: bytes, place: str) -> bytes:
+    return hashlib.sha256(place.encode() + b"\0" + content).digest()
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("no name")
+    return value
+
+
+def _size(value: object) -> int:
+    if type(value) is not int or value <= 0:
+        raise ValueError("no size")
+    return value

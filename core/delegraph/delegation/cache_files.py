@@ -1,0 +1,239 @@
+"""Files that are kept from one process to the next: which may be used, how they are written.
+
+What delegates keep decides what runs in this process: compiled code, or a verdict that lets native
+code in. Whoever can write such a file can run code here, and a checksum does not help, since
+whoever changes the file can compute it. What protects is who may write, so files and folders are
+used only where that is this user, or root:
+
+- The file and all folders from the cache's own folder down belong to this user or to root, and
+  neither group nor others may write them.
+- The folders above it belong to this user or to root as well. Others may write only those in which
+  they cannot rename what is not theirs (the sticky bit, as ``/tmp`` has it); a group only if it is
+  root's, or this user's own: of the user's name, without other members.
+- Symbolic links above the cache's folder are followed if they belong to this user or to root;
+  inside it there are none.
+
+The look goes from the top down. Nobody else can change a folder that was found to be safe, so what
+was looked at is what is opened; of the file, it is the open one that is looked at.
+
+Windows has other means: there the access rights of the user's profile must do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+UNFINISHED = ".unfinished"
+"""How names of half-written files end; whoever finds an old one may remove it."""
+
+_MAX_LINKS = 40
+"""As many as Linux follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFolder:
+    """A folder for files that this user alone may write; it need not exist.
+
+    Methods raise ``OSError``, with ``filename`` and ``strerror`` fit for a message, for
+    whatever goes wrong. ``PermissionError`` is also for what exists and must not be used.
+
+    Attributes:
+        path: the folder; absolute.
+    """
+
+    path: Path
+
+    def place(self) -> Path:
+        """Return where the folder really is.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            OSError: others may write it, or replace it.
+        """
+        place = _resolved(self.path)
+        _require_private(place, os.lstat(place))
+        return place
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file.
+
+        Args:
+            name: its name, with ``/`` between folders: ``avx2-0123/moves.kernels``.
+
+        Raises:
+            FileNotFoundError: there is none.
+            OSError: it cannot be read, or others may have written it.
+        """
+        place = self.place()
+        *folders, last = name.split("/")
+        for folder in folders:
+            place = place / folder
+            _require_private(place, os.lstat(place))
+        with open(place / last, "rb", opener=_open_itself) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise _refusal(place / last, "is no regular file")
+            _require_private(place / last, status)
+            return file.read()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file in one step: no reader ever finds half of it. Missing folders are made.
+
+        What was there is replaced, whoever wrote it; nothing is written into it.
+
+        Args:
+            name: as for :meth:`read`.
+            content: what it shall hold.
+
+        Raises:
+            OSError: it cannot be written, or others may write its folder.
+        """
+        _made(self.path)
+        place = self.place()
+        *folders, last = name.split("/")
+        for folder in folders:
+            place = place / folder
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(place, 0o755)
+            _require_private(place, os.lstat(place))
+        _replace(place / last, content)
+
+
+def user_cache_folder() -> Path:
+    """Return Delegraph's folder where this platform keeps caches of this user; it may not exist.
+
+    Raises:
+        FileNotFoundError: this user has no home.
+    """
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise FileNotFoundError(errno.ENOENT, "is not known: set HOME", home)
+    if sys.platform == "win32":
+        caches = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        caches = os.path.join(home, "Library", "Caches")
+    else:
+        caches = os.environ.get("XDG_CACHE_HOME", "")
+        if not os.path.isabs(caches):  # as the XDG base directory specification wants it
+            caches = os.path.join(home, ".cache")
+    return Path(caches, "delegraph")
+
+
+def _resolved(path: Path) -> Path:
+    """Return where a folder really is, after a look at each folder and link on the way there."""
+    if not hasattr(os, "geteuid"):
+        os.lstat(path)
+        return path
+    place = Path(path.anchor)
+    ahead = list(reversed(path.parts[1:]))
+    links = 0
+    while ahead:
+        part = ahead.pop()
+        found = place.parent if part == ".." else place / part
+        status = os.lstat(found)
+        if not stat.S_ISLNK(status.st_mode):
+            _require_safe(found, status)
+            place = found
+            continue
+        _require_owner(found, status)
+        links += 1
+        if links > _MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        target = Path(os.readlink(found))
+        place = Path(target.anchor) if target.is_absolute() else place
+        ahead += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+    return place
+
+
+def _made(path: Path) -> Path:
+    """Return where a folder really is; it and its parents are made where they are missing."""
+    try:
+        return _resolved(path)
+    except FileNotFoundError:
+        parent = _made(path.parent)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(parent / path.name, 0o755)
+        return _resolved(path)  # another may have made it
+
+
+def _replace(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
+    try:
+        # Nobody else may write it, whatever the umask; reading is as the umask has it.
+        with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
+            file.write(content)
+        os.replace(unfinished, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the other name tells users nothing
+        raise
+
+
+def _open_itself(name: str, flags: int) -> int:
+    """Open a file, never what a link leads to, and without waiting for the writer of a pipe."""
+    return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
+def _require_private(place: Path, status: os.stat_result) -> None:
+    """Reject what another user owns, or somebody else may write."""
+    if not hasattr(os, "geteuid"):
+        return
+    _require_owner(place, status)
+    if stat.S_ISLNK(status.st_mode):
+        raise _refusal(place, "is a symbolic link")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")
+
+
+def _require_safe(place: Path, status: os.stat_result) -> None:
+    """Reject a folder above the cache's in which another user could replace the next one."""
+    _require_owner(place, status)
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, "is no folder", str(place))
+    if status.st_mode & stat.S_ISVTX:
+        return
+    by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
+    if by_group or status.st_mode & stat.S_IWOTH:
+        raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")
+
+
+def _require_owner(place: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (0, os.geteuid()):
+        owner, user = _user_name(status.st_uid), _user_name(os.geteuid())
+        raise _refusal(place, f"belongs to user {owner}, not to {user}")
+
+
+def _refusal(place: Path, reason: str) -> PermissionError:
+    return PermissionError(errno.EPERM, reason, str(place))
+
+
+def _user_name(number: int) -> str:
+    import pwd
+
+    try:
+        return repr(pwd.getpwuid(number).pw_name)
+    except KeyError:
+        return str(number)
+
+
+def _is_own_group(number: int) -> bool:
+    """Return whether nobody but this user and root is in a group."""
+    import grp
+    import pwd
+
+    if number == 0:
+        return True
+    try:
+        user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(number)
+    except KeyError:
+        return False
+    return group.gr_name == user and not set(group.gr_mem) - {user}
