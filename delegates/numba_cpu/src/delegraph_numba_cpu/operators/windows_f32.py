@@ -60,10 +60,8 @@ class Windows:
 
     @property
     def row(self) -> int:
-        """Bytes from one row that taps read to the next."""
-        if not self.pads:
-            return self.across.input * self.pixel
-        return ((self.across.output - 1) * self.across.stride + self.across.span) * self.pixel
+        """Bytes from one row that taps read to the next: of all pixels, if windows skip some."""
+        return self.across.padded * self.pixel
 
     def flat(self) -> Windows:
         """Return the same with every pixel a row, if windows are pixels: rows can be split then."""
