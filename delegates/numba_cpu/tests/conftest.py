@@ -12,8 +12,9 @@ import pytest
 from delegraph_numba_cpu.blocks.moves import COPY
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.kernel_library import Library, library
+from delegraph_numba_cpu.memory import Address, Memory, Row
 from delegraph_numba_cpu.pool import Pool
-from delegraph_numba_cpu.program import Address, Memory, Program, Row
+from delegraph_numba_cpu.program import Program
 
 
 class Chain:

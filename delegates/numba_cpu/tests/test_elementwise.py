@@ -25,9 +25,9 @@ from delegraph.testing.subgraphs import Graph, Op
 from delegraph_numba_cpu.blocks.elementwise import STEP_WORDS, Layout, Operation, Step
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.memory import Address
 from delegraph_numba_cpu.operators.chains import geometry
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program import Address
 
 Array = NDArray[Any]
 

@@ -25,7 +25,8 @@ from delegraph_numba_cpu.blocks.moves import COPY
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.pool import POOL
-from delegraph_numba_cpu.program import Address, Memory, Program, Row
+from delegraph_numba_cpu.memory import Address, Memory, Row
+from delegraph_numba_cpu.program import Program
 
 lib = library(supported_levels()[0])
 lib.load(["moves"])

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegraph.errors import DelegateError
 from delegraph_numba_cpu.blocks.moves import COPY
 from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.program import SLACK, Memory, Program, ProgramBuilder, Row
+from delegraph_numba_cpu.memory import SLACK, Memory, Row
+from delegraph_numba_cpu.program import Program, ProgramBuilder
 from delegraph_numba_cpu.working_memory import WorkingMemory
 
 SIZE = 256
@@ -22,6 +24,8 @@ SIZE = 256
 
 class HostTensor:
     """A tensor as a host has it, as far as programs look at it."""
+
+    index, name = 0, "x"
 
     def __init__(self, data: NDArray[Any], is_constant: bool = False) -> None:
         self.data = data
@@ -323,3 +327,33 @@ def test_a_program_without_rows_does_nothing(lib: Library) -> None:
     run(lib, program)
     assert program.rows == ()
     assert program.scratch_bytes == 0
+
+
+def test_tensors_of_other_sizes_do_not_share_memory(lib: Library) -> None:
+    made = builder(lib, HostTensor(bytes_of(0)), HostTensor(np.zeros(SIZE // 4, np.uint8)))
+    made.border(1)
+    assert not made.alias(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (None, "tensor 0 'x' has no memory"),
+        (np.zeros(SIZE - 1, np.uint8), f"came with {SIZE - 1} bytes of uint8"),
+        (np.zeros((SIZE, 2), np.uint8)[:, 0], "came with 256 bytes of uint8"),
+        (np.zeros(SIZE, object), "bytes of object"),
+    ],
+)
+def test_memory_that_is_handed_over_must_be_what_was_checked(
+    lib: Library, array: Any, message: str
+) -> None:
+    source, target = HostTensor(bytes_of(7)), HostTensor(bytes_of(0))
+    made = builder(lib, source, target)
+    made.border(0)
+    made.border(1)
+    chain(made, 1)
+    program = made.finish()
+    run(lib, program)
+    source.data = array
+    with pytest.raises(DelegateError, match=message):
+        program.bind()

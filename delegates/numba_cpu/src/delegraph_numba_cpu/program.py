@@ -8,77 +8,21 @@ follow when the host moves them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
+from delegraph.errors import DelegateError
 from delegraph.memory import Allocation, SimpleMemoryArena, aligned_buffer
 from delegraph_numba_cpu.blocks import Block, float_word
 from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
+from delegraph_numba_cpu.extents import Overrun, check_row
 from delegraph_numba_cpu.kernel_library import Library
+from delegraph_numba_cpu.memory import SLACK, Address, Memory, Row, as_addresses
 from delegraph_numba_cpu.pace import Pace
 from delegraph_numba_cpu.working_memory import WorkingMemory
-
-SLACK = 64
-"""Bytes after every piece of memory of a program that kernels may read, but not write."""
-
-
-@dataclass(eq=False, slots=True)
-class Memory:
-    """Something that a program reads or writes.
-
-    Attributes:
-        size: bytes.
-        address: where it is, once that is known; constants know it at once.
-        tensor: the tensor at the border of the partition, None for memory of the program's own.
-        array: what keeps it alive.
-        first: first row that uses it.
-        last: last row that uses it; -1 while none does.
-    """
-
-    size: int
-    address: int = 0
-    tensor: Tensor | None = None
-    array: Any = field(default=None, repr=False)
-    first: int = 0
-    last: int = -1
-
-    def __add__(self, offset: int) -> Address:
-        return Address(self, offset)
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A byte of some memory."""
-
-    memory: Memory
-    offset: int = 0
-
-    def __add__(self, offset: int) -> Address:
-        return Address(self.memory, self.offset + offset)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One kernel call.
-
-    Attributes:
-        block: the kernel and its words.
-        tiles: into how many parts it is split.
-        words: the value of each word.
-        nodes: indices of the nodes that it computes, or a part of.
-        replaceable: words whose memory may become that of the word ``target``: the kernel has
-            read each element when it writes the one in its place.
-    """
-
-    block: Block
-    tiles: int
-    words: dict[str, Any]
-    nodes: tuple[int, ...] = ()
-    replaceable: tuple[str, ...] = ()
 
 
 class ProgramBuilder:
@@ -118,6 +62,7 @@ class ProgramBuilder:
         if found is None:
             tensor = self.context.tensors[index]
             found = self.constant(tensor.data) if tensor.is_constant else Memory(tensor.bytes)
+            found.name = _name(tensor)
             self._tensors[index] = found
         return found
 
@@ -125,7 +70,7 @@ class ProgramBuilder:
         """Say that the host has the memory of a tensor, and may move it."""
         tensor = self.context.tensors[index]
         if not tensor.is_constant:
-            self._tensors[index] = Memory(tensor.bytes, tensor=tensor)
+            self._tensors[index] = Memory(tensor.bytes, tensor=tensor, name=_name(tensor))
 
     def alias(self, index: int, of: int) -> bool:
         """Let a tensor have the memory of another one, or that one its memory at the border.
@@ -134,11 +79,13 @@ class ProgramBuilder:
             False when that cannot be, or when *index* is in use already.
         """
         known, other = self._tensors.get(index), self.tensor(of)
+        if self.context.tensors[index].bytes != other.size:
+            return False
         if known is not None:
             is_free = known.tensor is self.context.tensors[index] and known.last < 0
             if not is_free or other.tensor is not None or other.address:
                 return False
-            other.tensor = known.tensor
+            other.tensor, other.name = known.tensor, known.name
         self._tensors[index] = other
         return True
 
@@ -169,6 +116,19 @@ class ProgramBuilder:
         found.last = -1  # of an earlier program
         return found
 
+    def record(self, key: object, block: Block, **words: Any) -> Memory:
+        """Return a record of constants for kernels, made once a partition.
+
+        Args:
+            key: as of :meth:`packed`.
+            block: its words.
+            words: a value for each word: an int, a float, or constants in a :class:`Memory`.
+        """
+        values = {n: w.address if isinstance(w, Memory) else w for n, w in words.items()}
+        found = self.packed(key, lambda: block.pack(**values))
+        found.words = as_addresses(words)
+        return found
+
     def emit(
         self, block: Block, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any
     ) -> None:
@@ -180,18 +140,31 @@ class ProgramBuilder:
                 and if it has a word ``tiles``, how many there are.
             replaceable: see :class:`Row`.
             words: a value for each word: an int, a float, a :class:`Memory` or an :class:`Address`.
+
+        Raises:
+            DelegateError: the kernel would touch what is not in the memory it is given.
         """
-        row = len(self._rows)
+        number = len(self._rows)
         if "tiles" in block.names:
             words["tiles"] = tiles
-        for name, value in words.items():
-            if isinstance(value, Memory):
-                words[name] = value = Address(value)
-            if isinstance(value, Address):
-                memory = value.memory
-                memory.first = row if memory.last < 0 else min(memory.first, row)
-                memory.last = max(memory.last, row)
-        self._rows.append(Row(block, tiles, words, self.nodes, replaceable))
+        row = Row(block, tiles, as_addresses(words), self.nodes, replaceable)
+        self._check(row)
+        for memory in _memories(row):
+            memory.first = number if memory.last < 0 else min(memory.first, number)
+            memory.last = max(memory.last, number)
+        self._rows.append(row)
+
+    def _check(self, row: Row) -> None:
+        try:
+            check_row(row, self.workers, self.level.vector_bytes)
+        except Overrun as error:
+            raise DelegateError(f"{self._described(row)}: {error}", phase="prepare") from error
+
+    def _described(self, row: Row) -> str:
+        """Return the nodes that a row computes, in words."""
+        names = [self.context.get_node_and_registration(index)[1].name for index in row.nodes]
+        found = [f"node {index} ({name})" for index, name in zip(row.nodes, names, strict=True)]
+        return ", ".join(found) or "a row of no node"
 
     def finish(self) -> Program:
         """Return the program; the builder is of no use afterwards."""
@@ -265,16 +238,37 @@ class Program:
         self._words[start : start + len(block)] = block
 
     def bind(self) -> None:
-        """Let the rows work on the memory that the tensors have now."""
+        """Let the rows work on the memory that the tensors have now.
+
+        Raises:
+            DelegateError: that of a tensor is not what the program was made for.
+        """
         for memory, places in self._moving.values():
             assert memory.tensor is not None
             array = memory.tensor.data
             if array is not memory.array:
+                _check_handed_over(memory, array)
                 memory.array = None  # until all words follow: an interrupt may come in between
                 memory.address = array.__array_interface__["data"][0]
                 for position, offset in places:
                     self._words[position] = memory.address + offset
                 memory.array = array
+
+
+def _check_handed_over(memory: Memory, array: Any) -> None:
+    """Raise unless an array has all bytes that rows were checked for, one after another."""
+    if array is None:
+        raise DelegateError(f"{memory.name} has no memory", phase="eval")
+    if array.nbytes < memory.size or array.dtype.hasobject or not array.flags.c_contiguous:
+        raise DelegateError(
+            f"{memory.name} came with {array.nbytes} bytes of {array.dtype}, "
+            f"the program was made for {memory.size}: allocate tensors again",
+            phase="eval",
+        )
+
+
+def _name(tensor: Tensor) -> str:
+    return f"tensor {tensor.index} {tensor.name!r}"
 
 
 def _planned(rows: list[Row]) -> tuple[int, dict[int, int]]:

@@ -158,3 +158,44 @@ class Operation(IntEnum):
     INT64_TO_INT32 = auto()
     INT8_TO_INT32 = auto()
     UINT8_TO_INT32 = auto()
+
+
+ELEMENT_BYTES = {"b": 1, "h": 2, "i": 4, "f": 4, "l": 8}
+"""Letters of types, and the bytes of an element: integers of 8, 16, 32 and 64 bits, and float32."""
+
+_NAMES_BY_SIGNATURE = {
+    "ff>f": "ADD SUB MUL DIV MAXIMUM MINIMUM SQUARED_DIFFERENCE PRELU",
+    "f>f": "CLAMP LEAKY_RELU HARD_SWISH LOGISTIC TANH GELU GELU_BY_TANH ELU EXP LOG SQRT RSQRT "
+    "SQUARE ABS NEG FLOOR CEIL ROUND SIGN",
+    "b>b": "LOOKUP",
+    "h>h": "LOOKUP_INT16",
+    "h>b": "LOOKUP_INT16_IN_8_BIT",
+    "bb>b": "LOOKUP_PAIR LOOKUP_PAIR_BY_POSITION SUM_OF_INT8 SUM_OF_UINT8 PRODUCT_OF_INT8 "
+    "PRODUCT_OF_UINT8 LARGER_INT8 LARGER_UINT8 SMALLER_INT8 SMALLER_UINT8",
+    "f>b": "QUANTIZE_INT8 QUANTIZE_UINT8 QUANTIZE_BY_DIVISION_INT8 QUANTIZE_BY_DIVISION_UINT8 "
+    "FLOAT32_TO_8_BIT FLOAT32_TO_BOOL",
+    "f>h": "QUANTIZE_INT16 QUANTIZE_BY_DIVISION_INT16",
+    "b>f": "DEQUANTIZE_INT8 DEQUANTIZE_UINT8",
+    "h>f": "DEQUANTIZE_INT16 DEQUANTIZE_FLOAT16",
+    "ii>i": "ADD_INT32 SUB_INT32 MUL_INT32 MAXIMUM_INT32 MINIMUM_INT32",
+    "ff>b": "EQUAL_FLOAT32 NOT_EQUAL_FLOAT32 LESS_FLOAT32 LESS_EQUAL_FLOAT32",
+    "ii>b": "EQUAL_INT32 NOT_EQUAL_INT32 LESS_INT32 LESS_EQUAL_INT32",
+    "ll>b": "EQUAL_INT64 NOT_EQUAL_INT64 LESS_INT64 LESS_EQUAL_INT64",
+    "bbb>b": "SELECT_8_BIT",
+    "bii>i": "SELECT_32_BIT",
+    "bll>l": "SELECT_64_BIT",
+    "f>i": "FLOAT32_TO_INT32",
+    "i>f": "INT32_TO_FLOAT32",
+    "i>l": "INT32_TO_INT64",
+    "i>b": "INT32_TO_8_BIT",
+    "l>f": "INT64_TO_FLOAT32",
+    "l>i": "INT64_TO_INT32",
+    "b>i": "INT8_TO_INT32 UINT8_TO_INT32",
+}
+
+SIGNATURES = {
+    Operation[name]: signature
+    for signature, names in _NAMES_BY_SIGNATURE.items()
+    for name in names.split()
+}
+"""The types of an operation's operands and of its result: ``"ff>f"``."""

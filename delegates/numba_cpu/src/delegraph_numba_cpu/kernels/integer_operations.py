@@ -10,12 +10,11 @@ from delegraph_numba_cpu.kernels.lanes import Lanes
 from delegraph_numba_cpu.kernels.machine import I8, I32, I64
 from delegraph_numba_cpu.kernels.operations import HALF, QUARTER, clamped, operation
 
-INTEGERS = "ii>i"
-operation(Operation.ADD_INT32, INTEGERS, "ii")(clamped(lambda a, b: a + b))
-operation(Operation.SUB_INT32, INTEGERS, "ii")(clamped(lambda a, b: a - b))
-operation(Operation.MUL_INT32, INTEGERS, "ii")(clamped(lambda a, b: a * b))
-operation(Operation.MAXIMUM_INT32, INTEGERS)(lambda a, b: a.at_least(b))
-operation(Operation.MINIMUM_INT32, INTEGERS)(lambda a, b: a.at_most(b))
+operation(Operation.ADD_INT32, "ii")(clamped(lambda a, b: a + b))
+operation(Operation.SUB_INT32, "ii")(clamped(lambda a, b: a - b))
+operation(Operation.MUL_INT32, "ii")(clamped(lambda a, b: a * b))
+operation(Operation.MAXIMUM_INT32)(lambda a, b: a.at_least(b))
+operation(Operation.MINIMUM_INT32)(lambda a, b: a.at_most(b))
 
 
 def _as_bool(compare: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
@@ -31,16 +30,14 @@ for _name, _letter in (("FLOAT32", "f"), ("INT32", "i"), ("INT64", "l")):
         ("LESS_EQUAL", lambda a, b: b >= a),
     ):
         _code = Operation[f"{_comparison}_{_name}"]
-        operation(_code, f"{_letter * 2}>b", lanes=HALF)(_as_bool(_compare))
+        operation(_code, lanes=HALF)(_as_bool(_compare))
 
 for _code, _letter in (
     (Operation.SELECT_8_BIT, "b"),
     (Operation.SELECT_32_BIT, "i"),
     (Operation.SELECT_64_BIT, "l"),
 ):
-    operation(_code, f"b{_letter * 2}>{_letter}", lanes=HALF)(
-        lambda condition, a, b: condition.equals(0).choose(b, a)
-    )
+    operation(_code, lanes=HALF)(lambda condition, a, b: condition.equals(0).choose(b, a))
 
 
 def _saturate(element: Any) -> Callable[..., Lanes]:
@@ -54,15 +51,13 @@ def _saturate(element: Any) -> Callable[..., Lanes]:
     return function
 
 
-operation(Operation.FLOAT32_TO_INT32, "f>i", "ffi")(_saturate(I32))
-operation(Operation.FLOAT32_TO_8_BIT, "f>b", "ffi", HALF)(_saturate(I8))
-operation(Operation.FLOAT32_TO_BOOL, "f>b", lanes=HALF)(
-    lambda x: x.differs(0.0).widen(I8, signed=False)
-)
-operation(Operation.INT32_TO_FLOAT32, "i>f")(lambda x: x.to_float())
-operation(Operation.INT32_TO_INT64, "i>l", lanes=HALF)(lambda x: x.widen(I64, signed=True))
-operation(Operation.INT32_TO_8_BIT, "i>b", lanes=HALF)(lambda x: x.narrow(I8))
-operation(Operation.INT64_TO_FLOAT32, "l>f", lanes=QUARTER)(lambda x: x.to_float())
-operation(Operation.INT64_TO_INT32, "l>i", lanes=HALF)(lambda x: x.narrow(I32))
-operation(Operation.INT8_TO_INT32, "b>i", lanes=HALF)(lambda x: x.widen(I32, signed=True))
-operation(Operation.UINT8_TO_INT32, "b>i", lanes=HALF)(lambda x: x.widen(I32, signed=False))
+operation(Operation.FLOAT32_TO_INT32, "ffi")(_saturate(I32))
+operation(Operation.FLOAT32_TO_8_BIT, "ffi", HALF)(_saturate(I8))
+operation(Operation.FLOAT32_TO_BOOL, lanes=HALF)(lambda x: x.differs(0.0).widen(I8, signed=False))
+operation(Operation.INT32_TO_FLOAT32)(lambda x: x.to_float())
+operation(Operation.INT32_TO_INT64, lanes=HALF)(lambda x: x.widen(I64, signed=True))
+operation(Operation.INT32_TO_8_BIT, lanes=HALF)(lambda x: x.narrow(I8))
+operation(Operation.INT64_TO_FLOAT32, lanes=QUARTER)(lambda x: x.to_float())
+operation(Operation.INT64_TO_INT32, lanes=HALF)(lambda x: x.narrow(I32))
+operation(Operation.INT8_TO_INT32, lanes=HALF)(lambda x: x.widen(I32, signed=True))
+operation(Operation.UINT8_TO_INT32, lanes=HALF)(lambda x: x.widen(I32, signed=False))

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.blocks.elementwise import Operation, Step
+from delegraph_numba_cpu.blocks.elementwise import ELEMENT_BYTES, SIGNATURES, Operation, Step
 from delegraph_numba_cpu.kernels import functions as f
 from delegraph_numba_cpu.kernels.lanes import Lanes
 from delegraph_numba_cpu.kernels.machine import F32, F64, I8, I16, I32, I64, call, pointer
@@ -59,11 +59,9 @@ class Entry:
 TABLE: dict[Operation, Entry] = {}
 
 
-def operation(
-    code: Operation, signature: str, parameters: str = "", lanes: int = WIDE
-) -> Callable[[Any], Any]:
-    """Return a decorator for the function of an operation, of signature ``"ff>f"``."""
-    operands, _, result = signature.partition(">")
+def operation(code: Operation, parameters: str = "", lanes: int = WIDE) -> Callable[[Any], Any]:
+    """Return a decorator for the function of an operation."""
+    operands, _, result = SIGNATURES[code].partition(">")
 
     def add(function: Any) -> Any:
         TABLE[code] = Entry(function, operands, result, parameters, lanes)
@@ -140,9 +138,7 @@ def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
 
 def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
     """Return the address of the loop's first element."""
-    kind = TYPES[letter]
-    size = {F32: 4, F64: 8}.get(kind) or kind.width // 8
-    return builder.add(base, builder.mul(loop.index, integer(size)))
+    return builder.add(base, builder.mul(loop.index, integer(ELEMENT_BYTES[letter])))
 
 
 def _parameter(builder: Any, step: Any, first_step: Any, i: int, letter: str, lanes: int) -> Any:
@@ -162,36 +158,34 @@ def clamped(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
     return lambda a, b, low, high: function(a, b).at_least(low).at_most(high)
 
 
-PAIR = "ff>f"
-operation(Operation.ADD, PAIR, "ff")(clamped(lambda a, b: a + b))
-operation(Operation.SUB, PAIR, "ff")(clamped(lambda a, b: a - b))
-operation(Operation.MUL, PAIR, "ff")(clamped(lambda a, b: a * b))
-operation(Operation.DIV, PAIR, "ff")(clamped(lambda a, b: a / b))
-operation(Operation.MAXIMUM, PAIR)(lambda a, b: (a > b).choose(a, b))
-operation(Operation.MINIMUM, PAIR)(lambda a, b: (a < b).choose(a, b))
-operation(Operation.SQUARED_DIFFERENCE, PAIR)(lambda a, b: (a - b) * (a - b))
-operation(Operation.PRELU, PAIR)(lambda x, alpha: x.at_least(0.0) + x.at_most(0.0) * alpha)
+operation(Operation.ADD, "ff")(clamped(lambda a, b: a + b))
+operation(Operation.SUB, "ff")(clamped(lambda a, b: a - b))
+operation(Operation.MUL, "ff")(clamped(lambda a, b: a * b))
+operation(Operation.DIV, "ff")(clamped(lambda a, b: a / b))
+operation(Operation.MAXIMUM)(lambda a, b: (a > b).choose(a, b))
+operation(Operation.MINIMUM)(lambda a, b: (a < b).choose(a, b))
+operation(Operation.SQUARED_DIFFERENCE)(lambda a, b: (a - b) * (a - b))
+operation(Operation.PRELU)(lambda x, alpha: x.at_least(0.0) + x.at_most(0.0) * alpha)
 
-ONE = "f>f"
-operation(Operation.CLAMP, ONE, "ff")(lambda x, low, high: x.at_least(low).at_most(high))
-operation(Operation.LEAKY_RELU, ONE, "f")(lambda x, alpha: (x > 0.0).choose(x, x * alpha))
-operation(Operation.HARD_SWISH, ONE)(lambda x: (x + 3.0).at_least(0.0).at_most(6.0) * x * (1 / 6))
-operation(Operation.LOGISTIC, ONE, lanes=CURVE)(f.logistic)
-operation(Operation.TANH, ONE, lanes=CURVE)(f.tanh)
-operation(Operation.GELU, ONE, lanes=CURVE)(f.gelu)
-operation(Operation.GELU_BY_TANH, ONE, lanes=CURVE)(f.gelu_by_tanh)
-operation(Operation.ELU, ONE, lanes=CURVE)(lambda x: (x < 0.0).choose(f.expm1(x.at_most(0.0)), x))
-operation(Operation.EXP, ONE, lanes=CURVE)(f.exp)
-operation(Operation.LOG, ONE, lanes=CURVE)(f.log)
-operation(Operation.SQRT, ONE)(f.square_root)
-operation(Operation.RSQRT, ONE)(f.reciprocal_square_root)
-operation(Operation.SQUARE, ONE)(lambda x: x * x)
-operation(Operation.ABS, ONE)(lambda x: x.magnitude())
-operation(Operation.NEG, ONE)(lambda x: -x)
-operation(Operation.FLOOR, ONE)(f.floor)
-operation(Operation.CEIL, ONE)(f.ceil)
-operation(Operation.ROUND, ONE)(f.rounded)
-operation(Operation.SIGN, ONE)(lambda x: (x > 0.0).choose(1.0, (x < 0.0).choose(-1.0, x)))
+operation(Operation.CLAMP, "ff")(lambda x, low, high: x.at_least(low).at_most(high))
+operation(Operation.LEAKY_RELU, "f")(lambda x, alpha: (x > 0.0).choose(x, x * alpha))
+operation(Operation.HARD_SWISH)(lambda x: (x + 3.0).at_least(0.0).at_most(6.0) * x * (1 / 6))
+operation(Operation.LOGISTIC, lanes=CURVE)(f.logistic)
+operation(Operation.TANH, lanes=CURVE)(f.tanh)
+operation(Operation.GELU, lanes=CURVE)(f.gelu)
+operation(Operation.GELU_BY_TANH, lanes=CURVE)(f.gelu_by_tanh)
+operation(Operation.ELU, lanes=CURVE)(lambda x: (x < 0.0).choose(f.expm1(x.at_most(0.0)), x))
+operation(Operation.EXP, lanes=CURVE)(f.exp)
+operation(Operation.LOG, lanes=CURVE)(f.log)
+operation(Operation.SQRT)(f.square_root)
+operation(Operation.RSQRT)(f.reciprocal_square_root)
+operation(Operation.SQUARE)(lambda x: x * x)
+operation(Operation.ABS)(lambda x: x.magnitude())
+operation(Operation.NEG)(lambda x: -x)
+operation(Operation.FLOOR)(f.floor)
+operation(Operation.CEIL)(f.ceil)
+operation(Operation.ROUND)(f.rounded)
+operation(Operation.SIGN)(lambda x: (x > 0.0).choose(1.0, (x < 0.0).choose(-1.0, x)))
 
 
 def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
@@ -215,25 +209,23 @@ def permuted(x: Lanes, table: Any) -> Lanes:
 
 
 if GRANULE == 64 and llvm.get_host_cpu_features().get("avx512vbmi"):
-    operation(Operation.LOOKUP, "b>b", "t")(permuted)
+    operation(Operation.LOOKUP, "t")(permuted)
 else:
-    operation(Operation.LOOKUP, "b>b", "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
-operation(Operation.LOOKUP_INT16, "h>h", "t", lanes=1)(lambda x, table: entry_of(table, x, I16))
-operation(Operation.LOOKUP_INT16_IN_8_BIT, "h>b", "t", lanes=1)(
-    lambda x, table: entry_of(table, x, I8)
-)
+    operation(Operation.LOOKUP, "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
+operation(Operation.LOOKUP_INT16, "t", lanes=1)(lambda x, table: entry_of(table, x, I16))
+operation(Operation.LOOKUP_INT16_IN_8_BIT, "t", lanes=1)(lambda x, table: entry_of(table, x, I8))
 
 
 def _index_of_pair(a: Lanes, b: Lanes) -> Lanes:
     return (a.widen(I16, signed=False) << 8) | b.widen(I16, signed=False)
 
 
-operation(Operation.LOOKUP_PAIR, "bb>b", "t", lanes=1)(
+operation(Operation.LOOKUP_PAIR, "t", lanes=1)(
     lambda a, b, table: entry_of(table, _index_of_pair(a, b), I8)
 )
 
 
-@operation(Operation.LOOKUP_PAIR_BY_POSITION, "bb>b", "ttll@", lanes=1)
+@operation(Operation.LOOKUP_PAIR_BY_POSITION, "ttll@", lanes=1)
 def lookup_pair_by_position(
     a: Lanes, b: Lanes, vector: Any, rest: Any, length: Any, vector_end: Any, position: Any
 ) -> Lanes:
@@ -278,21 +270,20 @@ def _product(signed: bool) -> Callable[..., Lanes]:
     return function
 
 
-BYTES = "bb>b"
-operation(Operation.SUM_OF_INT8, BYTES, "ffffiii", HALF)(_sum(True))
-operation(Operation.SUM_OF_UINT8, BYTES, "ffffiii", HALF)(_sum(False))
-operation(Operation.PRODUCT_OF_INT8, BYTES, "iiffiii", HALF)(_product(True))
-operation(Operation.PRODUCT_OF_UINT8, BYTES, "iiffiii", HALF)(_product(False))
+operation(Operation.SUM_OF_INT8, "ffffiii", HALF)(_sum(True))
+operation(Operation.SUM_OF_UINT8, "ffffiii", HALF)(_sum(False))
+operation(Operation.PRODUCT_OF_INT8, "iiffiii", HALF)(_product(True))
+operation(Operation.PRODUCT_OF_UINT8, "iiffiii", HALF)(_product(False))
 
 
 def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
     return Lanes(a.builder, a.builder.icmp_unsigned("<", a.value, b.value))
 
 
-operation(Operation.LARGER_INT8, BYTES)(lambda a, b: (a > b).choose(a, b))
-operation(Operation.LARGER_UINT8, BYTES)(lambda a, b: _unsigned_less(a, b).choose(b, a))
-operation(Operation.SMALLER_INT8, BYTES)(lambda a, b: (a > b).choose(b, a))
-operation(Operation.SMALLER_UINT8, BYTES)(lambda a, b: _unsigned_less(a, b).choose(a, b))
+operation(Operation.LARGER_INT8)(lambda a, b: (a > b).choose(a, b))
+operation(Operation.LARGER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(b, a))
+operation(Operation.SMALLER_INT8)(lambda a, b: (a > b).choose(b, a))
+operation(Operation.SMALLER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(a, b))
 
 
 def _quantize(element: Any) -> Callable[..., Lanes]:
@@ -329,13 +320,13 @@ for code, letter in (
     (Operation.QUANTIZE_UINT8, "b"),
     (Operation.QUANTIZE_INT16, "h"),
 ):
-    operation(code, f"f>{letter}", "fffi", HALF)(_quantize(TYPES[letter]))
+    operation(code, "fffi", HALF)(_quantize(TYPES[letter]))
 for code, letter in (
     (Operation.QUANTIZE_BY_DIVISION_INT8, "b"),
     (Operation.QUANTIZE_BY_DIVISION_UINT8, "b"),
     (Operation.QUANTIZE_BY_DIVISION_INT16, "h"),
 ):
-    operation(code, f"f>{letter}", "fiii", 1)(_quantize_by_division(TYPES[letter]))
+    operation(code, "fiii", 1)(_quantize_by_division(TYPES[letter]))
 
 
 def _dequantize(signed: bool) -> Callable[..., Lanes]:
@@ -347,12 +338,12 @@ def _dequantize(signed: bool) -> Callable[..., Lanes]:
     return function
 
 
-operation(Operation.DEQUANTIZE_INT8, "b>f", "ff", HALF)(_dequantize(True))
-operation(Operation.DEQUANTIZE_UINT8, "b>f", "ff", HALF)(_dequantize(False))
-operation(Operation.DEQUANTIZE_INT16, "h>f", "ff", HALF)(_dequantize(True))
+operation(Operation.DEQUANTIZE_INT8, "ff", HALF)(_dequantize(True))
+operation(Operation.DEQUANTIZE_UINT8, "ff", HALF)(_dequantize(False))
+operation(Operation.DEQUANTIZE_INT16, "ff", HALF)(_dequantize(True))
 
 
-@operation(Operation.DEQUANTIZE_FLOAT16, "h>f", lanes=HALF)
+@operation(Operation.DEQUANTIZE_FLOAT16, lanes=HALF)
 def widen_float16(q: Lanes) -> Lanes:
     """Return float16, given as int16, as float32; without the instruction that not all have."""
     bits = q.widen(I32, signed=True)

@@ -43,6 +43,7 @@ def emit_packed(
     headers = -(-MATRIX_BYTES * images // 64) * 64
     weights = headers + blocks.HEADER_BYTES * blocks_of_16 * images
     packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
+    packed.words = record | {"weights": packed + weights, "headers": packed + headers}
     size = images * outputs * depth
     builder.emit(
         blocks.PACK_STACK,
@@ -52,7 +53,7 @@ def emit_packed(
         headers=packed + headers,
         matrices=packed,
         header=builder.packed(("headers", *name), lambda: product.headers(builder.exact)),
-        matrix=builder.packed(("matrix", *name), lambda: blocks.MATRIX.pack(**record)),
+        matrix=builder.record(("matrix", *name), blocks.MATRIX, **record),
         images=images,
         depth=depth,
         outputs=outputs,

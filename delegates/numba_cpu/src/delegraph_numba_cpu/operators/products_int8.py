@@ -201,7 +201,7 @@ def pack_windows_record(
         "top": down.before, "left": across.before, "zero": zero, "flip": flip,
         "row_bytes": -(-depth // 4) * 4, "is_transposed": int(is_transposed),
     }  # fmt: skip
-    return builder.packed(("windows", *words.values()), lambda: blocks.WINDOWS.pack(**words))
+    return builder.record(("windows", *words.values()), blocks.WINDOWS, **words)
 
 
 def pack_matrix(
@@ -223,13 +223,13 @@ def pack_matrix(
     headers = builder.packed(("headers", *name), lambda: product.headers(builder.exact, shift))
     steps = -(-depth // 4)
     record = {
-        "weights": weights.address, "headers": headers.address, "depth": depth, "steps": steps,
+        "weights": weights, "headers": headers, "depth": depth, "steps": steps,
         "block_bytes": 64 * steps, "outputs": outputs,
         "low": product.low + shift, "high": product.high + shift,
         "rounding": product.rounding(builder.exact), "out_flip": product.out_flip(shift),
         "sum_factor": sum_factor,
     }  # fmt: skip
-    return builder.packed(("matrix", *name), lambda: blocks.MATRIX.pack(**record))
+    return builder.record(("matrix", *name), blocks.MATRIX, **record)
 
 
 def pack_taps(
@@ -256,9 +256,9 @@ def pack_taps(
     ]
     places = builder.packed(("offsets", *name), lambda: np.array(offsets, np.int64))
     record = {
-        "weights": weights.address, "headers": headers.address, "offsets": places.address,
+        "weights": weights, "headers": headers, "offsets": places,
         "count": len(offsets), "low": product.low + shift, "high": product.high + shift,
         "rounding": product.rounding(builder.exact), "channels": channels,
         "block_bytes": 64 * len(offsets), "out_flip": product.out_flip(shift),
     }  # fmt: skip
-    return builder.packed(("taps", *name), lambda: TAPS.pack(**record))
+    return builder.record(("taps", *name), TAPS, **record)

@@ -34,8 +34,11 @@ def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def float_strips(weights: NDArray[np.float32], width: int) -> NDArray[np.float32]:
-    """Return ``[O, K]`` as ``[O / width, K, width]``, columns of zeros added."""
-    missing = padded(len(weights), width) - len(weights)
+    """Return ``[O, K]`` as ``[O / width, K, width]``, columns of zeros added.
+
+    Kernels read whole strips of bytes, several of these.
+    """
+    missing = padded(len(weights), STRIP) - len(weights)
     whole = np.pad(weights, [(0, missing), (0, 0)])
     return np.ascontiguousarray(whole.reshape(-1, width, whole.shape[1]).swapaxes(1, 2))
 

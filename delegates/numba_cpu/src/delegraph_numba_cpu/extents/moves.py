@@ -1,0 +1,60 @@
+"""What rows of ``blocks/moves.py`` touch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph_numba_cpu.blocks import moves as blocks
+from delegraph_numba_cpu.extents.touched import Touched, rule
+
+SOURCE, TARGET = 1, 2
+"""Columns of a loop."""
+
+
+@rule(blocks.COPY)
+def copy(row: Touched) -> None:
+    row.read("source", row["bytes"])
+    row.write("target", row["bytes"])
+
+
+def _reach(row: Touched, side: int) -> tuple[int, int]:
+    """Return the first byte and the end of a walk through memory."""
+    loops = row.table("loops")[: blocks.NEST_WORDS * row["depth"]].reshape(-1, blocks.NEST_WORDS)
+    row.require(len(loops) == row["depth"] >= 2, "a nest has two loops or more, all in the table")
+    steps, jumps = loops[:, 0], loops[:, side]
+    row.require(bool((steps > 0).all()), "loops have steps")
+    ends = (steps - 1) * jumps
+    return int(np.minimum(ends, 0).sum()), int(np.maximum(ends, 0).sum()) + row["unit"]
+
+
+@rule(blocks.NEST)
+def nest(row: Touched) -> None:
+    start, stop = _reach(row, SOURCE)
+    row.read("source", stop, start)
+    start, stop = _reach(row, TARGET)
+    row.write("target", stop, start)
+
+
+@rule(blocks.FILL)
+def fill(row: Touched) -> None:
+    start, stop = _reach(row, TARGET)
+    row.write("target", stop, start)
+
+
+@rule(blocks.PICK)
+def pick(row: Touched) -> None:
+    rows, inner, run = row["rows"], row["inner"], row["run"]
+    outer = row.table("outer")[: -(-rows // inner)]
+    offsets = row.table("offsets")[: min(inner, rows)]
+    row.require(
+        len(outer) * inner >= rows and len(offsets) == min(inner, rows), "tables name every run"
+    )
+    row.read("source", int(outer.max() + offsets.max()) + run, int(outer.min() + offsets.min()))
+    row.write("target", rows * run)
+
+
+@rule(blocks.RECODE)
+def recode(row: Touched) -> None:
+    row.read("source", row["runs"] * row["run"])
+    row.write("target", (row["runs"] - 1) * row["step"] + row["run"])
+    row.read("table", 256)
