@@ -3,6 +3,7 @@
 ``DelegateConformance`` is the conformance kit's class to subclass. For tests of one's own,
 ``one_op_model``, ``graph_model`` and ``subgraphs_model`` write small models, of tensors made by
 ``tensor`` and ``constant``, ``delegraph_outputs`` runs them, and ``run_command`` runs the command.
+``interrupted`` raises where Ctrl-C might.
 
 Open first: ``delegate_conformance.py`` and ``conformance/contract.py`` for the kit,
 ``operator_cases/`` for the cases it tries, ``one_op.py`` for models of one operator,

@@ -1,6 +1,7 @@
 from .command import CommandResult as CommandResult
 from .command import run_command as run_command
 from .delegate_conformance import DelegateConformance as DelegateConformance
+from .interrupts import interrupted as interrupted
 from .one_op import TensorDef as TensorDef
 from .one_op import constant as constant
 from .one_op import one_op_model as one_op_model

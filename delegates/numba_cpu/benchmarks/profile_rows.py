@@ -22,7 +22,7 @@ from tables import print_table
 
 from arithmetic import multiply_adds
 from delegraph import Interpreter
-from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
+from delegraph_numba_cpu.blocks.executor import CANCELLATION, HEADER_WORDS, NEVER, ROW_WORDS, ROWS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.pace import Pace
@@ -52,9 +52,10 @@ class OneRow:
     """One row of a program as a program of its own, as far as the pool cares."""
 
     table: int
+    header: memoryview
     tiles: int
+    workers: int
     pace: Pace
-    words: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +77,15 @@ class RowTime:
 
 def row_times(program: Program, kernel: NumbaCpuKernel, rounds: int, workers: int) -> list[RowTime]:
     """Return how long each row of a bound program takes."""
-    single = list(_single_rows(program))
+    single = list(_single_rows(program, workers))
     best = np.full(len(single), np.inf)
     library = kernel.kernel_library
     for _ in range(rounds):
         for i, row in enumerate(single):
             start = time.perf_counter()
-            POOL.run(row, library, workers)
+            POOL.run(row, library)
             best[i] = min(best[i], time.perf_counter() - start)
-    empty = _cost_of_a_call(program, kernel, rounds, workers)
+    empty = _cost_of_a_call(kernel, rounds)
     return [
         RowTime(
             f"{row.block.family}.{row.block.kernel}",
@@ -96,14 +97,21 @@ def row_times(program: Program, kernel: NumbaCpuKernel, rounds: int, workers: in
     ]
 
 
-def _single_rows(program: Program) -> Iterator[OneRow]:
+def _single_rows(program: Program, workers: int) -> Iterator[OneRow]:
     words = HEADER_WORDS + ROW_WORDS * len(program.rows)
     table = np.ctypeslib.as_array((ctypes.c_int64 * words).from_address(program.table))
     rows = table[HEADER_WORDS:].reshape(-1, ROW_WORDS)
     for row, values in zip(program.rows, rows, strict=True):
-        own = np.zeros(HEADER_WORDS + ROW_WORDS, np.int64)
-        own[0], own[HEADER_WORDS:] = 1, values
-        yield OneRow(own.ctypes.data, row.tiles, _known_pace(), own)
+        yield _table(values, row.tiles, workers)
+
+
+def _table(row: Sequence[int], tiles: int, workers: int) -> OneRow:
+    """Return a table of one row, or of none."""
+    own = np.zeros(HEADER_WORDS + ROW_WORDS, np.int64)
+    own[CANCELLATION] = own.ctypes.data + 8 * NEVER
+    if len(row):
+        own[ROWS], own[HEADER_WORDS:] = 1, row
+    return OneRow(own.ctypes.data, own.data, tiles, workers, _known_pace())
 
 
 def _known_pace() -> Pace:
@@ -113,14 +121,13 @@ def _known_pace() -> Pace:
     return pace
 
 
-def _cost_of_a_call(program: Program, kernel: NumbaCpuKernel, rounds: int, workers: int) -> float:
+def _cost_of_a_call(kernel: NumbaCpuKernel, rounds: int) -> float:
     """Return the seconds that running no row at all takes."""
-    own = np.zeros(HEADER_WORDS + ROW_WORDS + CLAIM_WORDS, np.int64)
-    nothing = OneRow(own.ctypes.data, 1, _known_pace(), own)
+    nothing = _table((), 1, 1)
     best = np.inf
     for _ in range(10 * rounds):
         start = time.perf_counter()
-        POOL.run(nothing, kernel.kernel_library, 1)
+        POOL.run(nothing, kernel.kernel_library)
         best = min(best, time.perf_counter() - start)
     return float(best)
 

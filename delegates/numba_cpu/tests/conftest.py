@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from delegraph_numba_cpu.memory import Address, Memory, Row
 from delegraph_numba_cpu.pool import Pool
 from delegraph_numba_cpu.program import Program
 
+_KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
 
 class Chain:
     """A program that copies an array from buffer to buffer, a row a copy.
@@ -24,7 +28,10 @@ class Chain:
         program: the program; it is past its trials, and takes workers.
     """
 
-    def __init__(self, lib: Library, rows: int = 8, size: int = 4096, tiles: int = 8) -> None:
+    def __init__(
+        self, lib: Library, rows: int = 8, size: int = 4096, tiles: int = 8, workers: int = 2
+    ) -> None:
+        self.lib = lib
         self.buffers = [np.zeros(size, np.uint8) for _ in range(rows + 1)]
         memories = [Memory(size, b.ctypes.data, array=b) for b in self.buffers]
         table = [
@@ -41,7 +48,7 @@ class Chain:
             for source, target in pairwise(memories)
         ]
         lib.load(["moves"])
-        self.program = Program(table, lib)
+        self.program = Program(table, lib, workers)
         self.program.pace.observe(1.0)
 
     def run(self, value: int, run: Callable[[], None]) -> None:
@@ -49,6 +56,10 @@ class Chain:
         self.buffers[0].fill(value % 256)
         run()
         assert (self.buffers[-1] == value % 256).all()
+
+    def run_in(self, pool: Pool, value: int) -> None:
+        """Do that in a pool."""
+        self.run(value, lambda: pool.run(self.program, self.lib))
 
 
 @pytest.fixture(scope="session")
@@ -67,10 +78,35 @@ def pool() -> Iterator[Pool]:
 
 @pytest.fixture
 def chain(lib: Library) -> Callable[..., Chain]:
-    """Makes chains: ``chain(rows=8, size=4096, tiles=8)``."""
+    """Makes chains: ``chain(rows=8, size=4096, tiles=8, workers=2)``."""
 
     def make(**sizes: int) -> Chain:
         return Chain(lib, **sizes)
+
+    return make
+
+
+@pytest.fixture
+def python_kernel() -> Callable[..., Program]:
+    """Makes programs of one kernel, a function of Python: see ``make``."""
+    entries = []  # must outlive the programs
+
+    def make(
+        kernel: Callable[[int, int], object], rows: int = 1, tiles: int = 8, workers: int = 2
+    ) -> Program:
+        """Return a program of *rows* that each call ``kernel(tile, worker)`` for each tile."""
+
+        def call(block: int, tile: int, worker: int) -> None:
+            kernel(tile, worker)
+
+        entry = _KernelEntry(call)
+        entries.append(entry)
+        address = ctypes.cast(entry, ctypes.c_void_p).value
+        library: Any = SimpleNamespace(address=lambda family, name: address)
+        words = {"source": 0, "target": 0, "bytes": 0, "tiles": tiles}
+        program = Program([Row(COPY, tiles, words)] * rows, library, workers)
+        program.pace.observe(1.0)
+        return program
 
     return make
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.blocks import executor as layout
 from delegraph_numba_cpu.kernel_library import Library
-from delegraph_numba_cpu.pool import Pool
+from delegraph_numba_cpu.pace import Pace
+from delegraph_numba_cpu.pool import Crew, Pool
+from delegraph_numba_cpu.program import Program
+
+
+@pytest.fixture
+def control() -> Any:
+    """The control block of a pool without workers."""
+    return Crew().control
 
 
 @pytest.mark.parametrize("tiles", [1, 2, 7, 64])
@@ -27,59 +35,134 @@ def test_every_tile_of_every_row_runs_in_one_thread(
 def test_rows_wait_for_the_row_before(
     lib: Library, pool: Pool, chain: Callable[..., Any], workers: int, tiles: int
 ) -> None:
-    copies = chain(rows=20, tiles=tiles)
+    copies = chain(rows=20, tiles=tiles, workers=workers)
     for value in range(1, 200):
-        copies.run(value, lambda: pool.run(copies.program, lib, workers))
+        copies.run_in(pool, value)
 
 
-def test_the_caller_does_all_when_no_worker_comes(lib: Library, chain: Callable[..., Any]) -> None:
-    control = aligned_buffer(8 * layout.CONTROL_WORDS).view(np.int64)
-    control[:] = 0
-    control[layout.LIMIT] = 4
-    copies = chain()
-    for value in (1, 2, 3):
-        copies.run(value, lambda: lib.invoke(control.ctypes.data, copies.program.table, 0))
-    assert control[layout.EPOCH] == 3
-    assert control[layout.TABLE] == 0
-
-
-def test_epochs_start_again_after_the_last(lib: Library, chain: Callable[..., Any]) -> None:
-    control = aligned_buffer(8 * layout.CONTROL_WORDS).view(np.int64)
-    control[:] = 0
-    control[layout.LIMIT] = 1
-    control[layout.EPOCH] = 0x7FFFFFFE
-    copies = chain()
-    for value in (1, 2, 3):
-        copies.run(value, lambda: lib.invoke(control.ctypes.data, copies.program.table, 0))
-    assert control[layout.EPOCH] == 1
-
-
-def test_a_worker_of_an_earlier_run_finds_nothing_to_do(
-    lib: Library, chain: Callable[..., Any]
+def test_the_caller_does_all_when_no_worker_comes(
+    lib: Library, control: Any, chain: Callable[..., Any]
 ) -> None:
-    control = aligned_buffer(8 * layout.CONTROL_WORDS).view(np.int64)
-    control[:] = 0
-    control[layout.LIMIT] = 2
     copies = chain()
-    copies.run(1, lambda: lib.invoke(control.ctypes.data, copies.program.table, 0))
-    # The worker wakes up late: the run it was called for is over, and its table still there.
-    control[layout.TABLE] = copies.program.table
-    control[layout.STOP] = 0
-    copies.buffers[0].fill(9)
-    _work_once(lib, control)
-    assert (copies.buffers[-1] == 1).all()
+    for value in (1, 2, 3):
+        copies.run(value, lambda: lib.invoke(control.ctypes.data, copies.program.table, 4))
+    assert copies.program.header[layout.THREADS] == 4
+    assert control[layout.EPOCH] == 3
+    assert control[layout.CLAIM] < 0
+    assert control[layout.CALLERS] == control[layout.IS_LED] == 0
 
 
-def _work_once(lib: Library, control: Any) -> None:
-    """Let a worker serve the present epoch, and end it by another."""
-    import threading
+def test_epochs_and_turns_start_again_after_the_last(
+    lib: Library, control: Any, chain: Callable[..., Any]
+) -> None:
+    control[layout.EPOCH] = 0x7FFFFFFE
+    control[layout.CLAIM] = (-1 << 32) | 0xFFFFFFFC
+    copies = chain()
+    for value in (1, 2, 3):
+        copies.run(value, lambda: lib.invoke(control.ctypes.data, copies.program.table, 2))
+    assert control[layout.EPOCH] == 1
+    assert control[layout.CLAIM] == (-1 << 32) | (3 * 9 - 4)  # the end of a run is a turn as well
 
-    worker = threading.Thread(target=lib.work, args=(control.ctypes.data, 1, 0))
+
+def test_a_worker_that_is_late_for_a_run_looks_at_no_table(
+    lib: Library, control: Any, chain: Callable[..., Any]
+) -> None:
+    copies = chain()
+    copies.run(1, lambda: lib.invoke(control.ctypes.data, copies.program.table, 2))
+    control[layout.TABLE] = control[layout.ROW] = 8  # where nobody may look
+    worker = threading.Thread(target=lib.work, args=(control.ctypes.data, 0, 0))
     worker.start()
-    while not control[layout.SLEEPERS]:  # it has looked at the table and found the run complete
+    while not control[layout.SLEEPERS]:  # it has found the run complete
         pass
-    control[layout.STOP] = 1
-    nothing = aligned_buffer(8 * layout.HEADER_WORDS).view(np.int64)
-    nothing[:] = 0
-    lib.invoke(control.ctypes.data, nothing.ctypes.data, 0)
+    lib.end(control.ctypes.data, 0, 0)
     worker.join()
+    assert control[layout.HIRED] == 1
+
+
+@pytest.mark.parametrize("tiles", [(0, 3, 0, 0, 2, 0), (0, 0), ()])
+def test_rows_without_tiles_are_passed_over(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program], tiles: tuple[int, ...]
+) -> None:
+    seen: list[int] = []
+    program = python_kernel(lambda tile, worker: seen.append(tile), rows=len(tiles))
+    rows = program._table[layout.HEADER_WORDS :].reshape(-1, layout.ROW_WORDS)
+    rows[:, 1] = tiles
+    for run in (lambda: lib.run(program.table, 0, 0), lambda: pool.run(program, lib)):
+        seen.clear()
+        run()
+        assert sorted(seen) == sorted(tile for count in tiles for tile in range(count))
+
+
+# -- cancelling ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_cancelled_run_leaves_out_what_has_not_begun(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program], workers: int
+) -> None:
+    word, request = np.zeros(1, np.int32), 1
+    seen: list[int] = []
+
+    def kernel(tile: int, worker: int) -> None:
+        seen.append(tile)
+        if len(seen) == 20:
+            word[0] = request
+
+    program = python_kernel(kernel, rows=10, workers=workers)
+    program.heed(word)
+    pool.run(program, lib)
+    assert program.header[layout.IS_CANCELLED]
+    assert 20 <= len(seen) < 20 + workers
+    word[0] = request = 0
+    seen.clear()
+    pool.run(program, lib)
+    assert not program.header[layout.IS_CANCELLED]
+    assert len(seen) == 80
+
+
+def test_a_cancelled_run_ends_when_the_workers_have_done_their_tiles(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program]
+) -> None:
+    word = np.zeros(1, np.int32)
+    is_in = threading.Event()
+    done: list[int] = []
+
+    def kernel(tile: int, worker: int) -> None:
+        if worker:
+            is_in.set()
+            threading.Event().wait(0.05)
+            done.append(tile)
+        else:
+            is_in.wait(60)
+            word[0] = 1
+
+    program = python_kernel(kernel, rows=2, tiles=2, workers=2)
+    program.heed(word)
+    pool.run(program, lib)
+    assert len(done) == 1
+    assert program.header[layout.IS_CANCELLED]
+
+
+def test_a_run_that_is_cancelled_at_first_does_nothing(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program]
+) -> None:
+    word = np.ones(1, np.int32)
+    seen: list[int] = []
+    program = python_kernel(lambda tile, worker: seen.append(tile))
+    program.heed(word)
+    for run in (lambda: lib.run(program.table, 0, 0), lambda: pool.run(program, lib)):
+        run()
+        assert program.header[layout.IS_CANCELLED]
+    assert seen == []
+
+
+def test_how_long_a_cancelled_run_took_says_nothing_of_the_program(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program]
+) -> None:
+    word = np.ones(1, np.int32)
+    program = python_kernel(lambda tile, worker: None)
+    program.pace = Pace()
+    program.heed(word)
+    for _ in range(10):
+        pool.run(program, lib)
+    assert not program.pace.is_known

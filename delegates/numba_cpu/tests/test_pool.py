@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from delegraph_numba_cpu import pool as pool_module
 from delegraph_numba_cpu.blocks import executor as layout
 from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.pace import BRIEF, LONG, SHORT, TRIALS, Pace
 from delegraph_numba_cpu.pool import Pool
+from delegraph_numba_cpu.program import Program
 
 PREPARE = """
 import threading
@@ -38,12 +38,12 @@ def chain(rows=20, size=1 << 16):
         Row(COPY, 8, dict(source=Address(a), target=Address(b), bytes=size, tiles=8))
         for a, b in zip(memories, memories[1:])
     ]
-    program = Program(table, lib)
+    program = Program(table, lib, 3)
     program.pace.observe(1.0)
 
     def run(value):
         buffers[0].fill(value)
-        POOL.run(program, lib, 3)
+        POOL.run(program, lib)
         assert (buffers[-1] == value % 256).all()
     return run
 """
@@ -59,59 +59,40 @@ def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
     return True
 
 
+def assert_is_idle(pool: Pool) -> None:
+    """Assert that nobody calls, and nobody has the workers."""
+    control = pool.crew.control
+    assert (control[layout.CALLERS], control[layout.IS_LED]) == (0, 0)
+    assert control[layout.CLAIM] < 0
+
+
 def test_workers_sleep_when_there_is_nothing_to_do(
     lib: Library, pool: Pool, chain: Callable[..., Any]
 ) -> None:
-    copies = chain()
-    copies.run(1, lambda: pool.run(copies.program, lib, 3))
-    assert until(lambda: pool._control[layout.SLEEPERS] == 2)
-    copies.run(2, lambda: pool.run(copies.program, lib, 3))
-    assert until(lambda: pool._control[layout.SLEEPERS] == 2)
-    assert pool._control[layout.ACTIVE] == 0
+    copies = chain(workers=3)
+    for value in (1, 2):
+        copies.run_in(pool, value)
+        assert until(lambda: pool.crew.control[layout.SLEEPERS] == 2)
+    assert pool.crew.control[layout.WAITERS] == 0
 
 
 def test_a_program_is_freed_with_its_last_user(
     lib: Library, pool: Pool, chain: Callable[..., Any]
 ) -> None:
     program = chain().program
-    pool.run(program, lib, 2)
-    assert until(lambda: pool._control[layout.SLEEPERS] == 1)
-    pool.run(program, lib, 2)
-    assert until(lambda: pool._control[layout.ACTIVE] == 0)
-    pool.run(chain().program, lib, 2)  # who was late then, is no more
+    pool.run(program, lib)
     gone = weakref.ref(program)
     del program
     gc.collect()
     assert gone() is None
 
 
-def test_a_program_is_kept_while_a_late_worker_may_look_at_its_table(
-    lib: Library, pool: Pool, chain: Callable[..., Any]
-) -> None:
-    pool._control[layout.ACTIVE] = 1  # of a worker that is late until it is taken back
-    program = chain().program
-    kept = weakref.ref(program)
-    pool.run(program, lib, 2)
-    del program
-    gc.collect()
-    assert kept() is not None
-    assert until(lambda: pool._control[layout.SLEEPERS] == 1)
-    pool._control[layout.ACTIVE] = 0
-
-    def is_freed() -> bool:
-        pool.run(chain().program, lib, 2)
-        gc.collect()
-        return kept() is None
-
-    assert until(is_freed)
-
-
 def test_programs_come_and_go_while_workers_are_late(
     lib: Library, pool: Pool, chain: Callable[..., Any]
 ) -> None:
     for value in range(300):
-        copies = chain(rows=1 + value % 5, size=64 + value, tiles=1 + value % 9)
-        copies.run(value, lambda made=copies: pool.run(made.program, lib, 2 + value % 4))  # noqa: B023 - run at once
+        sizes = {"rows": 1 + value % 5, "size": 64 + value, "tiles": 1 + value % 9}
+        chain(workers=2 + value % 4, **sizes).run_in(pool, value)
 
 
 @pytest.mark.parametrize("callers", [2, 4])
@@ -124,7 +105,7 @@ def test_callers_in_several_threads_get_right_answers(
         try:
             copies = chain(size=1 << 14)
             for value in range(first, first + 300):
-                copies.run(value, lambda: pool.run(copies.program, lib, 2))
+                copies.run_in(pool, value)
         except BaseException as error:  # noqa: BLE001 - shown by the test
             failures.append(error)
 
@@ -134,98 +115,71 @@ def test_callers_in_several_threads_get_right_answers(
     for thread in threads:
         thread.join()
     assert failures == []
-    assert pool._callers == pool._asked == 0
+    assert_is_idle(pool)
+
+
+def test_one_caller_alone_gets_all_the_threads_it_asks_for(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program]
+) -> None:
+    meeting = threading.Barrier(6)
+    pool.run(python_kernel(lambda tile, worker: meeting.wait(60), tiles=6, workers=6), lib)
+    assert_is_idle(pool)
 
 
 def test_callers_and_workers_are_never_more_than_cores(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program]
 ) -> None:
-    monkeypatch.setattr(pool_module, "physical_cores", lambda: 4)
+    pool.crew.control[layout.CORES] = 4
+    pool.run(python_kernel(lambda tile, worker: None, workers=4), lib)  # so that there are workers
+    is_in, may_go = threading.Event(), threading.Event()
 
-    def limit() -> int:
-        return int(pool._control[layout.LIMIT])
+    def stay(tile: int, worker: int) -> None:
+        is_in.set()
+        may_go.wait(60)
 
-    assert pool._enter(4)
-    assert limit() == 4
-    assert not pool._enter(4)  # works alone
-    assert limit() == 3
-    assert not pool._enter(1)
-    assert limit() == 2
-    assert not pool._enter(1)
-    assert not pool._enter(1)
-    assert limit() == 1  # the caller itself
-    pool._leave(False)
-    pool._leave(False)
-    assert limit() == 2
-    pool._leave(True)
-    assert pool._enter(4)  # the workers are free again
-    assert limit() == 2
+    other = threading.Thread(target=pool.run, args=(python_kernel(stay, tiles=1, workers=4), lib))
+    other.start()
+    is_in.wait(60)
+    meeting = threading.Barrier(3)
+    met: set[int] = set()
+
+    def meet(tile: int, worker: int) -> None:
+        met.add(worker)
+        if tile < 3:
+            meeting.wait(60)
+
+    pool.run(python_kernel(meet, tiles=200, workers=4), lib)
+    assert met == {0, 1, 2} or len(met) == 3
+    assert 3 not in met
+    may_go.set()
+    other.join()
+    assert_is_idle(pool)
 
 
-def test_callers_are_counted_and_limited_under_one_lock(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
+def test_who_calls_while_another_has_the_workers_works_alone(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program]
 ) -> None:
-    monkeypatch.setattr(pool_module, "physical_cores", lambda: 4)
+    seen: set[int] = set()
+    beside = python_kernel(lambda tile, worker: seen.add(worker), tiles=50, workers=4)
 
-    def state() -> tuple[int, int, int]:
-        return pool._callers, pool._asked, int(pool._control[layout.LIMIT])
+    def call(tile: int, worker: int) -> None:
+        if tile == 0:
+            pool.run(beside, lib)
 
-    class Watched:
-        """A lock that notes what it finds and what it leaves behind."""
-
-        def __init__(self) -> None:
-            self.seen: list[tuple[int, int, int]] = []
-
-        def __enter__(self) -> None:
-            self.seen.append(state())
-
-        def __exit__(self, *error: object) -> None:
-            self.seen.append(state())
-
-    watched = Watched()
-    monkeypatch.setattr(pool, "_lock", watched)
-    pool._enter(4)
-    pool._enter(4)
-    pool._leave(False)
-    pool._leave(True)
-    assert watched.seen == [
-        *[(0, 0, 0), (1, 4, 4)],
-        *[(1, 4, 4), (2, 4, 3)],
-        *[(2, 4, 3), (1, 4, 4)],
-        *[(1, 4, 4), (0, 0, 4)],
-    ]
-
-
-def test_a_run_that_fails_is_not_counted_any_more(
-    lib: Library, pool: Pool, chain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = chain().program
-    monkeypatch.setattr(program, "pace", Pace())
-
-    def fail(self: Pace, seconds: float, *, has_workers: bool = False) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Pace, "observe", fail)
-    with pytest.raises(KeyboardInterrupt):
-        pool.run(program, lib, 2)
-    assert pool._callers == pool._asked == 0
+    leading = python_kernel(call, workers=4)
+    pool.run(leading, lib)
+    assert seen == {0}
+    assert (leading.header[layout.THREADS], beside.header[layout.THREADS]) == (4, 1)
+    pool.run(beside, lib)
+    assert beside.header[layout.THREADS] == 4  # the workers are free again
 
 
 def test_workers_are_hired_when_more_are_asked_for(
     lib: Library, pool: Pool, chain: Callable[..., Any]
 ) -> None:
-    copies = chain()
     for workers, hired in ((2, 1), (4, 3), (3, 3)):
-        copies.run(workers, lambda: pool.run(copies.program, lib, workers))  # noqa: B023 - run at once
-        assert len(pool._threads) == hired
-
-
-def test_one_caller_alone_gets_all_the_threads_it_asks_for(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pool_module, "physical_cores", lambda: 2)
-    assert pool._enter(6)
-    assert pool._control[layout.LIMIT] == 6
+        chain(workers=workers).run_in(pool, workers)
+        assert len(pool.crew.threads) == hired
 
 
 def test_a_system_without_threads_is_no_obstacle(
@@ -235,20 +189,20 @@ def test_a_system_without_threads_is_no_obstacle(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    copies = chain()
-    copies.run(5, lambda: pool.run(copies.program, lib, 3))
-    assert pool._threads == []
+    chain(workers=3).run_in(pool, 5)
+    assert pool.crew.threads == []
 
 
 def test_a_stopped_pool_runs_in_the_callers_thread(
     lib: Library, pool: Pool, chain: Callable[..., Any]
 ) -> None:
     copies = chain()
-    copies.run(1, lambda: pool.run(copies.program, lib, 2))
+    copies.run_in(pool, 1)
+    assert copies.program.header[layout.THREADS] == 2
     pool.stop()
-    assert not any(thread.is_alive() for thread in pool._threads)
-    assert not pool._enter(2)  # nobody has the workers any more
-    copies.run(2, lambda: pool.run(copies.program, lib, 2))
+    assert not any(thread.is_alive() for thread in pool.crew.threads)
+    copies.run_in(pool, 2)
+    assert copies.program.header[layout.THREADS] == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -267,7 +221,7 @@ def test_a_forked_child_has_workers_of_its_own(fresh_python: Callable[..., str])
         "    child = os.fork()\n"
         "    if not child:\n"
         "        [run(i) for i in range(50)]\n"
-        "        assert len(POOL._threads) == 2\n"
+        "        assert len(POOL.crew.threads) == 2\n"
         "        os._exit(0)\n"
         "    assert os.waitpid(child, 0)[1] == 0\n"
         "    run(9)\n"
@@ -324,10 +278,10 @@ def test_short_programs_take_workers_if_they_gain(gains: bool) -> None:
 def test_a_brief_program_keeps_pythons_lock_and_the_workers_asleep(
     lib: Library, pool: Pool, chain: Callable[..., Any]
 ) -> None:
-    copies = chain(rows=1, size=64)
+    copies = chain(rows=1, size=64, workers=4)
     copies.program.pace = Pace()
     for value in range(1, 20):
-        copies.run(value, lambda: pool.run(copies.program, lib, 4))
+        copies.run_in(pool, value)
     assert copies.program.pace.is_known
     if copies.program.pace.is_brief:  # unless something else had the processor all the time
-        assert pool._threads == []
+        assert pool.crew.threads == []

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 
 from delegraph_numba_cpu import pool as pool_module
@@ -36,20 +36,23 @@ class Calls:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.made: list[tuple[Any, ...]] = []
-        self.workers: list[tuple[int, bool]] = []
+        self.workers: list[threading.Thread] = []
+        self.is_over = threading.Event()
         self._slowness = iter([3, 1, 2] * 10)
 
     def run_briefly(self, table: int, worker: int, unused: int) -> None:
         self._note("run_briefly", table, worker)
 
-    def run(self, table: int, worker: int, unused: int) -> None:
-        self._note("run", table, worker)
+    def invoke(self, control: int, table: int, threads: int) -> None:
+        self._note("invoke", table, threads)
 
-    def invoke(self, control: int, table: int, unused: int) -> None:
-        self._note("invoke", table)
+    def work(self, control: int, unused: int, unused_too: int) -> None:
+        self.workers.append(threading.current_thread())
+        self.is_over.wait(60)
 
-    def work(self, control: int, worker: int, unused: int) -> None:
-        self.workers.append((worker, threading.current_thread().daemon))
+    def end(self, control: int, unused: int, unused_too: int) -> None:
+        self._note("end", control)
+        self.is_over.set()
 
     def look(self, address: int, count: int, unused: int) -> None:
         self.clock.now += next(self._slowness) * LOOK * count
@@ -75,8 +78,10 @@ class Pacing:
 class Asked:
     """A program of *tiles*, whose table is 7."""
 
-    def __init__(self, tiles: int = 8, **pace: bool) -> None:
-        self.table, self.tiles, self.pace = 7, tiles, Pacing(**pace)
+    def __init__(self, tiles: int = 8, workers: int = 3, **pace: bool) -> None:
+        self.table, self.tiles, self.workers, self.pace = 7, tiles, workers, Pacing(**pace)
+        self.header = memoryview(np.zeros(layout.HEADER_WORDS, np.int64))
+        self.header[layout.THREADS] = workers
 
 
 @pytest.fixture
@@ -87,122 +92,88 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
+def pool(library: Calls) -> Iterator[Pool]:
     made = Pool()
     yield made
-    made._library = None  # whose workers ended by themselves
     made.stop()
 
 
-def run(pool: Pool, library: Any, program: Any, workers: int) -> None:
-    pool.run(program, library, workers)
+def run(pool: Pool, library: Any, program: Any) -> None:
+    pool.run(program, library)
 
 
 @pytest.mark.parametrize(
-    ("program", "workers", "call"),
+    ("program", "call"),
     [
-        (Asked(is_brief=True), 4, ("run_briefly", 7, 0)),
-        (Asked(), 1, ("run", 7, 0)),
-        (Asked(tiles=1), 4, ("run", 7, 0)),
-        (Asked(takes_workers=False), 4, ("run", 7, 0)),
-        (Asked(), 2, ("invoke", 7)),
-        (Asked(tiles=2), 4, ("invoke", 7)),
+        (Asked(workers=4, is_brief=True), ("run_briefly", 7, 0)),
+        (Asked(workers=1), ("invoke", 7, 1)),
+        (Asked(workers=4, tiles=1), ("invoke", 7, 1)),
+        (Asked(workers=4, takes_workers=False), ("invoke", 7, 1)),
+        (Asked(workers=2), ("invoke", 7, 2)),
+        (Asked(workers=4, tiles=2), ("invoke", 7, 4)),
     ],
 )
 def test_workers_are_for_programs_with_parts_that_gain_by_them(
-    pool: Pool, library: Calls, program: Asked, workers: int, call: tuple[Any, ...]
+    pool: Pool, library: Calls, program: Asked, call: tuple[Any, ...]
 ) -> None:
-    run(pool, library, program, workers)
+    run(pool, library, program)
     assert library.made == [call]
-    assert len(pool._threads) == (workers - 1 if call[0] == "invoke" else 0)
-    assert pool._callers == pool._asked == 0
+    assert len(pool.crew.threads) == (call[-1] - 1 if call[0] == "invoke" else 0)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_the_time_of_a_program_is_told_until_it_is_known(
     pool: Pool, library: Calls, workers: int
 ) -> None:
-    new, known = Asked(is_known=False), Asked()
-    run(pool, library, Asked(), 3)  # so that there are workers
-    for program in (new, known):
-        run(pool, library, program, workers)
+    new, known = Asked(workers=workers, is_known=False), Asked(workers=workers)
+    cut_short = Asked(workers=workers, is_known=False)
+    cut_short.header[layout.IS_CANCELLED] = 1
+    run(pool, library, Asked())  # so that there are workers
+    for program in (new, known, cut_short):
+        run(pool, library, program)
     assert new.pace.observed == [(pytest.approx(1.0), workers > 1)]
-    assert known.pace.observed == []
+    assert known.pace.observed == cut_short.pace.observed == []
 
 
-def test_workers_are_numbered_from_1_and_never_keep_python_from_ending(
-    pool: Pool, library: Calls
-) -> None:
-    run(pool, library, Asked(), 3)
-    run(pool, library, Asked(), 5)
-    run(pool, library, Asked(), 2)
-    for thread in pool._threads:
-        thread.join(10)
-    assert sorted(library.workers) == [(1, True), (2, True), (3, True), (4, True)]
-
-
-def test_an_interrupt_while_workers_start_gives_no_number_twice(
-    pool: Pool, library: Calls, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = threading.Thread.start
-
-    def start_and_interrupt(thread: threading.Thread) -> None:
-        start(thread)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", start_and_interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            run(pool, library, Asked(), 4)
-    run(pool, library, Asked(), 4)
-    for thread in pool._threads:
-        thread.join()
-    assert sorted(number for number, _ in library.workers) == [1, 2, 3]
+def test_workers_never_keep_python_from_ending(pool: Pool, library: Calls) -> None:
+    for workers in (3, 5, 2):
+        run(pool, library, Asked(workers=workers))
+    assert [thread.daemon for thread in pool.crew.threads] == [True] * 4
 
 
 def test_how_long_to_look_follows_the_fastest_looks(pool: Pool, library: Calls) -> None:
-    run(pool, library, Asked(), 2)
-    assert pool._control[layout.SPIN_FOR_RUN] == pytest.approx(SPIN_FOR_RUN / LOOK, abs=2)
-    assert pool._control[layout.SPIN_FOR_ROW] == pytest.approx(SPIN_FOR_ROW / LOOK, abs=2)
-    pool._control[layout.SPIN_FOR_RUN] = 0
-    run(pool, library, Asked(), 4)
-    assert pool._control[layout.SPIN_FOR_RUN] == 0  # it is measured once
+    control = pool.crew.control
+    run(pool, library, Asked(workers=2))
+    assert control[layout.SPIN_FOR_RUN] == pytest.approx(SPIN_FOR_RUN / LOOK, abs=2)
+    assert control[layout.SPIN_FOR_ROW] == pytest.approx(SPIN_FOR_ROW / LOOK, abs=2)
+    control[layout.SPIN_FOR_RUN] = 0
+    run(pool, library, Asked(workers=4))
+    assert control[layout.SPIN_FOR_RUN] == 0  # it is measured once
 
 
-def test_a_stopped_pool_wakes_its_workers_by_a_run_of_nothing(pool: Pool, library: Calls) -> None:
-    tables = []
-
-    def keep(control: int, table: int, unused: int) -> None:
-        tables.append((control, list(layout_of(table))))
-
-    run(pool, library, Asked(), 3)
-    library.invoke = keep  # type: ignore[method-assign]  # sees the table while it is there
+def test_a_stopped_pool_ends_its_workers_and_hires_no_others(pool: Pool, library: Calls) -> None:
+    run(pool, library, Asked(workers=3))
     pool.stop()
-    assert pool._control[layout.STOP]
-    assert tables == [(pool._control.ctypes.data, [0] * layout.HEADER_WORDS)]
-    pool.stop()
-    assert not any(thread.is_alive() for thread in pool._threads)
-    run(pool, library, Asked(), 3)
-    assert library.made == [("invoke", 7), ("run", 7, 0)]
-
-
-def layout_of(table: int) -> Iterator[int]:
-    """The words of a table's header."""
-    return iter((ctypes.c_int64 * layout.HEADER_WORDS).from_address(table))
+    assert library.made[-1] == ("end", pool.crew.control.ctypes.data)
+    assert not any(thread.is_alive() for thread in pool.crew.threads)
+    run(pool, library, Asked(workers=5))
+    assert library.made[-1] == ("invoke", 7, 1)
+    assert len(pool.crew.threads) == 2
 
 
 def test_a_pool_without_workers_has_nobody_to_stop(pool: Pool, library: Calls) -> None:
-    run(pool, library, Asked(), 1)
+    run(pool, library, Asked(workers=1))
     pool.stop()
-    assert not pool._control[layout.STOP]
-    assert library.made == [("run", 7, 0)]
+    assert library.made == [("invoke", 7, 1)]
 
 
-def test_a_new_pool_has_nobody_and_all_its_words_are_0_but_the_nap(pool: Pool) -> None:
-    words = pool._control.tolist()
-    assert words.pop(layout.NAP_NANOSECONDS) == pool_module.NAP
+def test_in_a_new_pool_nobody_works_or_calls(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "physical_cores", lambda: 17)
+    words = Pool().crew.control.tolist()
+    assert words.pop(layout.CORES) == 17
+    assert words.pop(layout.CLAIM) < 0
     assert not any(words)
-    assert (pool._callers, pool._asked, pool._threads) == (0, 0, [])
+    assert pool.crew.threads == []
 
 
 def test_a_pool_hears_of_forks_and_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +182,11 @@ def test_a_pool_hears_of_forks_and_of_the_end(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(os, "register_at_fork", lambda **calls: forks.append(calls), raising=False)
     monkeypatch.setattr(atexit, "register", ends.append)
     pool = Pool()
-    assert forks == [{"after_in_child": pool._start}]
+    crew = pool.crew
+    assert pool.crew is crew
+    (fork,) = forks
+    fork["after_in_child"]()
+    assert pool.crew is not crew
     assert ends == [pool.stop]
     monkeypatch.delattr(os, "register_at_fork")  # a system without forks
     assert Pool().stop in ends

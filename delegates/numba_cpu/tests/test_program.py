@@ -51,6 +51,7 @@ def copy(made: ProgramBuilder, source: Memory, target: Memory) -> None:
 
 def addresses(program: Program, row: int) -> tuple[int, int]:
     """Source and target of a row, as its kernel sees them."""
+    program.bind()
     words = program._words[4 * row : 4 * row + 4]
     return int(words[0]), int(words[1])
 
@@ -291,7 +292,7 @@ def test_programs_share_working_memory_and_follow_when_it_grows(lib: Library) ->
         chain(made, count)
         programs.append(made.finish())
         targets.append(target)
-    assert shared.size == max(program.scratch_bytes for program in programs)
+    assert shared.buffer.nbytes == max(program.scratch_bytes for program in programs)
     assert len({addresses(program, 0)[1] for program in programs}) == 1
     for i, (program, target) in enumerate(zip(programs, targets, strict=True)):
         run(lib, program)
@@ -319,7 +320,7 @@ def test_a_row_with_a_word_too_few_is_refused(lib: Library) -> None:
     memory = Memory(SIZE, 64)
     rows = [Row(COPY, 1, {"source": memory + 0, "target": memory + 0, "tiles": 1})]
     with pytest.raises(KeyError, match="bytes"):
-        Program(rows, lib)
+        Program(rows, lib, 1)
 
 
 def test_a_program_without_rows_does_nothing(lib: Library) -> None:

@@ -16,6 +16,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
     Tolerance,
 )
+from delegraph_numba_cpu.blocks.executor import IS_CANCELLED
 from delegraph_numba_cpu.cpu import level_named, physical_cores
 from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
@@ -115,7 +116,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         self.partition = Partition(calls, params.output_tensors)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        self._workers = (
+        workers = (
             self._delegate.options.num_threads
             or max(context.recommended_num_threads, 0)
             or physical_cores()
@@ -123,7 +124,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         builder = ProgramBuilder(
             context,
             self.kernel_library,
-            self._workers,
+            workers,
             self._delegate.options.exact,
             self._packed,
             self._delegate.working_memory(context),
@@ -131,10 +132,16 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         for index in self._border:
             builder.border(index)
         lower_all(self.partition, builder)
-        self.program = builder.finish()
+        program = builder.finish()
+        if context.cancellation is not None:
+            program.heed(context.cancellation.word)
+        self.program = program
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         program = self.program
         assert program is not None
         program.bind()
-        POOL.run(program, self.kernel_library, self._workers)
+        POOL.run(program, self.kernel_library)
+        if program.header[IS_CANCELLED]:
+            assert context.cancellation is not None, "nothing else cancels a run"
+            context.cancellation.raise_if_requested()

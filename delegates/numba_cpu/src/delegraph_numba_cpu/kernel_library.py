@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import llvmlite.binding as llvm
 
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu.blocks.executor import INVOKE, LOOK, RUN, WORK
+from delegraph_numba_cpu.blocks.executor import END, INVOKE, LOOK, RUN, WORK
 from delegraph_numba_cpu.cache import cached
 from delegraph_numba_cpu.cpu import CpuLevel
 from delegraph_numba_cpu.objects import Objects
@@ -47,6 +47,7 @@ class Library:
         run_briefly: the same, for what takes microseconds: other Python threads wait meanwhile.
         invoke: its entry for several threads.
         work: its entry for a worker thread.
+        end: ends the worker threads.
         look: what a thread does while it waits.
     """
 
@@ -93,14 +94,15 @@ class Library:
                 found.update(build(to_compile, self.level, progress))
             for family, objects in found.items():
                 assert objects is not None
-                self._addresses[family] = self._link(objects)
-            if "executor" in found:
-                self._set_entries(self._addresses["executor"])
+                addresses = self._link(objects)
+                if family == "executor":
+                    self._set_entries(addresses)
+                self._addresses[family] = addresses  # last, in case of an interrupt
 
     def _set_entries(self, executor: dict[str, int]) -> None:
         self.run, self.run_briefly = _Entry(executor[RUN]), _BriefEntry(executor[RUN])
         self.invoke, self.work = _Entry(executor[INVOKE]), _Entry(executor[WORK])
-        self.look = _Entry(executor[LOOK])
+        self.end, self.look = _Entry(executor[END]), _Entry(executor[LOOK])
 
     def _link(self, objects: Objects) -> dict[str, int]:
         for _, code in objects.values():

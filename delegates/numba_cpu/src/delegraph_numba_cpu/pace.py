@@ -46,5 +46,5 @@ class Pace:
         self._alone = best = min(self._alone, seconds)
         if self._runs >= TRIALS or best < BRIEF or best > LONG:
             self.is_brief = best < BRIEF
-            self.is_known = best < BRIEF or best > SHORT
             self.takes_workers, self._runs = not self.is_brief, 0
+            self.is_known = best < BRIEF or best > SHORT  # last, in case of an interrupt

@@ -17,7 +17,13 @@ from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
 from delegraph.memory import Allocation, SimpleMemoryArena, aligned_buffer
 from delegraph_numba_cpu.blocks import Block, float_word
-from delegraph_numba_cpu.blocks.executor import CLAIM_WORDS, HEADER_WORDS, ROW_WORDS
+from delegraph_numba_cpu.blocks.executor import (
+    CANCELLATION,
+    HEADER_WORDS,
+    NEVER,
+    ROW_WORDS,
+    ROWS,
+)
 from delegraph_numba_cpu.extents import Overrun, check_row
 from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.memory import SLACK, Address, Memory, Row, as_addresses
@@ -169,7 +175,7 @@ class ProgramBuilder:
     def finish(self) -> Program:
         """Return the program; the builder is of no use afterwards."""
         self.kernel_library.load(row.block.family for row in self._rows)
-        return Program(self._rows, self.kernel_library, self._working_memory)
+        return Program(self._rows, self.kernel_library, self.workers, self._working_memory)
 
 
 class Program:
@@ -177,27 +183,35 @@ class Program:
 
     Attributes:
         table: address of the table of rows.
+        header: the words that the table begins with; see ``blocks.executor``.
         rows: what the rows call, in order.
+        workers: how many threads may run it, the caller's among them.
         pace: how long it takes, once it has run.
         tiles: largest number of parts that a row is split into.
         scratch_bytes: working memory that it needs.
     """
 
     def __init__(
-        self, rows: list[Row], library: Library, working_memory: WorkingMemory | None = None
+        self,
+        rows: list[Row],
+        library: Library,
+        workers: int,
+        working_memory: WorkingMemory | None = None,
     ) -> None:
         memories = {id(m): m for row in rows for m in _memories(row)}
         self._keep = [m.array for m in memories.values() if m.array is not None]
         self.scratch_bytes, self._offsets = _planned(rows)
         self.rows = tuple(rows)
+        self.workers = workers
         self.pace = Pace()
         self.tiles = max((row.tiles for row in rows), default=1)
         starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
         self._words = _words(int(starts[-1]))
-        self._claims = _words(CLAIM_WORDS * len(rows))
         self._table = _words(HEADER_WORDS + ROW_WORDS * len(rows))
-        self._table[0] = len(rows)
         self.table = self._table.ctypes.data
+        self._table[ROWS] = len(rows)
+        self._table[CANCELLATION] = self.table + 8 * NEVER
+        self.header = self._table[:HEADER_WORDS].data
         self._moving: dict[int, tuple[Memory, list[tuple[int, int]]]] = {}
         self._working: list[tuple[int, int]] = []  # word, offset in working memory
         table = self._table[HEADER_WORDS:].reshape(-1, ROW_WORDS)
@@ -207,17 +221,16 @@ class Program:
                 library.address(row.block.family, row.block.kernel),
                 row.tiles,
                 self._words.ctypes.data + 8 * start,
-                self._claims.ctypes.data + 8 * CLAIM_WORDS * i,
             )
             self._fill(row, start)
-        (working_memory or WorkingMemory()).serve(self, self.scratch_bytes)
+        self._working_memory = working_memory or WorkingMemory()
+        self._working_memory.reserve(self.scratch_bytes)
+        self._buffer: NDArray[np.uint8] | None = None  # of working memory, as far as words know
 
-    def place(self, buffer: NDArray[np.uint8]) -> None:
-        """Let the rows use this buffer as their working memory."""
-        self._buffer = buffer
-        address = buffer.__array_interface__["data"][0]
-        for position, offset in self._working:
-            self._words[position] = address + offset
+    def heed(self, word: NDArray[np.int32]) -> None:
+        """Leave out the rest of a run, from now on, once *word*, of shape [1], is not 0."""
+        self._keep.append(word)
+        self._table[CANCELLATION] = word.ctypes.data
 
     def _fill(self, row: Row, start: int) -> None:
         """Write a row's words, and note those that follow a tensor of the host."""
@@ -238,17 +251,26 @@ class Program:
         self._words[start : start + len(block)] = block
 
     def bind(self) -> None:
-        """Let the rows work on the memory that the tensors have now.
+        """Let the rows work on the memory that there is now.
+
+        What is noted as bound is noted last: an interrupt may come in between.
 
         Raises:
             DelegateError: that of a tensor is not what the program was made for.
         """
+        buffer = self._working_memory.buffer
+        if buffer is not self._buffer:
+            self._buffer = None
+            address = buffer.__array_interface__["data"][0]
+            for position, offset in self._working:
+                self._words[position] = address + offset
+            self._buffer = buffer
         for memory, places in self._moving.values():
             assert memory.tensor is not None
             array = memory.tensor.data
             if array is not memory.array:
                 _check_handed_over(memory, array)
-                memory.array = None  # until all words follow: an interrupt may come in between
+                memory.array = None
                 memory.address = array.__array_interface__["data"][0]
                 for position, offset in places:
                     self._words[position] = memory.address + offset

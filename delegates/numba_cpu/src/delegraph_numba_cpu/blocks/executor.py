@@ -1,13 +1,19 @@
 """Entry points of the executor; they take their words as arguments, not in a block."""
 
 RUN = "run"
-"""``run(table, worker, 0)``: every tile of every row, in this thread."""
+"""``run(table, 0, 0)``: every tile of every row, in this thread."""
 
 INVOKE = "invoke"
-"""``invoke(control, table, 0)``: the same, shared with the pool's workers below the limit."""
+"""``invoke(control, table, threads)``: the same, by up to so many threads of a pool if it is free.
+
+The caller is one of them. It returns when nobody works on the table any more.
+"""
 
 WORK = "work"
-"""``work(control, worker, 0)``: serve until the pool stops."""
+"""``work(control, 0, 0)``: serve until the pool stops, as its next worker."""
+
+END = "end"
+"""``end(control, 0, 0)``: let the workers stop serving."""
 
 LOOK = "look"
 """``look(address, count, 0)``: wait for nothing, *count* times; tells how long a look takes."""
@@ -15,25 +21,33 @@ LOOK = "look"
 LINE = 8
 """Words of a cache line."""
 
-HEADER_WORDS = LINE
-"""A table begins with the number of its rows."""
+ROWS, CANCELLATION, IS_CANCELLED, THREADS, NEVER = range(5)
+"""The words that a table begins with.
 
-ROW_WORDS = 4
-"""A row: kernel's address, number of tiles, address of its block, address of its claim words."""
-
-CLAIM_WORDS = 2 * LINE
-"""Claim words of a row, two cache lines: epoch and next tile; epoch and tiles done."""
-
-EPOCH, STOP, SLEEPERS, TABLE, LIMIT, ACTIVE, WAITERS, SETTINGS = range(0, 8 * LINE, LINE)
-"""The words of a pool's control block, each on a cache line of its own.
-
-``EPOCH`` counts runs; ``STOP`` ends the workers; ``SLEEPERS`` wait for a run, and ``WAITERS`` for
-the end of a row; ``TABLE`` is what to run, 0 between runs; workers below ``LIMIT`` take part, which
-may change during a run; ``ACTIVE`` may look at a table.
+``ROWS`` is their number. ``CANCELLATION`` is the address of an int32: while it is not 0, tiles are
+left out, and ``IS_CANCELLED`` becomes 1; for who has nothing to cancel by, it is the address of
+``NEVER``, which stays 0. ``THREADS`` is how many the last run was given.
 """
 
-SPIN_FOR_RUN, SPIN_FOR_ROW, NAP_SECONDS, NAP_NANOSECONDS = range(SETTINGS, SETTINGS + 4)
-"""Looks before a worker sleeps between runs, and before anyone does at the end of a row; and for
-how long the latter sleep at most."""
+HEADER_WORDS = LINE
+"""Words before the first row of a table."""
 
-CONTROL_WORDS = 8 * LINE
+ROW_WORDS = 3
+"""A row: kernel's address, number of tiles, address of its block."""
+
+CLAIM, ROW, DONE = range(3)
+LAST, TABLE, ASKED = range(LINE, LINE + 3)
+EPOCH, SLEEPERS, WAITERS, CALLERS, IS_LED, HIRED = range(2 * LINE, 8 * LINE, LINE)
+IS_OVER, CORES, SPIN_FOR_RUN, SPIN_FOR_ROW = range(8 * LINE, 8 * LINE + 4)
+"""The words of a pool's control block; what changes often has a cache line of its own.
+
+``CLAIM`` is the state of the present row: in the high half the tiles that nobody has claimed, below
+0 between runs; in the low half its turn, which counts rows. ``ROW`` is its address, and ``DONE``
+the tiles that are not done. ``LAST`` is the address of the last row, ``TABLE`` that of the table,
+``ASKED`` the number of threads that may take part. ``EPOCH`` counts runs; ``SLEEPERS`` wait for a
+run, and ``WAITERS`` for the next row. ``CALLERS`` are in ``invoke``, one of whom has the workers
+while ``IS_LED`` is 1. ``HIRED`` counts workers, who go when ``IS_OVER`` is 1. ``CORES`` is how many
+the processor has; the others say how often one looks before sleeping.
+"""
+
+CONTROL_WORDS = 9 * LINE

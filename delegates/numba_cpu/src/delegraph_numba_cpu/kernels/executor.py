@@ -1,9 +1,14 @@
 """Runs the rows of a program, alone or with the workers of a pool.
 
-Tiles are claimed one by one, by compare-and-swap on a word that holds the run's epoch and the next
-tile. A worker that was delayed finds another epoch, or no tile left, and does no harm: nobody waits
-for a worker that has not claimed a tile. A thread that waits for the end of a row sleeps after a
-while, so that the operating system can move a late one to the processor that has become free.
+All that threads share is one word, which holds the turn of the present row and how many of its
+tiles are free. Who takes a tile from it by compare-and-swap may look at the table: the run cannot
+end until the tile is done. Who does the last tile of a row makes the next one present, or ends the
+run. So nobody waits for a worker without a tile, and a late one finds another turn and does no
+harm. A thread that waits for the next row sleeps after a while, so that the operating system can
+move a late one to the processor that has become free.
+
+Python signals are handled in Python, so never here: what is counted in here is counted right,
+whatever interrupts the caller before or after.
 """
 
 from __future__ import annotations
@@ -21,73 +26,69 @@ from delegraph_numba_cpu.kernels.machine import (
     call_kernel,
     compare_and_swap,
     jit,
+    load_i32,
     load_i64,
     pause,
     sleep_briefly,
+    store_i64,
     system_call,
 )
 from delegraph_numba_cpu.kernels.registry import named_kernel
 
 ROW_BYTES = 8 * layout.ROW_WORDS
-DONE = 8 * layout.LINE
 HEADER_BYTES = 8 * layout.HEADER_WORDS
-EPOCH, STOP, SLEEPERS = 8 * layout.EPOCH, 8 * layout.STOP, 8 * layout.SLEEPERS
-TABLE, LIMIT, ACTIVE = 8 * layout.TABLE, 8 * layout.LIMIT, 8 * layout.ACTIVE
-WAITERS, NAP = 8 * layout.WAITERS, 8 * layout.NAP_SECONDS
+CANCELLATION, IS_CANCELLED = 8 * layout.CANCELLATION, 8 * layout.IS_CANCELLED
+THREADS = 8 * layout.THREADS
+CLAIM, ROW, DONE = 8 * layout.CLAIM, 8 * layout.ROW, 8 * layout.DONE
+LAST, TABLE, ASKED = 8 * layout.LAST, 8 * layout.TABLE, 8 * layout.ASKED
+EPOCH, SLEEPERS, WAITERS = 8 * layout.EPOCH, 8 * layout.SLEEPERS, 8 * layout.WAITERS
+CALLERS, IS_LED, HIRED = 8 * layout.CALLERS, 8 * layout.IS_LED, 8 * layout.HIRED
+IS_OVER, CORES = 8 * layout.IS_OVER, 8 * layout.CORES
 SPIN_FOR_RUN, SPIN_FOR_ROW = 8 * layout.SPIN_FOR_RUN, 8 * layout.SPIN_FOR_ROW
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 WAIT, WAKE = 128, 129  # FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE
 EVERYONE = 0x7FFFFFFF
-NONE_LEFT, OTHER_RUN = -1, -2
 LOW = 0xFFFFFFFF
-FAREWELL = 200  # looks for workers to leave a table
+TILE = 1 << 32  # in the word CLAIM
+BETWEEN_RUNS = -1 << 32
 
 
 @named_kernel("executor", layout.RUN)
-def run(table, worker, unused):
+def run(table, unused, unused_too):
     """Run every tile of every row."""
-    row = table + HEADER_BYTES
-    for _ in range(load_i64(table)):
-        function, tiles, block = load_i64(row), load_i64(row + 8), load_i64(row + 16)
-        for tile in range(tiles):
-            call_kernel(function, block, tile, worker)
-        row += ROW_BYTES
+    run_alone(table)
 
 
 @named_kernel("executor", layout.INVOKE)
-def invoke(control, table, unused):
-    """Run the rows together with the workers; return when all is done."""
-    epoch = (atomic_load(control + EPOCH) + 1) & 0x7FFFFFFF
-    for i in range(load_i64(table) - 1, -1, -1):
-        claims = load_i64(table + HEADER_BYTES + i * ROW_BYTES + 24)
-        atomic_store(claims + DONE, epoch << 32)
-        atomic_store(claims, epoch << 32)
-    atomic_store(control + TABLE, table)
-    atomic_store(control + EPOCH, epoch)
-    if atomic_load(control + SLEEPERS) > 0:
-        wake(control + EPOCH)
-    share(control, table, 0, epoch)
-    atomic_store(control + TABLE, 0)
-    for _ in range(FAREWELL):  # nobody waits for a worker that takes longer; see pool.py
-        if atomic_load(control + ACTIVE) == 0:
-            break
-        pause()
+def invoke(control, table, threads):
+    """Run every tile of every row, with workers if they are wanted and free."""
+    atomic_add(control + CALLERS, 1)
+    if threads > 1 and compare_and_swap(control + IS_LED, 0, 1) == 0:
+        lead(control, table, threads)
+        atomic_store(control + IS_LED, 0)
+    else:
+        run_alone(table)
+    atomic_add(control + CALLERS, -1)
 
 
 @named_kernel("executor", layout.WORK)
-def work(control, worker, unused):
-    """Serve runs as worker number *worker* until the pool stops."""
+def work(control, unused, unused_too):
+    """Serve runs as the pool's next worker until the end."""
+    worker = atomic_add(control + HIRED, 1) + 1  # two of one number would share scratch memory
     seen = 0  # of a run before the first
     while True:
         seen = next_epoch(control, seen)
-        if atomic_load(control + STOP):
+        if atomic_load(control + IS_OVER):
             return
-        atomic_add(control + ACTIVE, 1)  # from here on a table is kept
-        table = atomic_load(control + TABLE)
-        if table and atomic_load(control + EPOCH) == seen:
-            share(control, table, worker, seen)
-        atomic_add(control + ACTIVE, -1)
+        share(control, worker)
+
+
+@named_kernel("executor", layout.END)
+def end(control, unused, unused_too):
+    """Let the workers stop serving, once they are through with the present run."""
+    atomic_store(control + IS_OVER, 1)
+    begin_epoch(control)
 
 
 @named_kernel("executor", layout.LOOK)
@@ -100,63 +101,111 @@ def look(address, count, unused):
 
 
 @jit
-def share(control, table, worker, epoch):
-    """Run the tiles that can be had, row by row; a row starts when the one before is complete."""
-    for i in range(load_i64(table)):
-        row = table + HEADER_BYTES + i * ROW_BYTES
-        function, tiles, block, claims = (
-            load_i64(row),
-            load_i64(row + 8),
-            load_i64(row + 16),
-            load_i64(row + 24),
-        )
-        while True:
-            if worker >= atomic_load(control + LIMIT):  # never the caller, who is number 0
+def run_alone(table):
+    """Run every tile of every row in this thread."""
+    store_i64(table + IS_CANCELLED, 0)
+    store_i64(table + THREADS, 1)
+    cancellation = load_i64(table + CANCELLATION)
+    row = table + HEADER_BYTES
+    for _ in range(load_i64(table)):
+        function, tiles, block = load_i64(row), load_i64(row + 8), load_i64(row + 16)
+        for tile in range(tiles):
+            if load_i32(cancellation):
+                store_i64(table + IS_CANCELLED, 1)
                 return
-            tile = claim(claims, epoch, tiles)
-            if tile < 0:
-                break
-            call_kernel(function, block, tile, worker)
-            done = (atomic_add(claims + DONE, 1) & LOW) + 1
-            if done == tiles and atomic_load(control + WAITERS) > 0:
-                wake(claims + DONE)
-        if tile == OTHER_RUN or not wait_for_row(control, claims, epoch, tiles):
+            call_kernel(function, block, tile, 0)
+        row += ROW_BYTES
+
+
+@jit
+def lead(control, table, threads):
+    """Run every tile of every row together with workers; return when the last tile is done."""
+    store_i64(table + IS_CANCELLED, 0)
+    store_i64(table + THREADS, threads)
+    before_first = table + HEADER_BYTES - ROW_BYTES
+    store_i64(control + LAST, before_first + load_i64(table) * ROW_BYTES)
+    store_i64(control + TABLE, table)
+    atomic_store(control + ASKED, threads)
+    go_on(control, before_first)
+    begin_epoch(control)
+    share(control, 0)
+
+
+@jit
+def share(control, worker):
+    """Run the tiles that can be had until the run ends, or there is no room for this worker."""
+    while True:
+        found = atomic_load(control + CLAIM)
+        if found < 0 or (worker and worker >= room(control)):
             return
+        if found < TILE:
+            wait_for_turn(control, found)
+            continue
+        if compare_and_swap(control + CLAIM, found, found - TILE) != found:
+            continue
+        row = load_i64(control + ROW)
+        run_tile(control, row, load_i64(row + 8) - (found >> 32), worker)
+        if atomic_add(control + DONE, -1) == 1:
+            go_on(control, row)
 
 
 @jit
-def claim(address, epoch, tiles):
-    """Return a tile of this run that nobody has, ``NONE_LEFT`` or ``OTHER_RUN``."""
-    found = atomic_load(address)
-    while True:
-        if found >> 32 != epoch:
-            return OTHER_RUN
-        tile = found & LOW
-        if tile >= tiles:
-            return NONE_LEFT
-        before = compare_and_swap(address, found, found + 1)
-        if before == found:
-            return tile
-        found = before
+def run_tile(control, row, tile, worker):
+    """Run a tile that this thread has claimed, or leave it out when the run is cancelled."""
+    table = load_i64(control + TABLE)
+    if load_i32(load_i64(table + CANCELLATION)):
+        store_i64(table + IS_CANCELLED, 1)
+    else:
+        call_kernel(load_i64(row), load_i64(row + 16), tile, worker)
 
 
 @jit
-def wait_for_row(control, claims, epoch, tiles):
-    """Wait until all tiles of a row are done; False when another run has begun meanwhile."""
+def go_on(control, row):
+    """Make the next row that has tiles the present one, or end the run; *row* is complete."""
+    turn = (atomic_load(control + CLAIM) + 1) & LOW
+    last, tiles = load_i64(control + LAST), 0
+    while tiles == 0 and row < last:
+        row += ROW_BYTES
+        tiles = load_i64(row + 8)
+    store_i64(control + ROW, row)
+    store_i64(control + DONE, tiles)
+    atomic_store(control + CLAIM, (tiles * TILE if tiles else BETWEEN_RUNS) | turn)
+    if atomic_load(control + WAITERS) > 0:
+        wake(control + CLAIM)
+
+
+@jit
+def room(control):
+    """Return how many threads may take part in the present run: as many as asked for.
+
+    They are fewer when others call as well: callers and workers together are never more than the
+    processor has cores, unless one caller alone asks for more.
+    """
+    asked = atomic_load(control + ASKED)
+    beside = max(asked, load_i64(control + CORES)) + 1 - atomic_load(control + CALLERS)
+    return min(asked, beside)
+
+
+@jit
+def wait_for_turn(control, found):
+    """Wait until another row is the present one than when CLAIM was *found* so."""
     looks, patience = 0, load_i64(control + SPIN_FOR_ROW)
-    while True:
-        done = atomic_load(claims + DONE)
-        if done >> 32 != epoch:
-            return False
-        if (done & LOW) >= tiles:
-            return True
+    while atomic_load(control + CLAIM) == found:
         looks += 1
         if looks <= patience:
             pause()
-        else:  # for a limited time: the wake may be that of another run
+        else:
             atomic_add(control + WAITERS, 1)
-            sleep_while(claims + DONE, done, control + NAP)
+            sleep_while(control + CLAIM, found)
             atomic_add(control + WAITERS, -1)
+
+
+@jit
+def begin_epoch(control):
+    """Let everyone who waits for another epoch go on."""
+    atomic_store(control + EPOCH, (atomic_load(control + EPOCH) + 1) & EVERYONE)
+    if atomic_load(control + SLEEPERS) > 0:
+        wake(control + EPOCH)
 
 
 @jit
@@ -172,7 +221,7 @@ def next_epoch(control, seen):
             pause()
         else:
             atomic_add(control + SLEEPERS, 1)
-            sleep_while(control + EPOCH, seen, 0)
+            sleep_while(control + EPOCH, seen)
             atomic_add(control + SLEEPERS, -1)
 
 
@@ -184,12 +233,12 @@ def wake(address):
 
 
 @jit
-def sleep_while(address, value, limit):
-    """Sleep while the low half of the int64 at an address is *value*, or be called for nothing.
+def sleep_while(address, value):
+    """Sleep while the int64 at an address is *value*, or be woken for nothing.
 
-    *limit* is the address of a ``timespec``, or 0.
+    The system looks at its low half only, which is another one each time that somebody wakes.
     """
     if not _FUTEX:
         sleep_briefly()
     elif atomic_load(address) == value:
-        system_call(types.int64(_FUTEX), address, types.int64(WAIT), value & LOW, limit)
+        system_call(types.int64(_FUTEX), address, types.int64(WAIT), value & LOW, 0)
