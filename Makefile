@@ -2,6 +2,7 @@
 # make test    run every check: lint, format, types, layers, tests
 # make conformance   run every operator case beside the official interpreter
 # make mutants run mutation tests: change the code and see that tests fail (see docs/mutation-tests.md)
+# make fuzz    try damaged models on the core and on delegates (see docs/fuzzing.md)
 # make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
 # make bench   run every benchmark, short; one at length: make bench ONLY=framework ARGS="--rounds 20"
@@ -21,7 +22,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance mutants litert-matrix flex-oracle flex-record bench docs dist \
+.PHONY: help demo test conformance fuzz mutants litert-matrix flex-oracle flex-record bench docs dist \
   lint types clean
 .DEFAULT_GOAL := help
 
@@ -41,6 +42,18 @@ test: lint
 
 conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run.py
+
+# `make fuzz TARGET="core numba_cpu" COPIES=300000` ends after so many copies of each, however long they
+# take; FUZZ="--first 1000" adds options, which `python tests/fuzz/run.py --help` lists. What is found
+# is saved in fuzz-findings: docs/fuzzing.md.
+MINUTES := $(if $(COPIES),100000,10)
+TARGET :=
+COPIES :=
+FUZZ :=
+
+fuzz: $(VENV)/installed-test
+	@$(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) --seed $(SEED) \
+	  $(addprefix --target ,$(strip $(TARGET))) $(addprefix --copies ,$(COPIES)) $(FUZZ)
 
 # `make mutants MODULES="schema plugins.choice" SAMPLE=20` judges a fifth of the mutants of some modules;
 # MUTANTS="--again" judges survivors again. Verdicts are kept in .mutants.
@@ -130,7 +143,7 @@ types: $(VENV)/installed-test
 
 clean:
 	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
-	  .mutants dist site
+	  .mutants fuzz-findings dist site
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.
 

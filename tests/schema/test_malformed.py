@@ -1,4 +1,4 @@
-"""Damaged files end in a ``ModelError`` or are read; the long run is tests/benchmarks/fuzz.py."""
+"""Damaged files end in a ``ModelError`` or are read; the long run is `make fuzz`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from delegraph.errors import ModelError
 from delegraph.graph import parse_model
 from delegraph.schema.options import Conv2DOptions, ReshapeOptions
 from delegraph.testing import constant, one_op_model, tensor
+from fuzz.file_damage import DAMAGES, structure
 from support.corpus import corpus_file, needs_corpus
-from support.mutations import MUTATIONS, structure
 
 COPIES = 60
 SECONDS = 2.0
@@ -41,7 +41,7 @@ def strings() -> bytes:
     )
 
 
-@pytest.mark.parametrize("damage", MUTATIONS, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("make", [convolution, reshape, strings])
 def test_damaged_small_models_end_in_model_errors(
     make: Callable[[], bytes], damage: Callable[..., np.ndarray]
@@ -50,7 +50,7 @@ def test_damaged_small_models_end_in_model_errors(
 
 
 @needs_corpus
-@pytest.mark.parametrize("damage", MUTATIONS, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize(
     "name", ["LiteRT__2_subgraphs", "LiteRT__gather_string", "LiteRT__blockwise_quantized"]
 )

@@ -29,7 +29,7 @@ def structure(content: bytes) -> NDArray[np.intp]:
 
 def mutated(content: bytes, positions: NDArray[np.intp], rng: np.random.Generator) -> bytes:
     """Return a damaged copy of *content*; *positions* are those of :func:`structure`."""
-    damage = MUTATIONS[rng.integers(len(MUTATIONS))]
+    damage = DAMAGES[rng.integers(len(DAMAGES))]
     return damage(np.frombuffer(content, np.uint8).copy(), positions, rng).tobytes()
 
 
@@ -79,7 +79,7 @@ def _store(data: Bytes, at: int, number: int) -> Bytes:
     return data
 
 
-MUTATIONS: list[Callable[[Bytes, NDArray[np.intp], np.random.Generator], Bytes]] = [
+DAMAGES: list[Callable[[Bytes, NDArray[np.intp], np.random.Generator], Bytes]] = [
     flip_bits,
     truncate,
     store_huge_number,

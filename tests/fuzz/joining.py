@@ -1,0 +1,65 @@
+"""Models made of two: the nodes of one read what the other computes."""
+
+from __future__ import annotations
+
+from random import Random
+
+from delegraph.schema import tables
+
+
+def joined(model: tables.Model, donor: tables.Model, chance: Random) -> tables.Model:
+    """Return *model* with the first subgraph of *donor* after its own.
+
+    Some inputs of the donor become tensors of the model, of the same type and shape where there
+    are any; the others become inputs. Outputs of both are outputs. Subgraphs that the donor's
+    operators call are not taken along.
+    """
+    if not model.subgraphs or not donor.subgraphs:
+        return model
+    graph, added = model.subgraphs[0], donor.subgraphs[0]
+    first_tensor, first_buffer = len(graph.tensors or ()), len(model.buffers or ())
+    place = {i: first_tensor + i for i in range(len(added.tensors or ()))}
+    for i in added.inputs or ():
+        found = _fitting(graph, (added.tensors or ())[i], chance) if i >= 0 else None
+        if found is not None and chance.random() < 0.8:
+            place[i] = found
+    tensors = tuple(t.replace(buffer=t.buffer + first_buffer) for t in added.tensors or ())
+    nodes = tuple(_moved(n, place, len(model.operator_codes or ())) for n in added.operators or ())
+    fed = tuple(place[i] for i in added.inputs or () if place.get(i, -1) >= first_tensor)
+    main = graph.replace(
+        tensors=(*(graph.tensors or ()), *tensors),
+        operators=(*(graph.operators or ()), *nodes),
+        inputs=(*(graph.inputs or ()), *fed),
+        outputs=(*(graph.outputs or ()), *(place.get(i, i) for i in added.outputs or ())),
+    )
+    return model.replace(
+        subgraphs=(main, *model.subgraphs[1:]),
+        operator_codes=(*(model.operator_codes or ()), *(donor.operator_codes or ())),
+        buffers=(*(model.buffers or ()), *(donor.buffers or ())),
+    )
+
+
+def _fitting(graph: tables.SubGraph, wanted: tables.Tensor, chance: Random) -> int | None:
+    """Return the index of a tensor that could stand for *wanted*: computed ones first."""
+    computed = [i for node in graph.operators or () for i in node.outputs or () if i >= 0]
+    fed = [i for i in graph.inputs or () if i >= 0]
+    tensors = graph.tensors or ()
+    places = [i for i in (*computed, *fed) if i < len(tensors)]
+    same = [i for i in places if (tensors[i].type, tensors[i].shape) == (wanted.type, wanted.shape)]
+    alike = [i for i in places if tensors[i].type == wanted.type]
+    for group in (same, alike, places):
+        if group and (group is same or chance.random() < 0.6):
+            return chance.choice(group)
+    return None
+
+
+def _moved(node: tables.Operator, place: dict[int, int], first_code: int) -> tables.Operator:
+    def moved(indices: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if indices is None else tuple(place.get(i, i) for i in indices)
+
+    return node.replace(
+        opcode_index=node.opcode_index + first_code,
+        inputs=moved(node.inputs),
+        outputs=moved(node.outputs),
+        intermediates=moved(node.intermediates),
+    )

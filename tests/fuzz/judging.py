@@ -1,0 +1,153 @@
+"""What may come of a copy and what may not: errors, their texts, answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from traceback import walk_tb
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.errors import DelegraphError
+from delegraph.schema.enums import TensorType
+from delegraph.testing.conformance.differences import array_difference
+from fuzz.feeding import Arrays
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that no copy may bring about.
+
+    Attributes:
+        kind: ``crash``, ``hang``, ``memory``, ``exception``, ``bare text``, ``differs``,
+            ``refuses alone`` or ``computes alone``.
+        detail: in words.
+        where: the innermost place in the source, or the operator; what makes two faults the same.
+    """
+
+    kind: str
+    detail: str
+    where: str = ""
+
+
+class Run(NamedTuple):
+    """What an interpreter made of a copy.
+
+    Attributes:
+        outputs: of each invoke that ended well.
+        types: of the outputs.
+        error: what ended it; None if nothing did.
+        delegated: whether a delegate had a node.
+    """
+
+    outputs: list[Arrays]
+    types: list[TensorType]
+    error: BaseException | None
+    delegated: bool = False
+
+
+_BUILTIN = (
+    "ArithmeticError AssertionError AttributeError BufferError EOFError FloatingPointError "
+    "IndexError KeyError LookupError MemoryError NameError NotImplementedError OSError "
+    "OverflowError RecursionError RuntimeError StopIteration SystemError TypeError "
+    "UnboundLocalError UnicodeDecodeError ValueError ZeroDivisionError struct.error"
+)
+
+BARE = re.compile(
+    r"\b(" + "|".join(map(re.escape, _BUILTIN.split())) + r"): |"
+    r"operands could not be broadcast|could not broadcast input|cannot reshape array|"
+    r"out of bounds for (axis|array)|is not aligned|not aligned: |all the input array|"
+    r"object has no attribute|unsupported operand|invalid literal for|"
+    r"values to unpack|'NoneType'|maximum recursion depth|negative dimensions are not allowed|"
+    r"axes don't match|repeated axis|cannot be interpreted as an integer|zero-size array|"
+    r"cannot select an axis|list index out of range|tuple index out of range|ufunc '|"
+    r"Cannot cast|array is too big|Maximum allowed|Unable to allocate|"
+    r"setting an array element|is not iterable|is not subscriptable|unhashable|shape mismatch|"
+    r"must be non-negative|cannot convert float|too large to convert|only integer scalar"
+)
+"""Texts of Python and NumPy that mean nothing to whoever has the model."""
+
+
+def error_fault(error: BaseException) -> Fault | None:
+    """Return what is wrong with an error; None for one that says in our words what is wrong."""
+    where = innermost(error)
+    text = str(error)
+    if isinstance(error, MemoryError) and not isinstance(error, DelegraphError):
+        return Fault("memory", f"MemoryError: {text[:200]}", where)
+    if not isinstance(error, DelegraphError):
+        return Fault("exception", f"{type(error).__name__}: {text[:200]}", where)
+    if not text.strip():
+        return Fault("bare text", f"{type(error).__name__} without a text", where)
+    if BARE.search(text):
+        return Fault("bare text", text[:300], where)
+    return None
+
+
+def innermost(error: BaseException) -> str:
+    """Return ``folder/module.function`` where an error, or the one that caused it, came from."""
+    seen = {id(error)}
+    while error.__cause__ is not None and id(error.__cause__) not in seen:
+        error = error.__cause__
+        seen.add(id(error))
+    frames = walk_tb(error.__traceback__)
+    codes = [frame.f_code for frame, _ in frames]
+    ours = [code for code in codes if "/delegraph" in code.co_filename]
+    if not ours:
+        return type(error).__name__
+    path = Path(ours[-1].co_filename)
+    return f"{path.parent.name}/{path.stem}.{ours[-1].co_name}"
+
+
+def difference_fault(
+    core: Run, mine: Run, capabilities: Capabilities, only_shapes: bool
+) -> Fault | None:
+    """Return how a delegate's run differs from the core's by more than is tolerated.
+
+    Both may refuse, with any words and at any time: outputs before that are compared.
+    """
+    if (core.error is None) != (mine.error is None):
+        if mine.error is not None:
+            return Fault("refuses alone", str(mine.error)[:300], innermost(mine.error))
+        return Fault("computes alone", f"the core: {str(core.error)[:300]}", innermost(core.error))
+    for step, (right, got) in enumerate(zip(core.outputs, mine.outputs, strict=False)):
+        for i, type_ in enumerate(core.types):
+            found = _array_fault(got[i], right[i], type_, capabilities, only_shapes)
+            if found:
+                return Fault("differs", f"invoke {step + 1}, output {i}: {found}")
+    return None
+
+
+def _array_fault(
+    got: Any, right: Any, type_: TensorType, capabilities: Capabilities, only_shapes: bool
+) -> str:
+    if got.dtype != right.dtype:
+        return f"dtype {got.dtype}, expected {right.dtype}"
+    with np.errstate(all="ignore"):
+        tolerance = capabilities.tolerance_of(type_)
+        if (
+            right.dtype.kind in "fc"
+            and got.shape == right.shape
+            and not _claims_extremes(capabilities)
+        ):
+            got = np.where(np.abs(right) < LARGE, got, right)
+        return array_difference(got, right, type_, tolerance, only_shapes)
+
+
+LARGE = 1e30
+"""From here on floats are extreme; not every delegate claims that it computes such."""
+
+
+def _claims_extremes(capabilities: Capabilities) -> bool:
+    return any("extreme-values" in claim.features for claim in capabilities.claims)
+
+
+RANDOM = ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR")
+
+
+def is_random(names: Sequence[str]) -> bool:
+    """Tell whether some of these operators compute random numbers."""
+    return any(name in RANDOM or "Random" in name or "Multinomial" in name for name in names)

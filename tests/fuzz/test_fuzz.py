@@ -1,0 +1,211 @@
+"""The fuzzer finds what is planted, says who did it, and repeats itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("resource", reason="the fuzzer's workers are POSIX processes")
+
+from delegraph import builtin_registration
+from delegraph.errors import DelegateError, ModelError, OperatorError
+from delegraph.graph import parse_model
+from delegraph.operators.op_table import OP_TABLE
+from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.testing import one_op_model, tensor
+from fuzz.copies import copy_with_number
+from fuzz.findings import Findings, load, save
+from fuzz.judging import error_fault
+from fuzz.run import verify
+from fuzz.starting_models import StartingModel
+from fuzz.targets import Target, targets
+from fuzz.workers import Campaign, Judge, Limits
+from support.seeded_faults import SoundKernel, with_kernel
+
+LIMITS = Limits(seconds=1, bytes=1 << 30)
+TARGETS = targets()
+COPIES = 100
+X, Y = tensor((2, 3)), tensor((3,))
+SMALL = [
+    StartingModel("ADD", one_op_model("ADD", [X, Y], [tensor((2, 3))], AddOptions())),
+    StartingModel("ABS", one_op_model("ABS", [X], [tensor((2, 3))])),
+    StartingModel("MUL", one_op_model("MUL", [X, Y], [tensor((2, 3))], MulOptions())),
+]
+
+
+def campaign(target: Target, models: Any = SMALL, copies: int = COPIES, seed: int = 0) -> Any:
+    made = Campaign(target, models, seed=seed, numbers=range(copies), jobs=2, limits=LIMITS)
+    findings = Findings()
+    for found in made.run(seconds=60):
+        if found is not None:
+            findings.add(target, found)
+    return made, findings
+
+
+def kinds(findings: Findings) -> set[str]:
+    return {finding.fault.kind for finding in findings}
+
+
+def test_a_number_always_names_the_same_copy() -> None:
+    copies = [copy_with_number(SMALL, 7, number) for number in range(50)]
+    again = [copy_with_number(SMALL, 7, number) for number in range(50)]
+    assert [(c.content, c.seed) for c in copies] == [(c.content, c.seed) for c in again]
+    assert len({c.content for c in copies}) > 40
+
+
+def test_every_copy_is_counted_once() -> None:
+    made, _ = campaign(TARGETS["core"])
+    assert made.tried() == COPIES
+    assert made.counts()["computed"] > COPIES // 10
+    assert made.counts()["refused"] > COPIES // 10
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
+    """Let the kernel of ABS do something beside its work."""
+    sound = builtin_registration("ABS")
+
+    def prepare(context: Any, node: Any) -> Any:
+        run = sound.prepare(context, node)
+
+        def run_and_act() -> None:
+            run()
+            act()
+
+        return run_and_act
+
+    monkeypatch.setitem(OP_TABLE, "ABS", replace(sound, prepare=prepare))
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hang() -> None:
+    while True:
+        pass
+
+
+def let_through() -> None:
+    raise TypeError("'NoneType' object is not iterable")
+
+
+def raise_bare() -> None:
+    raise OperatorError("cannot reshape array of size 4 into shape (3,)")
+
+
+def exhaust() -> None:
+    np.zeros(1 << 33, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [
+        (crash, "crash"),
+        (hang, "hang"),
+        (let_through, "bare text"),
+        (raise_bare, "bare text"),
+        (exhaust, "bare text"),
+        (lambda: os._exit(0), "crash"),
+    ],
+)
+def test_a_planted_fault_of_a_kernel_is_found(
+    monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any], kind: str
+) -> None:
+    plant(monkeypatch, act)
+    made, findings = campaign(TARGETS["core"], copies=10)
+    assert kinds(findings) == {kind}
+    assert made.tried() == 10
+    assert made.counts()["fault"] == sum(finding.count for finding in findings)
+
+
+@dataclass(frozen=True)
+class Planted(Target):
+    """A target with a delegate of this test."""
+
+    kernel: type[SoundKernel] = SoundKernel
+
+    def make(self) -> Any:
+        return with_kernel(self.kernel)()
+
+
+def planted(kernel: type[SoundKernel], *, in_litert: bool = False) -> Target:
+    return Planted("planted", "planted", in_litert=in_litert, kernel=kernel)
+
+
+class WrongKernel(SoundKernel):
+    def write(self, target: Any, y: Any) -> None:
+        target[...] = y + np.array(1, y.dtype)
+
+
+class CrashingKernel(SoundKernel):
+    def eval(self, context: Any, node: Any) -> None:
+        crash()
+
+
+class RefusingKernel(SoundKernel):
+    def eval(self, context: Any, node: Any) -> None:
+        raise DelegateError("not today")
+
+
+@pytest.mark.parametrize("in_litert", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "kind"),
+    [(WrongKernel, "differs"), (CrashingKernel, "crash"), (RefusingKernel, "refuses alone")],
+)
+def test_a_planted_fault_of_a_delegate_is_found(
+    kernel: type[SoundKernel], kind: str, in_litert: bool
+) -> None:
+    _, findings = campaign(planted(kernel, in_litert=in_litert), copies=30)
+    assert kind in kinds(findings)
+
+
+def test_a_crash_of_the_official_interpreter_alone_is_not_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fuzz.targets.open_official", lambda content: crash())
+    made, findings = campaign(planted(SoundKernel, in_litert=True), copies=10)
+    assert len(findings) == 0
+    assert made.counts()["not judged"] == 10
+
+
+def test_a_finding_is_reduced_saved_and_repeated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plant(monkeypatch, crash)
+    _, findings = campaign(TARGETS["core"], copies=40)
+    finding = max(findings, key=lambda f: len(f.copy.content))
+    verify(finding, TARGETS["core"], LIMITS, seconds=10)
+    name, copy, described = load(save(finding, tmp_path))
+    with Judge(TARGETS["core"], LIMITS) as judge:
+        assert judge(copy).fault == finding.fault
+    assert (name, described["kind"], described["operators"]) == ("core", "crash", "ABS")
+    assert len(copy.content) <= 400
+    assert [node.name for node in parse_model(copy.content).subgraphs[0].operators] == ["ABS"]
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), RecursionError("deep"), ModelError("")])
+def test_errors_that_do_not_say_in_our_words_what_is_wrong_are_faults(error: Exception) -> None:
+    assert error_fault(error) is not None
+
+
+def test_an_error_in_our_words_is_none() -> None:
+    assert error_fault(ModelError("division by zero: tensor 'y' holds 0")) is None
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_a_sample_of_copies_neither_crashes_nor_hangs(name: str) -> None:
+    target = TARGETS[name]
+    target.warm_up()
+    made, findings = campaign(target, target.models(every=20), copies=COPIES)
+    assert made.tried() == COPIES
+    for finding in findings:
+        if finding.fault.kind in ("crash", "hang"):
+            verify(finding, target, LIMITS, seconds=1)
+            assert not finding.is_ours, finding.described()
