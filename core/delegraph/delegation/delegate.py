@@ -7,7 +7,7 @@ Most delegates implement :class:`~delegraph.delegation.simple_delegate.SimpleDel
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -162,6 +162,13 @@ class DelegateContext(OpContext, Protocol):
     @property
     def cancellation(self) -> StopRequest | None:
         """Whether the call that runs is asked to stop; None in hosts where nobody can."""
+
+    @property
+    def refused_nodes(self) -> Mapping[int, Rejection]:
+        """Nodes that are not well-formed, by node index, and why: no delegate gets them.
+
+        Delegraph's kernels refuse them, or nothing gives one of their inputs values.
+        """
 
     def get_execution_plan(self) -> tuple[int, ...]:
         """Return node indices in execution order, earlier delegates' nodes included."""

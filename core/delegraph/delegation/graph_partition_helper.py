@@ -144,9 +144,15 @@ class GraphPartitionHelper:
 
     def _ask_about_the_plan(self, start: int, end: int | None) -> None:
         plan = self._context.get_execution_plan()
+        refused = self._context.refused_nodes
+
+        def ask(registration: Registration, node: Node) -> bool | Rejection:
+            found = refused.get(node.index)
+            return self._answer(registration, node) if found is None else found
+
         self._unsupported = collect_rejections(
             map(self._context.get_node_and_registration, plan),
-            self._answer,
+            ask,
             delegate=self._delegate,
             first=start,
             last=end,

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -79,7 +78,7 @@ def adopt_type(output: Tensor, type_: TensorType) -> None:
     Source:
         ``output->type = ...`` in many a Prepare of tflite/kernels.
     """
-    output.type, output.dtype = type_, NUMPY_DTYPES[type_]
+    output.adopt_type(type_)
 
 
 def require_zero_points(expected: int, *tensors: Tensor) -> None:

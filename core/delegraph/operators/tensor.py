@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, byte_size
+from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES, byte_size
 from delegraph.graph.model import Quantization, Sparsity, TensorSpec
 from delegraph.schema.enums import TensorType
 
@@ -117,7 +117,7 @@ class Tensor:
             allocation = AllocationType.MMAP_RO
         elif spec.is_variable:
             allocation = AllocationType.ARENA_RW_PERSISTENT
-        elif spec.type in (TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT):
+        elif spec.type in OBJECT_TYPES:
             allocation = AllocationType.DYNAMIC
         else:
             allocation = AllocationType.ARENA_RW
@@ -160,6 +160,17 @@ class Tensor:
         if self.allocation_type != self._static_allocation_type:
             self.allocation_type = self._static_allocation_type
             self.data = None
+
+    def adopt_type(self, type: TensorType) -> None:
+        """Take the element type that the tensor's node decides, whatever the file declares.
+
+        Strings and resources have memory of their own, numbers a place in the arena.
+        """
+        if (type in OBJECT_TYPES) != (self.type in OBJECT_TYPES):
+            kind = AllocationType.DYNAMIC if type in OBJECT_TYPES else AllocationType.ARENA_RW
+            self.allocation_type = self._static_allocation_type = kind
+            self.data = None
+        self.type, self.dtype = type, NUMPY_DTYPES[type]
 
     @property
     def is_packed(self) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams, StopRequest
+from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import SubgraphSpec
@@ -17,6 +18,7 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Node, Registration, Scratch
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
+from delegraph.runtime.delegates.checked_nodes import Findings
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.steps import StepRunner
@@ -37,6 +39,7 @@ class RunningSubgraph(Protocol):
     buffers: BufferHandles
     memory: SubgraphMemory
     steps: StepRunner
+    findings: Findings
 
 
 class SubgraphContext:
@@ -125,6 +128,11 @@ class SubgraphContext:
         if index == self.subgraph_index:
             raise OperatorError(f"subgraph {index} cannot call itself")
         return callees[index]
+
+    @property
+    def refused_nodes(self) -> Mapping[int, Rejection]:
+        """Nodes that no delegate gets, and why; see ``DelegateContext``."""
+        return self._subgraph.findings.rejections
 
     def get_execution_plan(self) -> tuple[int, ...]:
         """Return the node indices in execution order."""

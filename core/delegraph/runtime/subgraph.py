@@ -20,15 +20,17 @@ from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
+from delegraph.runtime.delegates.checked_nodes import NOTHING_KNOWN
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
 from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
 from delegraph.runtime.delegates.plan_state import Snapshot
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.steps import StepRunner
-from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
+from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape, view
 from delegraph.runtime.threads import BlasThreads
 from delegraph.runtime.unresolved_ops import unresolved_op_error
+from delegraph.runtime.unset_inputs import empty_inputs, unset_input_errors, unset_inputs
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
@@ -45,6 +47,7 @@ class Subgraph:
         buffers: the delegates' own buffers of tensors.
         session: what it shares with the other subgraphs.
         context: what kernels and delegates see of this subgraph.
+        findings: what the last check of the model's nodes has found; delegates get no others.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
@@ -62,8 +65,11 @@ class Subgraph:
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
         self.buffers = BufferHandles(self.tensors, self.context, self.plan)
+        self.findings = NOTHING_KNOWN
         self.is_allocated = False
         self._uses_blas = False
+        self._unset_inputs = unset_inputs(spec)
+        self._unset_error: NodeError | None = None  # what invoke() raises
 
     def _new_plan(self) -> DelegatedPlan:
         """Return the plan of the model's own nodes, with what their kernels keep for them."""
@@ -105,8 +111,15 @@ class Subgraph:
                 self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables
             )
             self.steps.allocate()
+        for tensor in empty_inputs(self._unset_inputs, self.tensors):
+            tensor.data = view(np.empty(0, np.uint8), tensor)
+        self._unset_error = next(iter(self.unset_input_errors().values()), None)
         self.is_allocated = True
         self.reset_variables()
+
+    def unset_input_errors(self) -> dict[int, NodeError]:
+        """Return what is wrong with nodes that read what nothing gives values, by node index."""
+        return unset_input_errors(self._unset_inputs, self.tensors)
 
     def prepare_all(self) -> None:
         """Prepare nodes from the first up to the first whose output shapes stay open."""
@@ -160,12 +173,15 @@ class Subgraph:
 
         Raises:
             StateError: not allocated.
-            NodeError: a node failed; the following ones have not run.
+            NodeError: nothing gives an input of a node values, and nothing has run; or a node
+                failed, and the following ones have not run.
         """
         if not self.is_allocated:
             raise StateError(
                 "Invoke called on model that is not ready. Call allocate_tensors() first."
             )
+        if self._unset_error is not None:
+            raise self._unset_error.with_traceback(None)
         profile = self.session.profile
         wrap = None if profile is None else partial(self._timed, profile)
         with np.errstate(all="ignore"):

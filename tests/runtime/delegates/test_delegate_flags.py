@@ -16,7 +16,7 @@ from delegraph import (
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import DelegateError
-from delegraph.schema.options import AddOptions
+from delegraph.schema.options import AddOptions, WhereOptions
 from delegraph.testing import graph_model, tensor
 from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 
@@ -49,13 +49,18 @@ def test_a_hint_that_does_not_hold_names_the_first_node_left_and_changes_nothing
 
 
 def test_the_hint_spares_the_graph_its_preparation() -> None:
-    """A node that no kernel can prepare is no obstacle for a delegate that takes them all."""
-    model = graph_model([("ADD", "x b", "y", AddOptions())], inputs="x b", outputs="y",
-                        tensors={"x": tensor((2,)), "b": tensor((3,))})  # fmt: skip
-    with pytest.raises(DelegateError, match="failed to prepare"):
-        Interpreter(model_content=model, delegates=[ByName("ADD")])
-    interpreter = Interpreter(model_content=model, delegates=[ByName("ADD", flags=HINT)])
-    assert partitions(interpreter) == [("by_name", (0,))]
+    """A shape known only while invoking is no obstacle for a delegate that takes every node."""
+    model = graph_model(
+        [("WHERE", "c", "w", WhereOptions()), ("ADD", "w w", "y", AddOptions())],
+        inputs="c",
+        outputs="y",
+        tensors={"c": tensor((4,), "BOOL"), "w": tensor((4, 1), "INT64"),
+                 "y": tensor((4, 1), "INT64")},
+    )  # fmt: skip
+    with pytest.raises(DelegateError, match="static-sized"):
+        Interpreter(model_content=model, delegates=[ByName("WHERE", "ADD")])
+    interpreter = Interpreter(model_content=model, delegates=[ByName("WHERE", "ADD", flags=HINT)])
+    assert partitions(interpreter) == [("by_name", (0, 1))]
 
 
 # -- REQUIRE_PROPAGATED_SHAPES -----------------------------------------------------------------

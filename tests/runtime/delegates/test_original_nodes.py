@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import DelegateContext, Interpreter, Registration, SimpleDelegateKernelInterface
+from delegraph import (
+    DelegateContext,
+    DelegateFlags,
+    Interpreter,
+    Registration,
+    SimpleDelegateKernelInterface,
+)
 from delegraph.errors import NodeError, OperatorError, UnresolvedOpError
 from delegraph.operators.registration import Node
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
@@ -273,13 +279,31 @@ def test_results_that_do_not_fit_are_not_delivered() -> None:
 
 
 def test_propagated_shapes_reach_inner_tensors_and_outputs() -> None:
-    interpreter = Interpreter(model_content=sines(), delegates=[Faulty(dynamic=True)])
+    seen = []
+
+    class Looking(Faulty):
+        def create_delegate_kernel_interface(self) -> Any:
+            return _LookingKernel(seen)
+
+        def flags(self) -> DelegateFlags:
+            return super().flags() | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+
+    interpreter = Interpreter(model_content=sines(), delegates=[Looking(dynamic=True)])
     interpreter.resize_tensor_input(0, (2, 3))
-    subgraph = interpreter.session.subgraphs[0]
-    originals_of(interpreter).propagate_shapes()
-    written = [i for node, _ in subgraph.plan.nodes[:5] for i in node.outputs]
-    assert [subgraph.tensors[i].shape for i in written] == [(2, 3)] * 5
-    assert all(subgraph.tensors[i].data is None for i in written)
+    interpreter.allocate_tensors()
+    assert seen == [((2, 3), True)] * 5
+
+
+class _LookingKernel(_NoKernel):
+    """Notes shapes of what its nodes write, and whether it has no memory yet."""
+
+    def __init__(self, seen: list[Any]) -> None:
+        self._seen = seen
+
+    def prepare(self, context: Any, node: Any) -> None:
+        nodes = map(context.get_node_and_registration, node.options.nodes_to_replace)
+        written = [context.tensors[i] for inner, _ in nodes for i in inner.outputs]
+        self._seen += [(tensor.shape, tensor.data is None) for tensor in written]
 
 
 @pytest.mark.parametrize("ops", [(), ("ADD", "MUL"), ("SIN", "MUL")])

@@ -6,25 +6,27 @@ most of its functions are closed to kernels later on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
-from delegraph.memory.arena import aligned_buffer
 from delegraph.native import tensor_types
 from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
 from delegraph.native.litert.host import ForeignDelegate, Host
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
+from delegraph.native.litert.node_check import check_subgraph
 from delegraph.native.litert.subgraph import LiteRtSubgraph
-from delegraph.native.litert.tensors import LiteRtTensors, require_resizable
+from delegraph.native.litert.tensors import LiteRtTensors, WorkingMemory, require_resizable
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
@@ -36,6 +38,7 @@ from delegraph.operators.registration import (
     Scratch,
 )
 from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.runtime.delegates.checked_nodes import Findings
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 
@@ -75,6 +78,11 @@ class LiteRtContext:
         self._nodes = {i: self._read_node(i) for i in range(max(self._plan, default=-1) + 1)}
         self.operators = self._aligned()
         self.native_tensors.refresh_all()
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What a check of the model's nodes has found, in the shapes when it is first asked for."""
+        return check_subgraph(self, self.spec, self.operators, self._nodes)
 
     # -- reading the runtime -------------------------------------------------------------------
 
@@ -206,6 +214,11 @@ class LiteRtContext:
 
     # -- nodes ---------------------------------------------------------------------------------
 
+    @cached_property
+    def refused_nodes(self) -> Mapping[int, Rejection]:
+        """Nodes that no delegate gets, and why; see ``DelegateContext``."""
+        return self.findings.rejections
+
     def get_execution_plan(self) -> tuple[int, ...]:
         """Return the node indices in execution order, as they were when this was applied."""
         return self._plan
@@ -219,7 +232,7 @@ class LiteRtContext:
     def preview_delegate_partitioning(self, nodes: Sequence[int]) -> list[DelegateParams]:
         """Return the partitions that replacing *nodes* would give, in execution order."""
         self._require_delegating("partitions can be previewed")
-        wanted = self._in_plan(nodes)
+        wanted = self._claimable(nodes)
         if not wanted:
             return []
         self._write_inputs()
@@ -230,7 +243,7 @@ class LiteRtContext:
     ) -> None:
         """Replace *nodes* by delegate nodes; see ``DelegateContext``."""
         self._require_delegating("nodes can be replaced")
-        wanted = self._in_plan(nodes)
+        wanted = self._claimable(nodes)
         if not wanted:
             return
         self._write_inputs()
@@ -246,8 +259,8 @@ class LiteRtContext:
         for index in range(len(self._nodes), max(self._plan, default=-1) + 1):
             self._nodes[index] = self._read_node(index)
 
-    def _in_plan(self, nodes: Sequence[int]) -> list[int]:
-        """Return *nodes* without repetition.
+    def _claimable(self, nodes: Sequence[int]) -> list[int]:
+        """Return *nodes* without repetition, and without those that no delegate gets.
 
         Raises:
             ArgumentError: one is not in the plan; old runtimes crash on such.
@@ -256,7 +269,7 @@ class LiteRtContext:
         for index in nodes:
             if index not in known:
                 raise ArgumentError(f"node {index} is not in the execution plan")
-        return list(dict.fromkeys(map(int, nodes)))
+        return [i for i in dict.fromkeys(map(int, nodes)) if i not in self.refused_nodes]
 
     def _write_inputs(self) -> None:
         """Let the runtime know which nodes a delegate has made read other tensors."""
@@ -337,7 +350,7 @@ class LiteRtContext:
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
         """Return working memory for the node being prepared."""
-        return _Scratch(tuple(shape), np.dtype(dtype))
+        return WorkingMemory(tuple(shape), np.dtype(dtype))
 
     def add_tensors(self, count: int) -> int:
         """Append tensors; return the index of the first. They are scalars of FLOAT32 at first."""
@@ -373,14 +386,6 @@ class LiteRtContext:
 
     def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
         """Do nothing: LiteRT's profile is not open to delegates in C."""
-
-
-class _Scratch:
-    """Working memory of one kernel."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        self.data: NDArray[Any] = aligned_buffer(size)[:size].view(dtype).reshape(shape)
 
 
 def _refuse(context: OpContext, node: Node) -> Eval:

@@ -174,7 +174,7 @@ class LiteRtDelegate:
         finally:
             self._applying.now.pop()
         claims.plan = seen.get_execution_plan()
-        claims.rejections = self.delegate.rejections()
+        claims.rejections = {**self.delegate.rejections(), **seen.refused_nodes}
 
     def new_kernel(self, context: int, params: int) -> LiteRtKernel:
         """See ``CalledDelegate``."""

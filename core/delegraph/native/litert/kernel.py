@@ -13,7 +13,7 @@ from delegraph.errors import DelegateError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.native.abi import NULL_BUFFER_HANDLE, TfLiteContext
 from delegraph.native.litert.context import LiteRtContext
-from delegraph.native.litert.shapes import propagate_shapes, widened_constants
+from delegraph.native.litert.shapes import check_shapes, widened_constants
 from delegraph.native.litert.thunks import CalledDelegate
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
@@ -83,8 +83,9 @@ class LiteRtKernel:
             raise self.error
         self._tensors.refresh(self._touched)
         self._place_constants()
-        if self.delegate.delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES:
-            propagate_shapes(self._context, self.node)
+        flags = self.delegate.delegate.flags
+        propagates = DelegateFlags.REQUIRE_PROPAGATED_SHAPES in flags
+        check_shapes(self._context, self.node, propagates=propagates)
         self._step = self._registration.prepare(self._context, self.node)
         self._tensors.write_types(i for i in self.node.outputs if i >= 0)
 

@@ -1,5 +1,6 @@
 """Shapes inside a partition, and constants in front of it, worked out by Delegraph's kernels.
 
+Every delegate is promised nodes that Delegraph's kernels take, whatever the shapes.
 ``REQUIRE_PROPAGATED_SHAPES`` promises a delegate's kernel the shapes of all tensors of its
 partition. LiteRT keeps that promise only up to the first shape that it learns while invoking, so
 for delegates in Python it is kept here.
@@ -18,9 +19,10 @@ from delegraph.delegation.delegate import DelegateParams
 from delegraph.delegation.partition_model import partition_as_model
 from delegraph.errors import ModelError
 from delegraph.native.litert.context import LiteRtContext
+from delegraph.native.litert.node_check import original_step
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import Node
-from delegraph.runtime.delegates.private_state import PrivateNodes
+from delegraph.runtime.delegates.checked_nodes import check_nodes
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.schema.enums import BuiltinOperator
 
@@ -29,23 +31,34 @@ logger = logging.getLogger(__name__)
 _WIDENING = (BuiltinOperator.DEQUANTIZE, BuiltinOperator.DENSIFY)
 
 
-def propagate_shapes(context: LiteRtContext, delegate_node: Node) -> None:
-    """Give the tensors of a partition the shapes that Delegraph's kernels work out.
+def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: bool) -> None:
+    """Look at the nodes of a partition where shapes are others than when they were claimed.
 
-    Shapes known only while invoking are left alone.
+    Args:
+        context: of the subgraph.
+        delegate_node: the partition.
+        propagates: true to give its tensors the shapes that Delegraph's kernels work out; those
+            known only while invoking are left alone.
 
     Raises:
         NodeError: a kernel refuses its node.
+        UnresolvedOpError: shapes are wanted of a custom operator without a kernel.
     """
     params: DelegateParams = delegate_node.options
-    nodes = [context.get_node_and_registration(index) for index in params.nodes_to_replace]
-    private = PrivateNodes(context, nodes, MemoryLimit.of_machine())
-    private.work_out_shapes()
-    for state in private.known_states():
-        if state.tensor.index in delegate_node.outputs:
-            context.resize_tensor(state.tensor, state.shape)
-        else:
-            state.tensor.shape = state.shape
+    nodes = [
+        original_step(context.get_node_and_registration(index), context.operators[index])
+        for index in params.nodes_to_replace
+        if index in context.operators
+    ]
+    findings = context.findings
+    if not findings.hold_for(nodes, context.tensors):
+        findings = check_nodes(context, nodes, MemoryLimit.of_machine())
+        findings.raise_first()
+    findings.give_types(nodes, context.tensors)
+    if propagates:
+        for index in findings.known.keys() & {*delegate_node.outputs}:
+            context.resize_tensor(context.tensors[index], findings.known[index].shape)
+        findings.give_shapes(nodes, context.tensors)
 
 
 def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int, NDArray[Any]]:

@@ -13,6 +13,7 @@ from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import TensorSpec
 from delegraph.graph.strings import decode_strings, encode_strings
+from delegraph.memory.arena import aligned_buffer
 from delegraph.native import tensor_types
 from delegraph.native.abi import TfLiteContext, TfLiteTensor, ints_at, libc, malloc
 from delegraph.operators.tensor import AllocationType, Tensor
@@ -116,6 +117,14 @@ class LiteRtTensors:
         if native.data:
             libc().free(native.data)
         native.data, native.bytes = address, encoded.nbytes
+
+
+class WorkingMemory:
+    """Memory of one kernel beside its tensors; see ``OpContext.scratch``."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        self.data: NDArray[Any] = aligned_buffer(size)[:size].view(dtype).reshape(shape)
 
 
 def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:

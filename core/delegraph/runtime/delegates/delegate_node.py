@@ -8,8 +8,9 @@ from typing import Any
 
 from delegraph.delegation.delegate import DelegateFlags
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
+from delegraph.runtime.delegates.checked_nodes import check_nodes
 from delegraph.runtime.delegates.fallback import guarded
-from delegraph.runtime.delegates.original_nodes import OriginalNodes
+from delegraph.runtime.delegates.original_nodes import original_nodes
 from delegraph.runtime.subgraph import Subgraph
 
 
@@ -33,12 +34,29 @@ class DelegateNodePrepare:
         """
         if context is not self.subgraph.context:
             return self.own(context, node)
-        delegate: Any = node.delegate
-        if delegate.flags & DelegateFlags.REQUIRE_PROPAGATED_SHAPES:
-            OriginalNodes(self.subgraph, node).propagate_shapes()
+        self._check_shapes(node)
         if self.subgraph.session.options.policy.needs_guard:
             return guarded(self.subgraph, node, self.own)
         return self.subgraph.buffers.reading(self.own(context, node), node)
+
+    def _check_shapes(self, node: Node) -> None:
+        """Look at the original nodes again where shapes are others than when they were claimed.
+
+        Raises:
+            NodeError: a kernel refuses one.
+            UnresolvedOpError: one is a custom operator without a kernel, and the delegate needs
+                the shapes inside.
+        """
+        delegate: Any = node.delegate
+        subgraph = self.subgraph
+        nodes = original_nodes(subgraph, node, only_kernels=True)
+        findings = subgraph.findings
+        if not findings.hold_for(nodes, subgraph.tensors):
+            limit = subgraph.session.memory_limit
+            findings = check_nodes(subgraph.context, nodes, limit, follows_calls=True)
+            findings.raise_first()
+        if DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
+            findings.give_shapes(nodes, subgraph.tensors)
 
 
 def as_delegate_node(subgraph: Subgraph, registration: Registration) -> Registration:

@@ -13,9 +13,11 @@ from types import MappingProxyType
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import DelegateError, DelegatePhase, in_words
+from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.failure_policy import Incident
+from delegraph.runtime.delegates.original_nodes import original_node
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
 from delegraph.runtime.subgraph import Subgraph
 
@@ -35,6 +37,7 @@ class DelegateStack:
         self._subgraph = subgraph
         self._plan = subgraph.plan
         self._base: Snapshot | None = None  # the subgraph without delegates
+        self._checked_shapes: list[tuple[int, ...]] | None = None  # of the inputs
 
     # -- applying ------------------------------------------------------------------------------
 
@@ -56,11 +59,12 @@ class DelegateStack:
         before = self._subgraph.snapshot()
         if not self._plan.applied:
             self._base = before
-        barred = self._barred(delegate, lost)
-        wrapped = partial(as_delegate_node, self._subgraph)
-        self._plan.application = Application(delegate, barred, is_again, wrapped)
         try:
             self._refuse_open_shapes(delegate)
+            self._check_nodes(delegate)
+            barred = self._barred(delegate, lost)
+            wrapped = partial(as_delegate_node, self._subgraph)
+            self._plan.application = Application(delegate, barred, is_again, wrapped)
             self._let_claim(self._plan.application, lost)
         except Exception as error:
             self._subgraph.restore(before)
@@ -75,7 +79,7 @@ class DelegateStack:
         """Return the nodes of the plan that a delegate may not have."""
         subgraph = self._subgraph
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
-        barred = {**lost, **rules}
+        barred = {**lost, **rules, **subgraph.findings.rejections}
         for node in list(barred):  # a delegate's node that computes a barred one
             barred.setdefault(self._plan.current(node), barred[node])
         return barred
@@ -86,7 +90,8 @@ class DelegateStack:
         delegate.prepare(subgraph.context)
         application.may_claim = False
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
-        rejections = {**delegate.rejections(), **lost, **rules}
+        refused = subgraph.findings.rejections
+        rejections = {**delegate.rejections(), **lost, **rules, **refused}
         self._plan.applied.append(AppliedDelegate(delegate, rejections, lost))
         subgraph.is_allocated = False
         flags = delegate.flags
@@ -106,9 +111,28 @@ class DelegateStack:
                 node_index=left[0],
             )
 
+    def _check_nodes(self, delegate: Delegate) -> None:
+        """Look for nodes that are not well-formed, unless that was done for the present shapes."""
+        subgraph = self._subgraph
+        shapes = [subgraph.tensors[index].shape for index in subgraph.inputs]
+        if shapes == self._checked_shapes:
+            return
+        errors = subgraph.unset_input_errors()
+        is_prepared = subgraph.is_allocated or self._needs_shapes(delegate)
+        if is_prepared and not subgraph.has_dynamic_tensors and not self._plan.applied:
+            subgraph.findings = Findings.of_prepared(subgraph.tensors, errors)
+        else:
+            nodes = [original_node(subgraph, operator.index) for operator in subgraph.operators]
+            limit = subgraph.session.memory_limit
+            subgraph.findings = check_nodes(subgraph.context, nodes, limit, errors=errors)
+        self._checked_shapes = shapes
+
+    def _needs_shapes(self, delegate: Delegate) -> bool:
+        return not (delegate.flags & _NEEDS_NO_SHAPES or self._plan.has_unresolved)
+
     def _refuse_open_shapes(self, delegate: Delegate) -> None:
         """Raise when a static delegate meets a graph with shapes known only while invoking."""
-        if delegate.flags & _NEEDS_NO_SHAPES or self._plan.has_unresolved:
+        if not self._needs_shapes(delegate):
             return
         subgraph = self._subgraph
         if not subgraph.is_allocated:
@@ -138,9 +162,13 @@ class DelegateStack:
     # -- taking off ----------------------------------------------------------------------------
 
     def take_off_static(self) -> None:
-        """Take all delegates off when one of them is static; :meth:`reapply` brings them back."""
+        """Take all delegates off when what one has depends on shapes; :meth:`reapply` follows.
+
+        That is so for static delegates, and where nodes were refused for the shapes before.
+        """
         applied, dynamic = self._plan.applied, DelegateFlags.ALLOW_DYNAMIC_TENSORS
-        if self._base is not None and any(not a.delegate.flags & dynamic for a in applied):
+        are_static = any(not a.delegate.flags & dynamic for a in applied)
+        if self._base is not None and (are_static or self._subgraph.findings.errors):
             self._subgraph.restore(self._base, shapes=False)
             self._plan.undone = applied
 

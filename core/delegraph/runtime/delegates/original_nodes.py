@@ -37,7 +37,7 @@ class OriginalNodes(PrivateNodes):
     def __init__(
         self, subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool = False
     ) -> None:
-        nodes = _original_nodes(subgraph, delegate_node, only_kernels)
+        nodes = original_nodes(subgraph, delegate_node, only_kernels=only_kernels)
         super().__init__(subgraph.context, nodes, subgraph.session.memory_limit)
         self._subgraph = subgraph
         read = dict.fromkeys(i for node, _ in nodes for i in node.inputs if i >= 0)
@@ -58,19 +58,6 @@ class OriginalNodes(PrivateNodes):
         self._has_memory = False
         super()._prepare_all()
         self._prepared_for = self._input_shapes()
-
-    def propagate_shapes(self) -> None:
-        """Give every tensor of the partition the shape that Delegraph's kernels work out.
-
-        Shapes known only while invoking are left alone. Nothing gets memory.
-
-        Raises:
-            UnresolvedOpError: a custom operator without a kernel is among the nodes.
-            NodeError: a kernel refuses its node.
-        """
-        self.work_out_shapes()
-        for state in self.known_states():
-            state.tensor.shape = state.shape
 
     def _prepared(self, node: Node, registration: Registration) -> Eval:
         """Return the node's eval after copies of inputs that a delegate may alone have up to date.
@@ -150,10 +137,10 @@ class OriginalNodes(PrivateNodes):
             tensor.data_is_stale = False
 
 
-def _original_nodes(
-    subgraph: Subgraph, delegate_node: Node, only_kernels: bool
+def original_nodes(
+    subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool
 ) -> tuple[Step, ...]:
-    """Return the nodes to compute; first those that make an input of constants alone.
+    """Return what :class:`OriginalNodes` computes; first what makes an input of constants alone.
 
     A delegate may take constants as they are stored and leave the DEQUANTIZE in front outside; the
     original nodes read its result, which nobody else may need and keep.
@@ -162,14 +149,14 @@ def _original_nodes(
     at_hand = {*delegate_node.inputs, *(i for node, _ in nodes for i in node.outputs)}
     missing = dict.fromkeys(i for node, _ in nodes for i in node.inputs if i not in at_hand)
     makers = _makers(subgraph, [i for i in missing if i >= 0])
-    return (*(_original(subgraph, index) for index in makers), *nodes)
+    return (*(original_node(subgraph, index) for index in makers), *nodes)
 
 
 def _replaced(subgraph: Subgraph, delegate_node: Node, only_kernels: bool) -> list[Step]:
     params: DelegateParams = delegate_node.options
     nodes: list[Step] = []
     for index in params.nodes_to_replace:
-        step = _original(subgraph, index)
+        step = original_node(subgraph, index)
         inner = [step]
         if only_kernels and step[0].delegate is not None:
             inner = _replaced(subgraph, step[0], only_kernels)
@@ -178,7 +165,7 @@ def _replaced(subgraph: Subgraph, delegate_node: Node, only_kernels: bool) -> li
     return nodes
 
 
-def _original(subgraph: Subgraph, index: int) -> Step:
+def original_node(subgraph: Subgraph, index: int) -> Step:
     """Return a node with the inputs that the model gives it, whatever a delegate made of them."""
     node, registration = subgraph.plan.node(index)
     operators = subgraph.spec.operators

@@ -167,16 +167,21 @@ class PrivateNodes:
         """Whether the shape of a written tensor is known only while running; once prepared."""
         return index in self._open
 
-    def known_states(self) -> list[PrivateState]:
-        """Return the states of those tensors whose shape preparation has shown."""
-        return [state for index, state in self.states.items() if index not in self._open]
-
     def _prepared(self, node: Node, registration: Registration) -> Eval:
-        if registration.is_unresolved:
-            raise UnresolvedOpError(
-                f"Node number {node.index} ({registration.name}) has no kernel, so nobody but the "
-                "delegate can compute it",
-                node_index=node.index,
-                op=registration.name,
-            )
+        require_kernel(node, registration)
         return registration.prepare(self._context, node)
+
+
+def require_kernel(node: Node, registration: Registration) -> None:
+    """Check that somebody but a delegate can compute a node.
+
+    Raises:
+        UnresolvedOpError: it is a custom operator without a kernel.
+    """
+    if registration.is_unresolved:
+        raise UnresolvedOpError(
+            f"Node number {node.index} ({registration.name}) has no kernel, so nobody but the "
+            "delegate can compute it",
+            node_index=node.index,
+            op=registration.name,
+        )

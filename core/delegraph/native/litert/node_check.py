@@ -1,0 +1,50 @@
+"""Which nodes of an official interpreter are well-formed, by Delegraph's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
+from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators.registration import OpContext
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes
+from delegraph.runtime.steps import Step
+from delegraph.runtime.unset_inputs import unset_input_errors, unset_inputs
+
+
+def check_subgraph(
+    context: OpContext,
+    spec: SubgraphSpec,
+    operators: Mapping[int, OperatorSpec],
+    steps: Mapping[int, Step],
+) -> Findings:
+    """Return what Delegraph's kernels say of the model's nodes, by the runtime's node index.
+
+    An input that the model leaves open counts as unknown while it has its declared shape: the user
+    may give it another, and the runtime asks a delegate for its nodes only once.
+
+    Args:
+        context: of the subgraph.
+        spec: the subgraph as the model declares it.
+        operators: of each node, by node index.
+        steps: nodes and registrations, by node index.
+    """
+    nodes = [original_step(steps[index], operators[index]) for index in sorted(operators)]
+    unset = unset_input_errors(unset_inputs(spec), context.tensors)
+    errors = {i: unset[o.index] for i, o in operators.items() if o.index in unset}
+    unknown = [i for i in spec.inputs if _may_change(spec, context.tensors[i])]
+    limit = MemoryLimit.of_machine()
+    return check_nodes(context, nodes, limit, errors=errors, unknown=unknown)
+
+
+def original_step(step: Step, operator: OperatorSpec) -> Step:
+    """Return a node with the inputs that the model gives it, whatever a delegate made of them."""
+    node, registration = step
+    return replace(node, inputs=operator.inputs), registration
+
+
+def _may_change(spec: SubgraphSpec, tensor: Tensor) -> bool:
+    declared = spec.tensors[tensor.index]
+    return -1 in declared.shape_signature and tensor.shape == declared.shape

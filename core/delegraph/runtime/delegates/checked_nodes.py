@@ -1,0 +1,187 @@
+"""Which nodes of a graph are well-formed: Delegraph's kernels are asked, on a private state.
+
+A kernel's ``prepare`` decides what its operator takes. A delegate may rely on that: it gets no node
+that its kernel refuses, and what it has is looked at again whenever shapes have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from delegraph.delegation.rejections import Rejection
+from delegraph.errors import DelegraphError, UnresolvedOpError, in_words
+from delegraph.graph.calls import called_subgraphs
+from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators.registration import Node, OpContext, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.private_state import PrivateNodes, require_kernel
+from delegraph.runtime.steps import Step
+from delegraph.schema.enums import TensorType
+
+
+class KnownTensor(NamedTuple):
+    """What is known of a tensor before anything runs.
+
+    Attributes:
+        shape: its dimensions.
+        type: the element type that its node has decided.
+        has_value: whether its values are known, too.
+    """
+
+    shape: tuple[int, ...]
+    type: TensorType
+    has_value: bool
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> KnownTensor:
+        """Return what a tensor is now."""
+        return cls(tensor.shape, tensor.type, tensor.is_constant_or_persistent)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a check of nodes has found.
+
+    Attributes:
+        errors: what the kernels of refused nodes said, by node index.
+        known: tensors that the nodes read and write, as far as their shapes are known.
+    """
+
+    errors: Mapping[int, DelegraphError]
+    known: Mapping[int, KnownTensor]
+
+    @classmethod
+    def of_prepared(
+        cls, tensors: Sequence[Tensor], errors: Mapping[int, DelegraphError]
+    ) -> Findings:
+        """Return the findings for a graph that is prepared, and has no shape left open."""
+        return cls(errors, {tensor.index: KnownTensor.of(tensor) for tensor in tensors})
+
+    @property
+    def rejections(self) -> dict[int, Rejection]:
+        """Return the errors as reasons why no delegate gets the nodes."""
+        return {
+            index: Rejection("not-well-formed", f"no delegate gets it: {in_words(error)}")
+            for index, error in self.errors.items()
+        }
+
+    def raise_first(self) -> None:
+        """Raise the error of the first node that is refused, if one is."""
+        for error in self.errors.values():
+            raise error
+
+    def give_shapes(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
+        """Give the tensors that nodes write their shapes, as far as they are known.
+
+        Raises:
+            UnresolvedOpError: one of the nodes is a custom operator without a kernel.
+        """
+        for node, registration in nodes:
+            require_kernel(node, registration)
+            for index in self.known.keys() & {*node.outputs}:
+                tensors[index].shape = self.known[index].shape
+
+    def give_types(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
+        """Give the tensors that nodes write the types that the nodes have decided."""
+        for node, _ in nodes:
+            for index in self.known.keys() & {*node.outputs}:
+                if tensors[index].type is not self.known[index].type:
+                    tensors[index].adopt_type(self.known[index].type)
+
+    def hold_for(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> bool:
+        """Whether some of the nodes, fed with *tensors* as they are now, are what they were."""
+        known = self.known
+        written = {i for node, _ in nodes for i in node.outputs if i >= 0}
+        read = {i for node, _ in nodes for i in node.inputs if i >= 0} - written
+        return (
+            not any(node.index in self.errors for node, _ in nodes)
+            and written <= known.keys()
+            and all(known.get(i) == KnownTensor.of(tensors[i]) for i in read)
+        )
+
+
+NOTHING_KNOWN = Findings({}, {})
+
+
+def check_nodes(
+    host: OpContext,
+    nodes: Sequence[Step],
+    limit: MemoryLimit,
+    *,
+    errors: Mapping[int, DelegraphError] = MappingProxyType({}),
+    follows_calls: bool = False,
+    unknown: Iterable[int] = (),
+) -> Findings:
+    """Return what the kernels of *nodes* say of them; nothing that others see has another shape.
+
+    An operator that decides the element type of its output has done so afterwards.
+
+    Nodes that read a tensor whose shape is not known yet are left for later, and so are those
+    without a kernel of Delegraph's own.
+
+    Args:
+        host: context of the subgraph.
+        nodes: in execution order.
+        limit: bytes that their tensors may take.
+        errors: nodes that are known to be refused.
+        follows_calls: whether nodes that call subgraphs are checked, which prepares those.
+        unknown: tensors from outside whose shape is not known yet.
+    """
+    checked = _CheckedNodes(host, nodes, limit, errors, follows_calls=follows_calls)
+    return checked.findings(unknown)
+
+
+class _CheckedNodes(PrivateNodes):
+    """Nodes that are prepared to see whether their kernels take them, and never run."""
+
+    def __init__(
+        self,
+        host: OpContext,
+        nodes: Sequence[Step],
+        limit: MemoryLimit,
+        errors: Mapping[int, DelegraphError],
+        *,
+        follows_calls: bool,
+    ) -> None:
+        super().__init__(host, nodes, limit)
+        self._tensors = host.tensors
+        self._follows_calls = follows_calls
+        self._errors = dict(errors)
+
+    def findings(self, unknown: Iterable[int]) -> Findings:
+        """See :func:`check_nodes`."""
+        open_tensors = set(unknown)
+        with self.as_computed():
+            for state in self.states.values():
+                state.tensor.make_static()
+            for node, registration in self.nodes:
+                open_tensors -= {*node.outputs}
+                open_tensors |= self._left_open(node, registration, open_tensors)
+            touched = {i for node, _ in self.nodes for i in (*node.inputs, *node.outputs) if i >= 0}
+            known = {i: KnownTensor.of(self._tensors[i]) for i in touched - open_tensors}
+        return Findings(self._errors, known)
+
+    def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
+        """Prepare a node if that is possible; return those of its outputs that nobody knows."""
+        outputs = {*node.outputs}
+        can_tell = unknown.isdisjoint(node.inputs) and self._has_own_kernel(node, registration)
+        if not can_tell or node.index in self._errors:
+            return outputs
+        try:
+            self.steps.prepare([(node, registration)])
+        except UnresolvedOpError:  # in a subgraph that it calls
+            return outputs
+        except DelegraphError as error:
+            self._errors[node.index] = error
+            return outputs
+        return outputs - self.steps.known_outputs()
+
+    def _has_own_kernel(self, node: Node, registration: Registration) -> bool:
+        if not self._follows_calls and any(True for _ in called_subgraphs(node.options)):
+            return False
+        own = OP_TABLE.get(registration.name)
+        return own is not None and own.prepare is registration.prepare

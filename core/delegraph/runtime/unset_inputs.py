@@ -1,0 +1,77 @@
+"""Inputs of nodes that nothing gives values: a damaged model has such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from delegraph.errors import NodeError
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import BuiltinOperator
+
+UnsetInputs = Sequence[tuple[OperatorSpec, int]]
+"""Operators, each with a tensor that it reads and that nothing gives values, in their order."""
+
+
+def unset_inputs(subgraph: SubgraphSpec) -> UnsetInputs:
+    """Return the inputs that are nothing's: no input, constant, variable or operator's output.
+
+    In linear time.
+
+    Source:
+        Subgraph::InvokeImpl, tflite/core/subgraph.cc, which looks at each invoke. RESHAPE may have
+        its shape from a tensor's dimensions alone, there too.
+    """
+    given = {-1, *subgraph.inputs}
+    given.update(t.index for t in subgraph.tensors if t.data is not None or t.is_variable)
+    for operator in subgraph.operators:
+        given.update(operator.outputs)
+    return [
+        (operator, index)
+        for operator in subgraph.operators
+        if not given.issuperset(operator.inputs)
+        for position, index in enumerate(operator.inputs)
+        if index not in given and not _needs_no_values(subgraph, operator, position)
+    ]
+
+
+def _needs_no_values(subgraph: SubgraphSpec, operator: OperatorSpec, position: int) -> bool:
+    if operator.builtin_code != BuiltinOperator.RESHAPE or position != 1:
+        return False
+    return len(subgraph.tensors[operator.inputs[1]].shape) != 1
+
+
+def unset_input_errors(unset: UnsetInputs, tensors: Sequence[Tensor]) -> dict[int, NodeError]:
+    """Return what is wrong with operators that miss values, by operator index.
+
+    Tensors without elements are as good as set. Strings and resources never are: the official
+    interpreter crashes on those.
+
+    Args:
+        unset: of the subgraph.
+        tensors: with their present shapes.
+    """
+    found: dict[int, NodeError] = {}
+    for operator, index in unset:
+        if not _is_empty(tensors[index]):
+            found.setdefault(operator.index, _error(operator, index))
+    return found
+
+
+def empty_inputs(unset: UnsetInputs, tensors: Sequence[Tensor]) -> Iterable[Tensor]:
+    """Return the tensors among those unset that have no elements."""
+    return (tensors[index] for _, index in unset if _is_empty(tensors[index]))
+
+
+def _is_empty(tensor: Tensor) -> bool:
+    return tensor.type not in OBJECT_TYPES and 0 in tensor.shape
+
+
+def _error(operator: OperatorSpec, tensor: int) -> NodeError:
+    return NodeError(
+        f"Node number {operator.index} ({operator.name}) failed to invoke: Input tensor {tensor} "
+        "lacks data: it is no input of the graph, no constant and no node's output",
+        node_index=operator.index,
+        op=operator.name,
+    )
