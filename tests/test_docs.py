@@ -250,7 +250,7 @@ def test_command_line_page_explains_every_command_and_exit_code() -> None:
     for command in delegraph.cli.COMMANDS:
         assert f"## `delegraph {command}" in page
     codes = re.findall(r"^  (\d)  (.*)$", delegraph.cli.exit_codes.EPILOG, re.MULTILINE)
-    assert [code for code, _ in codes] == ["0", "1", "2", "3"]
+    assert [code for code, _ in codes] == ["0", "1", "2", "3", "4"]
     for code, meaning in codes:
         assert f"| {code} | {meaning} |" in page
 

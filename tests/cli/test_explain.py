@@ -229,3 +229,36 @@ def test_delegate_files_are_part_of_a_lock(delegraph: Command, sines: Path, tmp_
     ran = delegraph("explain", sines, "--check", lock)
     assert (ran.code, ran.err) == (0, "")
     assert "mine takes none" in ran.out
+
+
+WAITING = '''
+from delegraph import Delegate, DelegateFlags, Registration
+
+class Waiting(Delegate):
+    """Takes every node; waits while its kernel is prepared until it is to stop."""
+
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def name(self):
+        return "waiting"
+
+    def prepare(self, context):
+        kernel = Registration("Waiting", self.wait)
+        context.replace_node_subsets_with_delegate_kernels(
+            kernel, context.get_execution_plan(), self
+        )
+
+    def wait(self, context, node):
+        while True:
+            context.cancellation.raise_if_requested()
+'''
+
+
+def test_a_time_limit_ends_what_takes_too_long(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "waiting.py"
+    file.write_text(WAITING)
+    ran = delegraph("explain", sines, "--delegate-file", file, "--time-limit", "0.05")
+    assert ran.code == 4
+    assert ran.err.startswith("error: The call took more than the time limit of 0.05 s")

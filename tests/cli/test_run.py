@@ -10,6 +10,7 @@ import pytest
 from delegraph.operators.numerics import Numerics
 from delegraph.schema.options import AddOptions, ReducerOptions, SubOptions
 from delegraph.testing import constant, one_op_model, tensor
+from support.by_name import doubling_while
 from support.command import Command
 
 
@@ -167,3 +168,13 @@ def test_labels_that_fit_no_output_are_noted(delegraph: Command, add: Path, tmp_
     ran = delegraph("run", add, "--labels", tmp_path / "labels.txt")
     assert ran.code == 0
     assert "labels.txt has 4 names, no output has as many classes" in ran.err
+
+
+def test_a_time_limit_ends_a_loop_without_end(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "loop.tflite"
+    path.write_bytes(doubling_while())
+    assert delegraph("run", path, "-i", "1", "--time-limit", "60", "--json").json["outputs"]
+    ran = delegraph("run", path, "-i", "0", "--time-limit", "0.05")
+    assert ran.code == 4
+    assert ran.err.startswith("error: The call took more than the time limit of 0.05 s")
+    assert delegraph("run", path, "--time-limit", "0").code == 2

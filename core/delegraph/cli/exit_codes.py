@@ -8,12 +8,14 @@ from delegraph.errors import (
     DelegraphError,
     PlacementError,
     PluginError,
+    TimeLimitError,
 )
 
 OK = 0
 CHECK_FAILED = 1
 USAGE = 2
 PLUGIN_TROUBLE = 3
+TIME_IS_UP = 4
 INTERRUPTED = 130
 
 EPILOG = """\b
@@ -22,11 +24,14 @@ Exit codes:
   1  a check failed: the model cannot be used, a node failed, or a placement is not as asked
   2  usage: a wrong argument, or a file that is not there
   3  plugin trouble: a delegate is missing, broken, misused or failed
+  4  --time-limit was over
 """
 
 
 def exit_code_of(error: Exception) -> int | None:
     """Return the exit code for an error raised on purpose, None for any other."""
+    if isinstance(error, TimeLimitError):
+        return TIME_IS_UP
     if isinstance(error, PlacementError):
         return CHECK_FAILED
     if isinstance(error, PluginError | DelegateError):

@@ -18,6 +18,7 @@ from delegraph.cli.options import (
     requested_delegates,
     require_own_runtime,
     runtime_option,
+    time_limit_option,
     traceback_option,
 )
 from delegraph.cli.printing import (
@@ -52,6 +53,7 @@ class ExplainRequest:
     rules: str | None
     require: str | None
     partition_policy: PartitionPolicy
+    time_limit: float | None
     runtime: str
     lock: str | None
     check: str | None
@@ -62,6 +64,7 @@ class ExplainRequest:
 @model_argument
 @delegate_option
 @placement_options
+@time_limit_option
 @runtime_option
 @click.option("--lock", metavar="FILE", help="Write the placement to FILE.")
 @click.option(
@@ -103,6 +106,7 @@ def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
 def _interpreter(request: ExplainRequest) -> Interpreter:
     """Return an interpreter with the delegates applied, allocated where that is possible."""
     from delegraph import DelegraphError, Interpreter
+    from delegraph.errors import TimeLimitError
 
     names = ", ".join((*request.delegates, *request.delegate_files)) or "delegates"
     with progress(f"applying {names}"):
@@ -111,14 +115,19 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
             delegates=requested_delegates(request.delegates, request.delegate_files),
             rules=request.rules,
             partition_policy=request.partition_policy,
+            time_limit=request.time_limit,
         )
         if not interpreter.session.delegates:
             raise click.UsageError(
                 "give at least one --delegate: the model calls for none by itself",
                 click.get_current_context(),
             )
-        with contextlib.suppress(DelegraphError):  # then sizes are those that the file declares
+        try:
             interpreter.allocate_tensors()
+        except TimeLimitError:
+            raise
+        except DelegraphError:
+            pass  # then sizes are those that the file declares
     return interpreter
 
 
@@ -172,6 +181,7 @@ def _explain_litert(request: ExplainRequest) -> int:
         {
             "--rules": request.rules is not None,
             "--partition-policy": request.partition_policy != "largest",
+            "--time-limit": request.time_limit is not None,
             "--lock": request.lock is not None,
             "--check": request.check is not None,
         }

@@ -110,6 +110,16 @@ def failure_options(command: Command) -> Command:
     )(command)
 
 
+def time_limit_option(command: Command) -> Command:
+    """Add ``--time-limit``: ``Interpreter`` has the same argument."""
+    return click.option(
+        "--time-limit",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="What applying the delegates, allocating and running may take each; then exit with 4.",
+    )(command)
+
+
 def runtime_option(command: Command) -> Command:
     """Add ``--runtime``: whose interpreter runs the model."""
     return click.option(

@@ -22,6 +22,7 @@ from delegraph.cli.options import (
     requested_delegates,
     require_own_runtime,
     runtime_option,
+    time_limit_option,
     traceback_option,
 )
 from delegraph.cli.printing import console, heading, print_json, print_table, progress
@@ -52,6 +53,7 @@ class RunRequest:
     partition_policy: PartitionPolicy
     on_failure: OnFailure
     validate: bool
+    time_limit: float | None
     labels: tuple[str, ...]
     top: int
     seed: int
@@ -87,6 +89,7 @@ class RunAnswer:
 @delegate_option
 @placement_options
 @failure_options
+@time_limit_option
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False),
@@ -155,6 +158,7 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
             partition_policy=request.partition_policy,
             on_failure=request.on_failure,
             validate=request.validate,
+            time_limit=request.time_limit,
             num_threads=request.threads,
             numerics=request.numerics,
         )
@@ -167,6 +171,7 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
             "--partition-policy": request.partition_policy != "largest",
             "--on-failure": request.on_failure != "raise",
             "--validate": request.validate,
+            "--time-limit": request.time_limit is not None,
         }
     )
     is_reference = request.numerics == "reference"

@@ -256,6 +256,17 @@ class DelegateContext(OpContext, Protocol):
         """
 
 
+def raise_if_requested(context: DelegateContext) -> None:
+    """Raise the error of a call that was asked to stop; nothing in hosts where nobody can ask.
+
+    Raises:
+        CallCancelledError: it was; :class:`~delegraph.errors.TimeLimitError` for its time.
+    """
+    request: StopRequest | None = getattr(context, "cancellation", None)
+    if request is not None:
+        request.raise_if_requested()
+
+
 class Delegate(ABC):
     """A delegate that does its own partitioning. Source: TfLiteDelegate, tflite/core/c/common.h.
 

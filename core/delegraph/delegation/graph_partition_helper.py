@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from delegraph.delegation.delegate import DelegateContext, DelegateOptions, DelegateParams
+from delegraph.delegation.delegate import (
+    DelegateContext,
+    DelegateOptions,
+    DelegateParams,
+    raise_if_requested,
+)
 from delegraph.delegation.rejections import Rejection, collect_rejections
 from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
@@ -163,6 +168,7 @@ class GraphPartitionHelper:
 
     def _answer(self, registration: Registration, node: Node) -> bool | Rejection:
         assert self._is_supported is not None
+        raise_if_requested(self._context)
         return self._is_supported(registration, node, self._context)
 
 

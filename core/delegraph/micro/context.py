@@ -25,6 +25,7 @@ from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Node, Scratch
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.cancellation import Cancellation
 
 KernelScratch = Literal["outside", "arena"]
 """Where the working memory of Delegraph's own kernels is."""
@@ -50,6 +51,7 @@ class MicroRun:
         allocator: its arena.
         numerics: which official kernels to round like.
         kernel_scratch: where the working memory of Delegraph's kernels is.
+        cancellation: what stops the call that runs.
         stage: what is going on.
         resources: variables and tables.
         subgraphs: in the model's order.
@@ -62,6 +64,7 @@ class MicroRun:
     allocator: MicroAllocator
     numerics: Numerics
     kernel_scratch: KernelScratch
+    cancellation: Cancellation
     stage: Stage = field(default_factory=Stage)
     resources: dict[Any, Any] = field(default_factory=dict)
     subgraphs: list[CalledSubgraph] = field(default_factory=list)

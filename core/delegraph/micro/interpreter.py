@@ -25,6 +25,9 @@ from delegraph.micro.targets import TARGET_32, MicroTarget
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.arguments import check_time_limit
+from delegraph.runtime.calls import Calls
+from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.threads import BlasThreads
 
@@ -45,6 +48,7 @@ class MicroInterpreter:
         preserve_all_tensors: keep every tensor, by the linear planner; not with an allocator given.
         numerics: which official kernels to round like.
         kernel_scratch: ``"arena"`` makes the kernels' working memory scratch buffers of the arena.
+        time_limit: seconds that ``allocate_tensors`` and ``invoke`` may take each.
 
     Raises:
         MalformedModelError: the model is not sound.
@@ -70,7 +74,9 @@ class MicroInterpreter:
         preserve_all_tensors: bool = False,
         numerics: Numerics = "reference",
         kernel_scratch: KernelScratch = "outside",
+        time_limit: float | None = None,
     ) -> None:
+        check_time_limit(time_limit)
         self._model = _loaded(model)
         self._arena_bytes: int | None = None
         if isinstance(arena, MicroAllocator):
@@ -83,7 +89,9 @@ class MicroInterpreter:
             self._arena_bytes = np.frombuffer(arena, np.uint8).size
             planner = _planner(preserve_all_tensors)
             allocator = MicroAllocator.create(arena, planner=planner, target=target)
-        self._run = MicroRun(self._model, allocator, numerics, kernel_scratch)
+        cancellation = Cancellation(time_limit)
+        self._calls = Calls(cancellation)
+        self._run = MicroRun(self._model, allocator, numerics, kernel_scratch, cancellation)
         resolver = OpResolver(custom_ops)
         self._subgraphs = [
             MicroSubgraph(spec, self._run, resolver) for spec in self._model.subgraphs
@@ -125,11 +133,14 @@ class MicroInterpreter:
         """Prepare all nodes and give every tensor its place.
 
         Raises:
-            StateError: done already, or it failed before.
+            StateError: done already, it failed before, or another call runs.
             NodeError: a kernel refuses its node, or leaves a shape open.
             ArenaTooSmallError: the arena is too small; the message says how large it must be.
             MalformedModelError: the model's offline plan, or its calls, make no sense.
         """
+        self._calls.run("allocate_tensors", self._allocate_once)
+
+    def _allocate_once(self) -> None:
         self._require_usable("allocate_tensors")
         if self._is_allocated:
             raise StateError("allocate_tensors() comes once; the tensors are allocated")
@@ -251,12 +262,21 @@ class MicroInterpreter:
         """Run subgraph 0; allocates first if nobody has.
 
         Raises:
-            StateError: the allocation failed.
+            StateError: the allocation failed, or another call runs.
             NodeError: a node failed; the following ones have not run.
+            CallCancelledError: :meth:`cancel` was called meanwhile.
+            TimeLimitError: it took more than ``time_limit``.
         """
+        self._calls.run("invoke", self._invoke)
+
+    def cancel(self) -> None:
+        """Stop the call that runs, as ``Interpreter.cancel`` does."""
+        self._run.cancellation.request()
+
+    def _invoke(self) -> None:
         self._require_usable("invoke")
         if not self._is_allocated:
-            self.allocate_tensors()
+            self._allocate_once()
         with np.errstate(all="ignore"):
             if self._uses_blas:
                 with BlasThreads(1):
@@ -270,6 +290,7 @@ class MicroInterpreter:
 
     def close(self) -> None:
         """Let the kernels give up what they hold."""
+        self._run.cancellation.close()
         for subgraph in self._subgraphs:
             subgraph.free()
 

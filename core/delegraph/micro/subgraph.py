@@ -92,6 +92,7 @@ class MicroSubgraph:
                 self.tensors,
                 partial(self._prepare_node, layout),
                 after_each=self._run.allocator.reset_temp_allocations,
+                cancellation=self._run.cancellation,
             )
             self._steps.prepare(zip(self._nodes, self._registrations, strict=True))
 

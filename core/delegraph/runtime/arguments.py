@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Sequence
+from math import inf
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model, parse_model
@@ -51,6 +52,19 @@ def check_num_threads(num_threads: object) -> None:
         raise ArgumentError("type of num_threads should be int")
     if num_threads < 1:
         raise ArgumentError("num_threads should >= 1")
+
+
+def check_time_limit(seconds: float | None) -> None:
+    """Reject a time limit unless it is None or a number of seconds greater than 0.
+
+    Raises:
+        ArgumentError: another value.
+    """
+    if seconds is None:
+        return
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not (is_number and 0 < seconds < inf):
+        raise ArgumentError(f"time_limit is a positive number of seconds, not {seconds!r}")
 
 
 def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:

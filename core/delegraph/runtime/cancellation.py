@@ -12,6 +12,7 @@ Source:
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from math import inf
 from time import monotonic, sleep
 
@@ -35,30 +36,43 @@ class Cancellation:
 
     Attributes:
         word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.
-        flag: the same memory; ``flag[0]`` is the quickest way to read it from Python.
+        reason: the same, where nanoseconds count: it is read before each node. Whoever finds the
+            word set finds the reason set, or else the word is the reason.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
         self.word: NDArray[np.int32] = np.zeros(1, np.int32)
-        self.flag = self.word.data
+        self.reason = 0
         self._time_limit = time_limit
-        self._watch = None if time_limit is None else _Watch(self.word, time_limit)
+        self._watch = None if time_limit is None else _Watch(self._time_is_up, time_limit)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether there is a time limit."""
+        return self._watch is not None
 
     def begin(self) -> None:
         """Forget what was asked of earlier calls, and start the time of a new one."""
+        self.forget()
         if self._watch is not None:
             self._watch.begin()
-        elif self.flag[0]:
-            self.word[0] = 0
 
     def end(self) -> None:
         """Stop the time."""
         if self._watch is not None:
             self._watch.end()
 
+    def forget(self) -> None:
+        """Let the call that was asked to stop go on, to put back what it has changed."""
+        self.end()
+        self.word[0] = self.reason = 0
+
     def request(self) -> None:
         """Ask the call that runs to stop; from any thread, or from a signal handler."""
-        self.word[0] = _CANCELLED
+        self.reason = self.word[0] = _CANCELLED
+
+    def _time_is_up(self) -> None:
+        self.reason = self.word[0] = _TIME_IS_UP
 
     def raise_if_requested(self) -> None:
         """Raise the error of a call that was asked to stop; nothing where it was not.
@@ -67,14 +81,15 @@ class Cancellation:
             CallCancelledError: by :meth:`request`.
             TimeLimitError: because its time is up.
         """
-        reason = self.flag[0]
+        reason = self.reason or self.word[0]
+        if not reason:
+            return
         if reason == _TIME_IS_UP:
             raise TimeLimitError(
                 f"The call took more than the time limit of {self._time_limit:g} s and was "
                 "stopped; Interpreter(time_limit=...) sets another"
             )
-        if reason:
-            raise CallCancelledError("Client requested cancel during Invoke()")
+        raise CallCancelledError("Client requested cancel during Invoke()")
 
     def close(self) -> None:
         """Let go of the thread that watches the time."""
@@ -83,7 +98,7 @@ class Cancellation:
 
 
 class _Watch:
-    """Sets a word when a call has run for too long.
+    """Calls a function when a call has run for too long.
 
     A thread sleeps until the deadline of the call it was started for, and on until that of the call
     which then runs; it ends where none does. So many short calls need few threads.
@@ -92,8 +107,8 @@ class _Watch:
     reads the deadline; a call that ends first takes its deadline away, then waits while one looks.
     """
 
-    def __init__(self, word: NDArray[np.int32], seconds: float) -> None:
-        self._word = word
+    def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
+        self._time_is_up = time_is_up
         self._seconds = seconds
         self._deadline = inf  # of the call that runs
         self._thread: threading.Thread | None = None
@@ -102,8 +117,6 @@ class _Watch:
 
     def begin(self) -> None:
         """Start the time of a call."""
-        self.end()  # of an earlier call, where an interrupt has cut that off
-        self._word[0] = 0
         self._deadline = monotonic() + self._seconds
         thread = self._thread
         if thread is None or not thread.is_alive():  # not alive: in a child, after a fork
@@ -113,7 +126,7 @@ class _Watch:
             self._thread.start()
 
     def end(self) -> None:
-        """Stop the time; afterwards the word does not change any more."""
+        """Stop the time; afterwards the function is not called any more."""
         self._deadline = inf
         while any(thread.is_alive() for thread in tuple(self._looking)):
             sleep(0)
@@ -130,11 +143,11 @@ class _Watch:
                 return
 
     def _look(self, me: threading.Thread) -> float:
-        """Set the word if the time is up; return the seconds left, infinity where no call runs."""
+        """Call if the time is up; return the seconds left, infinity where no call runs."""
         self._looking.add(me)
         left = self._deadline - monotonic()
         if left <= 0:
-            self._word[0] = _TIME_IS_UP
+            self._time_is_up()
             self._deadline = left = inf
         self._looking.discard(me)
         if left == inf:

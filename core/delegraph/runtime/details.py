@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from delegraph.errors import ArgumentError
 from delegraph.graph.model import Signature, Sparsity
-from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
@@ -69,8 +69,15 @@ def _sparsity(sparsity: Sparsity) -> dict[str, Any]:
     return details
 
 
-def node_details(subgraph: Subgraph, node: Node, registration: Registration) -> dict[str, Any]:
-    """Return index, op_name, inputs, outputs and dtypes of a node, a delegate's included."""
+def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
+    """Return index, op_name, inputs, outputs and dtypes of a node, a delegate's included.
+
+    Raises:
+        ArgumentError: no such node.
+    """
+    if not 0 <= index < len(subgraph.plan.nodes):
+        raise ArgumentError("Invalid node index")
+    node, registration = subgraph.plan.nodes[index]
 
     def dtypes(indices: Iterable[int]) -> list[Any]:
         return [tensor_details(subgraph.tensors[i])["dtype"] for i in indices if i >= 0]

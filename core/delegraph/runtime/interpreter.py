@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules_file import Rules, placement_rules
-from delegraph.errors import ArgumentError, OperatorError, ResizeError, StateError
+from delegraph.errors import ArgumentError, StateError
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph
@@ -32,9 +32,9 @@ from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Options, Requirement
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.session import Session
-from delegraph.runtime.signature_runner import SignatureRunner
+from delegraph.runtime.signature_runner import SignatureRunner, only_signature
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.runtime.tensor_access import read_tensor, require_resizable, write_tensor
+from delegraph.runtime.tensor_access import read_tensor
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
@@ -44,9 +44,9 @@ class Interpreter:
     """Runs a ``.tflite`` model, with delegates taking over parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
-    ``ai_edge_litert.interpreter.Interpreter``. Beyond them: ``delegates``, ``custom_ops``,
-    ``memory_limit``, :meth:`modify_graph_with_delegate`, :attr:`placement`, :meth:`subgraph`,
-    :meth:`close` and ``with``.
+    ``ai_edge_litert.interpreter.Interpreter``. Beyond them: what follows the ``*``,
+    :meth:`modify_graph_with_delegate`, :attr:`placement`, :meth:`cancel`, :meth:`close`, ``with``.
+    It does one thing at a time: each thread needs one of its own.
 
     Args:
         model_path: a ``.tflite`` file; it is mapped, not read.
@@ -79,6 +79,8 @@ class Interpreter:
             recomputes a share of the invokes, to catch a delegate whose results are wrong.
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
+        time_limit: seconds that making the interpreter, allocating, changing delegates or invoking
+            may take each; then that call ends in an error, and the next one may follow.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
@@ -87,6 +89,7 @@ class Interpreter:
         PluginError: a delegate asked for by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
         PlacementError: (RuntimeError) nodes are not where ``rules`` or ``require`` want them.
+        TimeLimitError: (RuntimeError) applying the delegates took more than ``time_limit``.
     """
 
     def __init__(
@@ -113,15 +116,13 @@ class Interpreter:
         on_failure: OnFailure = "raise",
         validate: bool = False,
         shadow_share: float = 0.1,
+        time_limit: float | None = None,
     ) -> None:
         check_num_threads(num_threads)
         check_choice("op resolver type", experimental_op_resolver_type, list(OpResolverType))
-        check_choice("numerics", numerics, [None, *get_args(Numerics)])
-        check_choice("require", require, [None, *get_args(Requirement)])
-        check_choice("partition_policy", partition_policy, get_args(PartitionPolicy))
         options = Options(
             recommended_num_threads=num_threads or -1,
-            numerics=numerics or numerics_of(experimental_op_resolver_type),
+            numerics=numerics_of(experimental_op_resolver_type) if numerics is None else numerics,
             preserve_all_tensors=experimental_preserve_all_tensors,
             disable_delegate_clustering=experimental_disable_delegate_clustering,
             disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
@@ -130,6 +131,7 @@ class Interpreter:
             policy=FailurePolicy(on_failure, validate, shadow_share),
             partition_policy=partition_policy,
             require=require,
+            time_limit=time_limit,
         )
         self._views = LiveViews()
         self._session: Session | None = None
@@ -138,10 +140,8 @@ class Interpreter:
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
         if defaults.are_wanted(experimental_op_resolver_type) and (applied or delegates is None):
             applied = defaults.added_to(applied, self._session.unresolved_custom_ops())
-        for delegate in applied:
-            self._session.apply(delegate)
         if applied:
-            self._session.check_placement()
+            self._session.calls.run("Interpreter()", self._session.apply_all, applied)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -149,24 +149,35 @@ class Interpreter:
         """Prepare the nodes and give the tensors memory; needed before data is set.
 
         Raises:
-            StateError: a view from ``tensor()`` is alive.
+            StateError: a view from ``tensor()`` is alive, or another call runs.
             NodeError: a node cannot work: the error names it.
             UnresolvedOpError: custom operators that nobody provides.
             PlacementError: nodes are not where ``rules`` or ``require`` want them.
         """
         self._views.require_none()
-        self.session.check_placement()
-        self.session.allocate(self._primary)
+        self.session.calls.run("allocate_tensors", self.session.allocate_first)
 
     def invoke(self) -> None:
         """Run the model on the data set.
 
         Raises:
-            StateError: not allocated, or a view from ``tensor()`` is alive.
+            StateError: not allocated, a view from ``tensor()`` is alive, or another call runs.
             NodeError: a node failed.
+            CallCancelledError: :meth:`cancel` was called meanwhile.
+            TimeLimitError: it took more than ``time_limit``.
         """
         self._views.require_none()
-        self._primary.invoke()
+        session = self.session
+        session.calls.run("invoke", session.subgraphs[0].invoke)
+
+    def cancel(self) -> None:
+        """Stop the call that runs; from another thread, from a signal handler, or from a kernel.
+
+        It raises ``CallCancelledError`` before its next node or round of a loop, or when a
+        delegate's kernel has seen it. Where nothing runs nothing happens: no later call is stopped.
+        """
+        if self._session is not None:
+            self._session.cancellation.request()
 
     def resize_tensor_input(
         self, input_index: int, tensor_size: ArrayLike, strict: bool = False
@@ -180,26 +191,23 @@ class Interpreter:
 
         Raises:
             ArgumentError: not a list of dimensions.
-            StateError: a view from ``tensor()`` is alive.
+            StateError: a view from ``tensor()`` is alive, or another call runs.
             ResizeError: (RuntimeError) no such tensor, or a shape that it cannot have.
         """
         self._views.require_none()
         shape = np.array(tensor_size, dtype=np.int32)
         if shape.ndim != 1:
             raise ArgumentError(f"Shape should be 1D instead of {shape.ndim}.")
-        try:
-            tensor = self._tensor(input_index)
-            self.session.memory_limit.trust_shapes()
-            if strict:
-                require_resizable(tensor, shape.tolist())
-            self.session.resize_input(self._primary, tensor.index, shape.tolist())
-        except (ArgumentError, OperatorError) as error:
-            raise ResizeError(str(error)) from error
+        run, resize = self.session.calls.run, self.session.resize_first
+        run("resize_tensor_input", resize, input_index, shape.tolist(), strict)
 
     def reset_all_variables(self) -> None:
-        """Set every variable tensor of the model to zero."""
-        for subgraph in self.session.subgraphs:
-            subgraph.reset_variables()
+        """Set every variable tensor of the model to zero.
+
+        Raises:
+            StateError: another call runs.
+        """
+        self.session.calls.run("reset_all_variables", self.session.reset_variables)
 
     # -- data ----------------------------------------------------------------------------------
 
@@ -208,10 +216,9 @@ class Interpreter:
 
         Raises:
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
+            StateError: another call runs.
         """
-        tensor = self._tensor(tensor_index)
-        write_tensor(tensor, value)
-        self._primary.buffers.write_through(tensor)
+        self.session.calls.run("set_tensor", self.session.write, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
@@ -220,7 +227,9 @@ class Interpreter:
 
         Raises:
             ArgumentError: no such tensor, or it has no data.
+            StateError: another thread's call runs.
         """
+        self.session.calls.check("get_tensor")
         subgraph = self.subgraph(subgraph_index)
         return read_tensor(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
 
@@ -236,6 +245,7 @@ class Interpreter:
         tensor = self._tensor(tensor_index)
 
         def view() -> NDArray[Any]:
+            self.session.calls.check("the function that tensor() returned")
             self._primary.buffers.make_readable(tensor)
             if tensor.data is None:
                 raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
@@ -265,11 +275,7 @@ class Interpreter:
         Raises:
             ArgumentError: no such subgraph.
         """
-        callees = self.session.callees
-        if not 0 <= index < len(callees):
-            found = f"{index} for the model, which has {len(callees)} subgraphs"
-            raise ArgumentError(f"subgraph_index is out of range: {found}.")
-        return callees[index]
+        return self.session.callee(index)
 
     def num_subgraphs(self) -> int:
         """Return the number of subgraphs."""
@@ -292,22 +298,13 @@ class Interpreter:
         Raises:
             ArgumentError: an unknown key, or none where the model has not exactly one.
         """
-        signatures = self.session.model.signatures
         if signature_key is None:
-            if len(signatures) != 1:
-                raise ArgumentError(
-                    f"SignatureDef signature_key is None and model has {len(signatures)} "
-                    "Signatures. None is only allowed when the model has 1 SignatureDef"
-                )
-            signature_key = signatures[0].key
+            signature_key = only_signature(self.session.model)
         return SignatureRunner(self, signature_key)
 
     def _get_op_details(self, op_index: int) -> dict[str, Any]:
         """Return index, op_name, inputs, outputs and dtypes of a node; delegate nodes included."""
-        nodes = self._primary.plan.nodes
-        if not 0 <= op_index < len(nodes):
-            raise ArgumentError("Invalid node index")
-        return node_details(self._primary, *nodes[op_index])
+        return node_details(self._primary, op_index)
 
     def _get_ops_details(self) -> list[dict[str, Any]]:
         """Return the details of every node."""
@@ -324,19 +321,20 @@ class Interpreter:
         Raises:
             PluginError: a delegate asked for by name is missing or broken.
             DelegateError: the delegate failed; every subgraph is as it was before the call.
-            StateError: a view from ``tensor()`` is alive.
+            StateError: a view from ``tensor()`` is alive, or another call runs.
         """
         self._views.require_none()
-        self.session.apply(as_delegate(delegate))
+        session = self.session
+        session.calls.run("modify_graph_with_delegate", session.apply, as_delegate(delegate))
 
     def remove_all_delegates(self) -> None:
         """Give all nodes back to Delegraph's kernels, at any time; data stays as it is.
 
         Raises:
-            StateError: a view from ``tensor()`` is alive.
+            StateError: a view from ``tensor()`` is alive, or another call runs.
         """
         self._views.require_none()
-        self.session.remove_all_delegates()
+        self.session.calls.run("remove_all_delegates", self.session.remove_all_delegates)
 
     @property
     def numerics(self) -> Numerics:
@@ -360,10 +358,18 @@ class Interpreter:
     # -- life ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Release the model, its memory and the delegates; every later call raises."""
-        session, self._session = self._session, None
+        """Release the model, its memory and the delegates; every later call raises.
+
+        Raises:
+            StateError: another call runs.
+        """
+        session = self._session
         if session is not None:
-            session.close()
+            session.calls.run("close", self._close, session)
+
+    def _close(self, session: Session) -> None:
+        self._session = None
+        session.close()
 
     def __del__(self) -> None:
         if getattr(self, "_session", None) is not None:
@@ -389,8 +395,6 @@ class Interpreter:
     @property
     def _primary(self) -> Subgraph:
         return self.session.subgraphs[0]
-
-    # -- inside --------------------------------------------------------------------------------
 
     def _tensor(self, index: int) -> Tensor:
         return tensor_at(self._primary.tensors, index)

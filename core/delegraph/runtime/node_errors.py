@@ -7,6 +7,7 @@ from typing import Any, Literal
 from delegraph.delegation.delegate import DelegateParams
 from delegraph.errors import (
     ArenaTooSmallError,
+    CallCancelledError,
     DelegateNodeError,
     DelegatePhase,
     DelegraphError,
@@ -25,7 +26,7 @@ _PHASES: dict[Verb, DelegatePhase] = {
     "invoke": "eval",
 }
 
-_ALREADY_CLEAR = (UnresolvedOpError, DelegateNodeError, ArenaTooSmallError)
+_ALREADY_CLEAR = (UnresolvedOpError, DelegateNodeError, ArenaTooSmallError, CallCancelledError)
 """Errors that say more than the node could add."""
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.operators.numerics import Numerics
+from delegraph.runtime.arguments import check_choice, check_time_limit
 from delegraph.runtime.delegates.failure_policy import RAISE, FailurePolicy
 
 Requirement = Literal["full"]
@@ -42,6 +43,17 @@ class Options:
     partition_policy: PartitionPolicy = "largest"
     require: Requirement | None = None
     time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        """Reject what is not among the choices.
+
+        Raises:
+            ArgumentError: a wrong value.
+        """
+        check_choice("numerics", self.numerics, [None, *get_args(Numerics)])
+        check_choice("require", self.require, [None, *get_args(Requirement)])
+        check_choice("partition_policy", self.partition_policy, get_args(PartitionPolicy))
+        check_time_limit(self.time_limit)
 
     @property
     def num_threads(self) -> int:

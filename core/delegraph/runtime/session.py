@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from numpy.typing import ArrayLike
+
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement, is_never_delegated
 from delegraph.delegation.rules import PlacementRules, require_full
+from delegraph.errors import ArgumentError, OperatorError, ResizeError
 from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.registration import CallableSubgraph
+from delegraph.runtime.arguments import tensor_at
 from delegraph.runtime.callee import SubgraphCallee
 from delegraph.runtime.delegates.delegate_stack import DelegateStack
 from delegraph.runtime.delegates.measured_partitions import losing_nodes
@@ -20,6 +25,7 @@ from delegraph.runtime.options import Options
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
+from delegraph.runtime.tensor_access import require_resizable, write_tensor
 from delegraph.schema.collector import collector_paused
 
 
@@ -61,6 +67,58 @@ class Session(SharedState):
         self._stacks[subgraph.spec.index].reapply()
         subgraph.allocate()
 
+    def allocate_first(self) -> None:
+        """Allocate the first subgraph, once its nodes are where rules and ``require`` want them.
+
+        Raises:
+            PlacementError: nodes are elsewhere; the others as of :meth:`allocate`.
+        """
+        self.check_placement()
+        self.allocate(self.subgraphs[0])
+
+    def resize_first(self, index: int, shape: Sequence[int], strict: bool) -> None:
+        """Give a tensor of the first subgraph a shape that the user asks for.
+
+        Args:
+            index: of the tensor.
+            shape: the new dimensions.
+            strict: allow changes only where ``shape_signature`` has -1.
+
+        Raises:
+            ResizeError: no such tensor, or a shape that it cannot have.
+        """
+        subgraph = self.subgraphs[0]
+        try:
+            tensor = tensor_at(subgraph.tensors, index)
+            self.memory_limit.trust_shapes()
+            if strict:
+                require_resizable(tensor, shape)
+            self.resize_input(subgraph, tensor.index, shape)
+        except (ArgumentError, OperatorError) as error:
+            raise ResizeError(str(error)) from error
+
+    def write(self, index: int, value: ArrayLike) -> None:
+        """Copy *value* into a tensor of the first subgraph, and into its delegate's buffer.
+
+        Raises:
+            ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
+        """
+        subgraph = self.subgraphs[0]
+        tensor = tensor_at(subgraph.tensors, index)
+        write_tensor(tensor, value)
+        subgraph.buffers.write_through(tensor)
+
+    def callee(self, index: int) -> CallableSubgraph:
+        """Return a subgraph as control flow calls it.
+
+        Raises:
+            ArgumentError: no such subgraph.
+        """
+        if not 0 <= index < len(self.callees):
+            found = f"{index} for the model, which has {len(self.callees)} subgraphs"
+            raise ArgumentError(f"subgraph_index is out of range: {found}.")
+        return self.callees[index]
+
     def resize_input(self, subgraph: Subgraph, index: int, shape: Sequence[int]) -> None:
         """Give a tensor another shape; :meth:`allocate` must follow.
 
@@ -80,6 +138,12 @@ class Session(SharedState):
         self.contexts.clear()
         self.delegates.clear()
         self.resources.clear()
+        self.cancellation.close()
+
+    def reset_variables(self) -> None:
+        """Set every variable of every subgraph to zero."""
+        for subgraph in self.subgraphs:
+            subgraph.reset_variables()
 
     def unresolved_custom_ops(self) -> set[str]:
         """Return the names of the custom operators that neither kernel nor delegate provides."""
@@ -89,6 +153,17 @@ class Session(SharedState):
             for _, registration in subgraph.plan.steps()
             if registration.is_unresolved
         }
+
+    def apply_all(self, delegates: Iterable[Delegate]) -> None:
+        """Apply delegates, one on top of the other, and check where the nodes are then.
+
+        Raises:
+            DelegateError: one of them failed.
+            PlacementError: nodes are elsewhere than rules and ``require`` want them.
+        """
+        for delegate in delegates:
+            self.apply(delegate)
+        self.check_placement()
 
     def apply(self, delegate: Delegate) -> None:
         """Apply a delegate to every subgraph that may be delegated, or to none.
@@ -112,6 +187,7 @@ class Session(SharedState):
             self.delegates.append(delegate)
         except BaseException:
             _restore(before)
+            self.cancellation.forget()  # so that all is as before
             self._allocate_again(kept)
             raise
 

@@ -13,6 +13,7 @@ from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import CallableSubgraph
+from delegraph.runtime.calls import Calls
 from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
 from delegraph.runtime.delegates.plan_state import Barred
@@ -35,6 +36,7 @@ class SharedState:
         incidents: what delegates did wrong while Delegraph went on.
         supervision: which delegates are quarantined, and which runs are recomputed.
         cancellation: whether the call that runs is asked to stop.
+        calls: lets one call run at a time.
         profile: where the nodes that run are recorded; None while nobody asks.
         callees: each subgraph as control flow calls it; empty until all of them are made.
         contexts: each subgraph as kernels and delegates see it; the same.
@@ -57,6 +59,7 @@ class SharedState:
         self.incidents = Incidents()
         self.supervision = Supervision()
         self.cancellation = Cancellation(options.time_limit)
+        self.calls = Calls(self.cancellation)
         self.profile: Profile | None = None
         self.callees: list[CallableSubgraph] = []
         self.contexts: list[DelegateContext] = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from delegraph.errors import ArgumentError
+from delegraph.graph.model import Model
 from delegraph.runtime.details import tensor_details
 from delegraph.runtime.session import Session
 from delegraph.runtime.tensor_access import read_tensor, write_tensor
@@ -54,8 +56,17 @@ class SignatureRunner:
         Raises:
             ArgumentError: a missing or unknown name, or a value of the wrong dtype.
             NodeError: a node failed.
+            StateError: another call of the interpreter runs.
+            CallCancelledError: ``Interpreter.cancel`` was called meanwhile, or its ``time_limit``
+                is over.
         """
-        session, signature, subgraph = self._interpreter.session, self._signature, self._subgraph
+        session = self._interpreter.session
+        name = f"signature {self._signature.key!r}"
+        outputs: dict[str, Any] = session.calls.run(name, self._run, session, kwargs)
+        return outputs
+
+    def _run(self, session: Session, kwargs: Mapping[str, ArrayLike]) -> dict[str, Any]:
+        signature, subgraph = self._signature, self._subgraph
         if len(kwargs) != len(signature.inputs):
             raise ArgumentError(
                 "Invalid number of inputs provided for running a SignatureDef, expected "
@@ -90,3 +101,17 @@ class SignatureRunner:
     def _details(self, indices: dict[str, int]) -> dict[str, dict[str, Any]]:
         tensors = self._subgraph.tensors
         return {name: tensor_details(tensors[index]) for name, index in sorted(indices.items())}
+
+
+def only_signature(model: Model) -> str:
+    """Return the key of the only signature of a model.
+
+    Raises:
+        ArgumentError: it has none, or several.
+    """
+    if len(model.signatures) != 1:
+        raise ArgumentError(
+            f"SignatureDef signature_key is None and model has {len(model.signatures)} "
+            "Signatures. None is only allowed when the model has 1 SignatureDef"
+        )
+    return model.signatures[0].key

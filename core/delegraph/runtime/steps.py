@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from delegraph.errors import OperatorError
+from delegraph.errors import CallCancelledError, DelegraphError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.node_errors import node_error
+from delegraph.runtime.cancellation import Cancellation
+from delegraph.runtime.node_errors import Verb, node_error
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 
 Step = tuple[Node, Registration]
@@ -52,6 +53,7 @@ class StepRunner:
         resizable: indices of the tensors that nodes may give another shape; None for all but
             constants.
         after_each: called after each node that has run; None for nothing.
+        cancellation: what stops preparing and running, before any node; None for nothing.
 
     Attributes:
         is_running: whether nodes run, so that only dynamic tensors can be resized.
@@ -65,8 +67,10 @@ class StepRunner:
         *,
         resizable: Container[int] | None = None,
         after_each: Callable[[], None] | None = None,
+        cancellation: Cancellation | None = None,
     ) -> None:
         self.is_running = False
+        self._cancellation = cancellation or Cancellation()
         self._tensors = tensors
         self._prepare = prepare
         self._memory = memory
@@ -118,12 +122,13 @@ class StepRunner:
 
     def _prepare_from(self, first: int) -> None:
         for position in range(first, len(self._nodes)):
+            self._cancellation.raise_if_requested()
             node, registration = self._nodes[position]
             self._begin(node)
             try:
                 self._evals.append(self._prepare(node, registration))
             except Exception as error:
-                raise node_error(node, registration, "prepare", error) from error
+                raise self._failure(position, "prepare", error) from error
             if self._open:
                 self._stops.append(_Stop(position + 1))
                 return
@@ -149,7 +154,7 @@ class StepRunner:
         except OperatorError as error:
             if not self._nodes:
                 raise
-            raise node_error(*self._nodes[last], "allocate", error) from error
+            raise self._failure(last, "allocate", error) from error
 
     # -- what kernels ask for ------------------------------------------------------------------
 
@@ -199,6 +204,8 @@ class StepRunner:
         """
         self.is_running = True
         try:
+            if self._cancellation.reason:  # looked at here, too: a loop's body may have no node
+                self._cancellation.raise_if_requested()
             if not self._stops:
                 self._run_range(0, len(self._nodes), wrap)
             else:
@@ -251,19 +258,26 @@ class StepRunner:
         if wrap is not None:
             nodes = self._nodes[first:end]
             evals = [wrap(run, *node) for run, node in zip(evals, nodes, strict=True)]
-        after_each = self._after_each
+        after_each, cancellation = self._after_each, self._cancellation
         try:
-            if after_each is None:
-                for position, run in enumerate(evals, first):  # noqa: B007 - read by except
-                    run()
-            else:
-                for position, run in enumerate(evals, first):  # noqa: B007 - read by except
-                    run()
+            for position, run in enumerate(evals, first):  # noqa: B007 - read by except
+                if cancellation.reason:
+                    cancellation.raise_if_requested()
+                run()
+                if after_each is not None:
                     after_each()
         except Exception as error:
-            node, registration = self._nodes[position]
-            cause = self._explained(node, error)
-            raise node_error(node, registration, "invoke", cause) from error
+            cause = self._explained(self._nodes[position][0], error)
+            raise self._failure(position, "invoke", cause) from error
+
+    def _failure(self, position: int, verb: Verb, error: Exception) -> DelegraphError:
+        """Return the error of a node; that of the whole call where it was asked to stop.
+
+        Kernels that others wrote may have wrapped it in an error of their own.
+        """
+        if not isinstance(error, CallCancelledError):
+            self._cancellation.raise_if_requested()
+        return node_error(*self._nodes[position], verb, error)
 
     def _explained(self, node: Node, error: Exception) -> Exception:
         """Return *error*, or what has led to it: an input that nobody has set."""

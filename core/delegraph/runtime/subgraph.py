@@ -61,7 +61,9 @@ class Subgraph:
             preserve_all_tensors=session.options.preserve_all_tensors,
             limit=session.memory_limit,
         )
-        self.steps = StepRunner(self.tensors, self._prepare_node, self.memory)
+        self.steps = StepRunner(
+            self.tensors, self._prepare_node, self.memory, cancellation=session.cancellation
+        )
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
         self.buffers = BufferHandles(self.tensors, self.context, self.plan)

@@ -54,6 +54,7 @@ class DelegateStack:
 
         Raises:
             DelegateError: the delegate failed, or it is static and the graph is not.
+            CallCancelledError: the call was asked to stop.
         """
         self.reapply()
         before = self._subgraph.snapshot()
@@ -68,6 +69,7 @@ class DelegateStack:
             self._let_claim(self._plan.application, lost)
         except Exception as error:
             self._subgraph.restore(before)
+            self._subgraph.session.cancellation.raise_if_requested()
             raise self._not_applied(delegate, error) from error
         except BaseException:
             self._subgraph.restore(before)

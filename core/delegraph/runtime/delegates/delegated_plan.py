@@ -14,7 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams
+from delegraph.delegation.delegate import (
+    Delegate,
+    DelegateContext,
+    DelegateParams,
+    raise_if_requested,
+)
 from delegraph.delegation.partitioner import NodeSubset
 from delegraph.errors import DelegateError, in_words
 from delegraph.operators.registration import Node, Registration
@@ -129,6 +134,7 @@ class DelegatedPlan:
         plan: list[int] = []
         for subset in subsets:
             if subset.type == "kTfPartition":
+                raise_if_requested(context)
                 params = _params(subset, delegate, context)
                 plan.append(self._add_delegate_node(registration, params))
             else:

@@ -175,7 +175,12 @@ class _Guard:
                 self._record(error, "copy")
 
     def _judge(self, error: Exception, phase: DelegatePhase, is_wrong: bool) -> None:
-        """Record an incident, or raise the error where the original nodes cannot or may not run."""
+        """Record an incident, or raise the error where the original nodes cannot or may not run.
+
+        Raises:
+            CallCancelledError: the call is to stop, which is not the delegate's fault.
+        """
+        self._subgraph.session.cancellation.raise_if_requested()
         if self._policy.on_failure == "raise":
             raise error
         if not self._has_kernels():

@@ -136,12 +136,17 @@ def _allocate(subgraph: Subgraph) -> None:
 
 
 def _run(subgraph: Subgraph) -> str:
-    """Run a subgraph on made-up data; return in words why it cannot, empty when it can."""
+    """Run a subgraph on made-up data; return in words why it cannot, empty when it can.
+
+    Raises:
+        CallCancelledError: the call in which this happens was asked to stop.
+    """
     try:
         _allocate(subgraph)
         with _made_up_inputs(subgraph):
             subgraph.invoke()
     except Exception as error:  # noqa: BLE001 - kernels and delegates meet data nobody meant
+        subgraph.session.cancellation.raise_if_requested()
         return in_words(error)
     return ""
 

@@ -38,7 +38,8 @@ class OriginalNodes(PrivateNodes):
         self, subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool = False
     ) -> None:
         nodes = original_nodes(subgraph, delegate_node, only_kernels=only_kernels)
-        super().__init__(subgraph.context, nodes, subgraph.session.memory_limit)
+        session = subgraph.session
+        super().__init__(subgraph.context, nodes, session.memory_limit, session.cancellation)
         self._subgraph = subgraph
         read = dict.fromkeys(i for node, _ in nodes for i in node.inputs if i >= 0)
         self.inputs = tuple(i for i in read if i not in self.states)

@@ -20,6 +20,7 @@ from delegraph.operators.registration import (
     Scratch,
 )
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.steps import Step, StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory
 
@@ -118,6 +119,7 @@ class PrivateNodes:
         host: context of the subgraph.
         nodes: nodes and registrations in execution order.
         limit: bytes that their tensors may take.
+        cancellation: what stops them; None for nothing.
 
     Attributes:
         nodes: the same.
@@ -126,12 +128,24 @@ class PrivateNodes:
         steps: prepares and runs them, within :meth:`as_computed`.
     """
 
-    def __init__(self, host: OpContext, nodes: Sequence[Step], limit: MemoryLimit) -> None:
+    def __init__(
+        self,
+        host: OpContext,
+        nodes: Sequence[Step],
+        limit: MemoryLimit,
+        cancellation: Cancellation | None = None,
+    ) -> None:
         self.nodes = nodes
         written = {i: node for node, _ in nodes for i in node.outputs if i >= 0}
         self.states = {i: PrivateState(host.tensors[i], n.delegate) for i, n in written.items()}
         self.memory = SubgraphMemory(preserve_all_tensors=False, limit=limit)
-        self.steps = StepRunner(host.tensors, self._prepared, self.memory, resizable=self.states)
+        self.steps = StepRunner(
+            host.tensors,
+            self._prepared,
+            self.memory,
+            resizable=self.states,
+            cancellation=cancellation,
+        )
         self._context = PrivateContext(host, self.steps, self.memory)
         self._open: frozenset[int] = frozenset()
 

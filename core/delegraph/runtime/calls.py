@@ -1,0 +1,111 @@
+"""One call at a time: an interpreter that runs refuses other calls, whichever thread makes them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from delegraph.errors import StateError
+from delegraph.runtime.cancellation import Cancellation
+
+
+class Calls:
+    """The turn that a call takes while it runs.
+
+    Whoever runs has taken the only item out of a list. What has it is not written down, which would
+    cost as much again: when a turn is missing, the stacks of all threads tell. So a turn that an
+    interrupt has lost, between taking it and giving it back, is found not to be in use.
+
+    Args:
+        cancellation: what stops the call that runs.
+    """
+
+    def __init__(self, cancellation: Cancellation) -> None:
+        self._cancellation = cancellation
+        self._is_timed = cancellation.is_timed
+        self._turn = [None]
+        self._searching = threading.Lock()
+
+    def run(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
+        """Do *work* and return what it returns, as the only call that runs.
+
+        Args:
+            name: of the call, for the error that another one gets meanwhile.
+            work: what the call does.
+            args: what *work* is called with.
+
+        Raises:
+            StateError: another call runs.
+        """
+        while True:
+            try:
+                self._turn.pop()
+                break
+            except IndexError:
+                self._refuse_unless_lost(name)
+        try:
+            if self._is_timed or self._cancellation.reason:
+                self._cancellation.begin()
+            return work(*args)
+        finally:
+            if self._is_timed:
+                self._cancellation.end()
+            self._turn.append(None)
+
+    def check(self, name: str) -> None:
+        """Refuse to read what another thread computes; the thread that computes may.
+
+        Raises:
+            StateError: a call runs in another thread.
+        """
+        if not self._turn:
+            running = self._running()
+            if running is not None and running[1] != threading.get_ident():
+                _refuse(running, name)
+
+    def _refuse_unless_lost(self, name: str) -> None:
+        """Raise the error of a call that finds another one running; put back a turn that is lost.
+
+        Raises:
+            StateError: another call runs.
+        """
+        with self._searching:
+            if not self._turn:
+                running = self._running()
+                if running is not None:
+                    _refuse(running, name)
+                self._turn.append(None)
+
+    def _running(self) -> tuple[str, int] | None:
+        """Return the name and thread of the call that runs; None where there is none."""
+        waiting = Calls._refuse_unless_lost.__code__
+        for thread, frame in sys._current_frames().items():
+            above: Any = None
+            below: Any = frame
+            while below is not None:
+                if (
+                    below.f_code is Calls.run.__code__
+                    and below.f_locals["self"] is self
+                    and (above is None or above.f_code is not waiting)
+                ):
+                    return below.f_locals["name"], thread
+                above, below = below, below.f_back
+        return None
+
+
+def _refuse(running: tuple[str, int], name: str) -> NoReturn:
+    call, thread = running
+    here = threading.get_ident()
+    within = " from within it" if thread == here else ""
+    raise StateError(
+        f"{call} runs in thread {_name(thread)!r}, and {name} was called{within} from thread "
+        f"{_name(here)!r}. An interpreter does one thing at a time: give each thread one of its "
+        "own; they may share the model's file or bytes."
+    )
+
+
+def _name(thread: int) -> str:
+    names = {t.ident: t.name for t in threading.enumerate()}
+    return names.get(thread, str(thread))
