@@ -4,11 +4,12 @@ import logging
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from delegraph.plugins import Plugin, PluginSet, PluginState, installed, plugin_set
+from delegraph.plugins import Plugin, PluginSet, PluginState, discovery, installed, plugin_set
 from delegraph.plugins.plugin import one_line
 from support.fake_distributions import GOOD, write_distribution, write_plugin
 
@@ -120,13 +121,98 @@ def test_a_warning_at_import_is_kept_as_text_and_is_no_error(site: Path) -> None
     assert plugin.warnings == ("old",)
 
 
-def test_what_a_plugin_prints_at_import_does_not_reach_standard_output(
-    site: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+FIND = (
+    "from delegraph.plugins import PluginSet\n"
+    "[fake] = [p for p in PluginSet().plugins if p.distribution.startswith('fake-')]\n"
+)
+
+PRINTS = {
+    "print": "print('hello')",
+    "sys.stdout": "import sys\nsys.stdout.write('hello\\n')",
+    "sys.__stdout__": "import sys\nsys.__stdout__.write('hello\\n')",
+    "descriptor": "import os\nos.write(1, b'hello\\n')",
+    "C": "import ctypes\nctypes.CDLL(None).puts(b'hello')",
+    "another process": "import os\nos.system('echo hello')",
+    "hook": HOOK.format(arguments="", body="print('hello'); return []"),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="some of them are spelled otherwise there")
+@pytest.mark.parametrize("source", PRINTS.values(), ids=list(PRINTS))
+def test_what_a_plugin_prints_goes_to_standard_error(site: Path, source: str) -> None:
+    write_plugin(site, "prints", source)
+    done = subprocess.run(
+        [sys.executable, "-c", "print(1)\n" + FIND + "print(2)"],
+        env={"PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("1\n2\n", "hello\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are another matter there")
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_plugins_are_found_by_a_process_without_standard_streams(site: Path, closed: str) -> None:
     write_plugin(site, "prints", "print('hello')")
-    PluginSet()
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", "hello\n")
+    code = FIND + "assert fake.delegates == ()"
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", code]
+    subprocess.run(command, env={"PYTHONPATH": str(site)}, check=True)
+
+
+ODD_NAMES = {
+    "../x": "'../x'",
+    "a/b": "'a/b'",
+    "a\\b": r"'a\\\\b'",
+    "..": "'..'",
+    "-rf": "'-rf'",
+    "a b": "'a b'",
+    "a,b": "'a,b'",
+    "esc\x1b[2J": r"'esc\\x1b\[2J'",
+    "": "''",
+    "x" * 101: "'" + "x" * 100 + "'",
+}
+
+
+@pytest.mark.parametrize(("name", "shown"), ODD_NAMES.items(), ids=range(len(ODD_NAMES)))
+def test_an_odd_name_is_refused_without_an_import(site: Path, name: str, shown: str) -> None:
+    write_distribution(site, "fake-odd", {"fake_odd": "raise AssertionError"}, {name: "fake_odd"})
+    (plugin,) = (p for p in PluginSet().plugins if p.distribution == "fake-odd")
+    assert plugin.state is PluginState.BROKEN
+    assert re.match(rf"its entry point is named {shown}, expected at most 100", plugin.error)
+    assert plugin.remedy.endswith("or remove it with 'pip uninstall fake-odd'") or len(name) > 100
+    assert (str(plugin) + plugin.error).isprintable()
+    assert "fake_odd" not in sys.modules
+
+
+def test_what_a_terminal_would_obey_is_shown_as_text(site: Path) -> None:
+    write_distribution(site, "fake-odd", {}, {"odd": "fake\x1b[2J"})
+    metadata = site / "fake_odd-1.0.dist-info" / "METADATA"
+    metadata.write_text("Metadata-Version: 2.1\nName: fake-odd\x1b[2J\nVersion: 1.0\x07\n")
+    (plugin,) = (p for p in PluginSet().plugins if p.name == "odd")
+    assert plugin.distribution == r"fake-odd\x1b[2J"
+    assert (str(plugin) + plugin.module + plugin.error).isprintable()
+
+
+def test_an_import_that_does_not_end_is_named(
+    site: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    named = threading.Event()
+
+    def note(record: logging.LogRecord) -> bool:
+        named.set()
+        return True
+
+    monkeypatch.setattr(discovery, "PATIENCE", 0.01)
+    monkeypatch.setattr(sys, "named", named.wait, raising=False)
+    caplog.handler.addFilter(note)
+    write_plugin(site, "slow", "import sys\nassert sys.named(60)")
+    assert fakes(PluginSet())["slow"].state is PluginState.OK
+    caplog.handler.removeFilter(note)
+    assert (
+        "plugin 'slow' of fake-slow 1.0 is still being imported after 0.01 s; "
+        "DELEGRAPH_DISABLE_PLUGINS=slow leaves it out"
+    ) in caplog.messages
 
 
 def test_disabled_plugins_are_listed_and_not_imported(
@@ -270,7 +356,8 @@ def test_importing_delegraph_discovers_nothing(site: Path) -> None:
 
 
 def test_the_process_discovers_once(site: Path) -> None:
-    write_plugin(site, "counts", "print('imported', file=__import__('sys').__stdout__)")
+    log = site / "log"
+    write_plugin(site, "counts", f"with open({str(log)!r}, 'a') as log: log.write('imported ')")
     code = (
         "from concurrent.futures import ThreadPoolExecutor\n"
         "from delegraph.plugins import installed\n"
@@ -278,7 +365,8 @@ def test_the_process_discovers_once(site: Path) -> None:
         "    sets = set(pool.map(lambda _: id(installed()), range(8)))\n"
         "print(len(sets))"
     )
-    assert run_python(site, code).split() == ["imported", "1"]
+    assert run_python(site, code).split() == ["1"]
+    assert log.read_text() == "imported "
 
 
 def test_a_plugin_that_asks_for_plugins_at_import_is_broken_and_does_not_hang(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
+import logging
+import threading
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,10 +16,16 @@ from packaging.utils import canonicalize_name
 
 from delegraph.plugins import hookspecs
 from delegraph.plugins.choice import PluginChoice
-from delegraph.plugins.plugin import Plugin, PluginState, one_line
+from delegraph.plugins.plugin import PLUGIN_NAME, Plugin, PluginState, one_line
 from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.standard_output import printed_to_stderr
+
+logger = logging.getLogger(__name__)
 
 GROUP = "delegraph.plugins"
+PATIENCE = 10.0
+"""Seconds after which an import that has not ended is named."""
+
 Distribution = Any  # importlib_metadata's classes for it differ by version
 UNKNOWN = "(unknown distribution)"
 
@@ -37,10 +43,23 @@ def discover(
         choice: which plugins may be used; the others are listed and not imported.
         entry_points: what to look at instead of the installed distributions.
     """
+    return tuple(
+        import_plugin(plugin) if plugin.state is PluginState.OK else plugin
+        for plugin in declared_plugins(choice, entry_points)
+    )
+
+
+def declared_plugins(
+    choice: PluginChoice, entry_points: Iterable[EntryPoint] | None = None
+) -> tuple[Plugin, ...]:
+    """Return the same as :func:`discover` without importing anything.
+
+    Those that are ``OK`` are to be imported, and offer nothing yet.
+    """
     plugins: list[Plugin] = []
     if entry_points is None:
         entry_points, plugins = _installed()
-    plugins += [_load(point, choice) for point in entry_points]
+    plugins += [_declared(point, choice) for point in entry_points]
     return tuple(sorted(plugins, key=lambda p: (p.name, p.distribution, p.module)))
 
 
@@ -84,33 +103,65 @@ def _first_on_path(name: str, dist: Distribution) -> Distribution:
         return dist  # its folder bears another name
 
 
-def _load(point: EntryPoint, choice: PluginChoice) -> Plugin:
+def _declared(point: EntryPoint, choice: PluginChoice) -> Plugin:
     dist = point.dist
     plugin = Plugin(
-        point.name,
+        _printable(point.name[:100]),
         UNKNOWN if dist is None else _distribution_name(dist),
         "" if dist is None else _version(dist),
-        point.value,
+        _printable(point.value),
     )
+    if not PLUGIN_NAME.fullmatch(point.name):
+        text = (
+            f"its entry point is named {point.name[:100]!r}, expected at most 100 letters, digits, "
+            "'_', '-' or '.', the first a letter, digit or '_'"
+        )
+        return replace(plugin, state=PluginState.BROKEN, error=text)
     refusal = choice.refusal(plugin.name, plugin.distribution)
-    if refusal is not None:
-        state, reason = refusal
-        return replace(plugin, state=state, error=reason)
-    with warnings.catch_warnings(record=True) as caught:
-        # A warning is no reason to lose a plugin, not even under -W error.
-        warnings.simplefilter("default")
-        loaded = _import_and_ask(point, plugin)
+    if refusal is None:
+        return plugin
+    state, reason = refusal
+    return replace(plugin, state=state, error=reason)
+
+
+def import_plugin(plugin: Plugin) -> Plugin:
+    """Return a declared plugin as it is after its import: with what it offers, or what is wrong.
+
+    What it prints goes to standard error. An import that does not end cannot be ended from here;
+    the log names it after :data:`PATIENCE`.
+
+    Raises:
+        KeyboardInterrupt: the user's.
+    """
+    warning = threading.Timer(
+        PATIENCE,
+        logger.warning,
+        (
+            "%s is still being imported after %g s; DELEGRAPH_DISABLE_PLUGINS=%s leaves it out",
+            plugin,
+            PATIENCE,
+            plugin.name,
+        ),
+    )
+    warning.daemon = True
+    warning.start()
+    try:
+        with warnings.catch_warnings(record=True) as caught, printed_to_stderr():
+            # A warning is no reason to lose a plugin, not even under -W error.
+            warnings.simplefilter("default")
+            loaded = _import_and_ask(plugin)
+    finally:
+        warning.cancel()
     return replace(loaded, warnings=tuple(str(warning.message) for warning in caught))
 
 
-def _import_and_ask(point: EntryPoint, plugin: Plugin) -> Plugin:
+def _import_and_ask(plugin: Plugin) -> Plugin:
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # our caller's output is not a plugin's
-            module = point.load()
-            version = getattr(module, "DELEGRAPH_API", hookspecs.API_VERSION)
-            if version != hookspecs.API_VERSION:
-                return _incompatible(plugin, version)
-            return _ask(module, plugin)
+        module = EntryPoint(plugin.name, plugin.module, GROUP).load()
+        version = getattr(module, "DELEGRAPH_API", hookspecs.API_VERSION)
+        if version != hookspecs.API_VERSION:
+            return _incompatible(plugin, version)
+        return _ask(module, plugin)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
@@ -173,13 +224,18 @@ def _incompatible(plugin: Plugin, version: object) -> Plugin:
 
 def _distribution_name(dist: Distribution) -> str:
     try:
-        return dist.name or UNKNOWN
+        return _printable(dist.name or UNKNOWN)
     except Exception:  # noqa: BLE001 - damaged metadata raise several types, by version
         return UNKNOWN
 
 
 def _version(dist: Distribution) -> str:
     try:
-        return dist.version or ""
+        return _printable(dist.version or "")
     except Exception:  # noqa: BLE001 - damaged metadata raise several types, by version
         return ""
+
+
+def _printable(text: str) -> str:
+    """Return a text of a distribution without anything that a terminal would obey."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 
 from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+
+PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+"""What the name of a usable plugin looks like: no part of a path, nothing a terminal obeys."""
 
 
 class PluginState(Enum):
@@ -61,10 +65,10 @@ class Plugin:
         if self.state is PluginState.NOT_ALLOWED:
             return f"add {self.name!r} to that list to use it"
         if self.is_faulty:
-            return (
-                f"repair it with 'pip install --upgrade {self.distribution}', or leave it out "
-                f"with DELEGRAPH_DISABLE_PLUGINS={self.name}"
-            )
+            without = f"leave it out with DELEGRAPH_DISABLE_PLUGINS={self.name}"
+            if not PLUGIN_NAME.fullmatch(self.name):  # such a list cannot name it
+                without = f"remove it with 'pip uninstall {self.distribution}'"
+            return f"repair it with 'pip install --upgrade {self.distribution}', or {without}"
         return ""
 
     def __str__(self) -> str:

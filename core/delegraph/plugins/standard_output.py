@@ -1,0 +1,53 @@
+"""Keeps what plugins print out of standard output, which belongs to whoever asked for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+_lock = threading.RLock()  # two threads that exchange a descriptor would leave it exchanged
+
+
+@contextlib.contextmanager
+def printed_to_stderr() -> Iterator[None]:
+    """Send to standard error what is printed meanwhile: by Python, to the descriptor, or by C.
+
+    It is the output of the whole process, other threads included.
+    """
+    with _lock, contextlib.redirect_stdout(sys.stderr), _descriptor_exchanged():
+        yield
+
+
+@contextlib.contextmanager
+def _descriptor_exchanged() -> Iterator[None]:
+    """Let the descriptor of standard output lead to that of standard error, if there are both."""
+    if sys.__stdout__ is None or sys.__stderr__ is None:
+        yield
+        return
+    _flush()
+    try:
+        kept = os.dup(1)
+    except OSError:  # closed since Python started
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):  # standard error was closed
+            os.dup2(2, 1)
+        yield
+    finally:
+        _flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _flush() -> None:
+    """Write out what Python and C hold back, to where it leads now."""
+    with contextlib.suppress(OSError, ValueError):  # closed
+        sys.__stdout__.flush()  # type: ignore[union-attr]  # the caller looked
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush(None)
