@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.command import Command
-from support.fake_distributions import write_plugin
+from support.fake_distributions import GOOD, pip_install, write_plugin
 
 WITH_OPTIONS = """\
 import dataclasses
@@ -59,9 +60,9 @@ def test_without_a_subcommand_the_help_is_shown_as_a_usage_error(delegraph: Comm
 
 
 def test_list_says_when_there_are_none(delegraph: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from delegraph.plugins import PluginSet, plugin_set
+    from delegraph.plugins import discovery
 
-    monkeypatch.setattr(plugin_set, "_installed", PluginSet(entry_points=[]))
+    monkeypatch.setattr(discovery, "_installed", lambda: ([], []))
     assert delegraph("plugins", "list").out.startswith("no plugins are installed")
 
 
@@ -124,6 +125,25 @@ def test_info_of_nothing_known_exits_with_3(fresh_delegraph: Command, site: Path
     assert ran.err.startswith("error: no installed plugin provides delegate 'tunr'; did you mean")
 
 
+def test_list_names_what_ends_its_process_and_goes_on(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "bad", "import os; os._exit(3)")
+    ran = fresh_delegraph("plugins", "list", DELEGRAPH_PLUGINS="bad,good")
+    assert ran.code == 0
+    assert "bad fake-bad 1.0 died" in ran.lines
+    assert "good fake-good 1.0 ok" in ran.lines
+    assert "plugin 'bad' of fake-bad 1.0: its process ended with exit code 3" in ran.lines
+
+
+def test_list_names_what_does_not_end(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "bad", "while True: pass")
+    words = ("plugins", "list", "--time-limit", "0.5")
+    ran = fresh_delegraph(*words, DELEGRAPH_PLUGINS="bad")
+    assert ran.code == 0
+    assert "bad fake-bad 1.0 timed out" in ran.lines
+    assert any("did not end within 0.5 s" in line for line in ran.lines)
+    assert any("DELEGRAPH_DISABLE_PLUGINS=bad" in line for line in ran.lines)
+
+
 def test_doctor_is_content_with_good_plugins(fresh_delegraph: Command, site: Path) -> None:
     ran = fresh_delegraph("plugins", "doctor", DELEGRAPH_PLUGINS="good")
     assert ran.code == 0
@@ -155,3 +175,72 @@ def test_a_delegate_of_a_broken_plugin_exits_with_3(
     assert ran.code == 3
     assert "plugin 'bad' of fake-bad 1.0 is broken: RuntimeError: no driver" in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+# -- doctor --isolated -----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals there")
+def test_isolated_doctor_tells_how_each_plugin_went(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "aborts", "import os; os.abort()")
+    write_plugin(site, "raises", BROKEN)
+    (site / "fake_tunable_heavy.py").write_text("import os; os._exit(4)")
+    ran = fresh_delegraph(
+        "plugins", "doctor", "--isolated", DELEGRAPH_PLUGINS="aborts,raises,tunable,good"
+    )
+    assert ran.code == 3
+    for line in (
+        "plugin distribution version outcome",
+        "aborts fake-aborts 1.0 died (SIGABRT)",
+        "good fake-good 1.0 ok",
+        "raises fake-raises 1.0 failed",
+        "tunable fake-tunable 1.0 died (exit code 4)",
+        "error: plugin 'aborts' of fake-aborts 1.0: died: its process ended with SIGABRT",
+        "error: plugin 'tunable' of fake-tunable 1.0: its process ended with exit code 4 while "
+        "its offers were loaded",
+    ):
+        assert line in ran.lines, line
+
+
+def test_isolated_doctor_survives_what_pip_installed(
+    fresh_delegraph: Command, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    pip_install(site, "fake_exits", "import os; os._exit(5)", "exits")
+    pip_install(site, "fake_odd", "raise AssertionError", "../odd")
+    pip_install(site, "fake_fine", GOOD.format(module="json", delegate="fine"), "fine")
+    (site / "json_heavy.py").write_text("FakeDelegate = dict")
+    ran = fresh_delegraph(
+        "plugins", "doctor", "--isolated", "--json", DELEGRAPH_PLUGINS="exits,fine"
+    )
+    assert ran.code == 3
+    outcomes = {p["name"]: p["outcome"] for p in ran.json["plugins"] if "fake" in p["distribution"]}
+    assert outcomes == {"exits": "died (exit code 5)", "../odd": "failed", "fine": "ok"}
+    texts = {finding["subject"]: finding["text"] for finding in ran.json["findings"]}
+    assert "its entry point is named '../odd'" in texts["plugin '../odd' of fake_odd 1.0"]
+
+
+def test_isolated_doctor_limits_memory(fresh_delegraph: Command, site: Path) -> None:
+    ran = fresh_delegraph("plugins", "doctor", "--memory-limit", "1G")
+    assert ran.code == 2
+    assert "--memory-limit needs --isolated" in ran.err
+    words = ("plugins", "doctor", "--isolated", "--memory-limit", "1G")
+    assert fresh_delegraph(*words, DELEGRAPH_PLUGINS="good").code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are another matter there")
+@pytest.mark.parametrize(
+    "words", [("list",), ("info", "loud"), ("doctor",), ("doctor", "--isolated")]
+)
+def test_nothing_that_a_plugin_prints_spoils_json(
+    fresh_delegraph: Command, site: Path, words: tuple[str, ...]
+) -> None:
+    loud = "import ctypes, os\nprint('a')\nos.write(1, b'b\\n')\nctypes.CDLL(None).puts(b'c')\n"
+    write_plugin(site, "loud", loud + GOOD.format(module="fake_loud", delegate="loud"))
+    heavy = site / "fake_loud_heavy.py"
+    heavy.write_text(loud + heavy.read_text())
+    ran = fresh_delegraph("plugins", *words, "--json", DELEGRAPH_PLUGINS="loud")
+    assert ran.code == 0
+    assert "loud" in [plugin["name"] for plugin in ran.json["plugins"]]
+    assert sorted(set(ran.err.split())) == ["a", "b", "c"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 GOOD = """\
@@ -85,3 +88,27 @@ def write_plugin(site: Path, name: str, source: str | None = None, *, delegate: 
         source = GOOD.format(module=module, delegate=delegate or name)
     sources = {module: source, f"{module}_heavy": HEAVY}
     write_distribution(site, f"fake-{name}", sources, {name: module})
+
+
+def pip_install(site: Path, name: str, source: str, entry_point: str) -> None:
+    """Have pip install a wheel with one plugin into *site*; it needs no network.
+
+    Args:
+        site: a folder that is, or will be, on ``sys.path``.
+        name: name of the distribution, ``fake_NAME``, and of its one module.
+        source: the module.
+        entry_point: name of the plugin.
+    """
+    wheel = site.parent / f"{name}-1.0-py3-none-any.whl"
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{name}.py", source)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        tag = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        archive.writestr(f"{info}/WHEEL", tag)
+        points = f"[delegraph.plugins]\n{entry_point} = {name}\n"
+        archive.writestr(f"{info}/entry_points.txt", points)
+        archive.writestr(f"{info}/RECORD", "")
+    options = ["--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", site, wheel]
+    subprocess.run(list(map(str, command)), check=True)

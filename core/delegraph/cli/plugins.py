@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from delegraph.cli.delegate_help import print_delegate
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE, USAGE
-from delegraph.cli.options import json_option, traceback_option
+from delegraph.cli.memory import ByteCount
+from delegraph.cli.options import Command, json_option, traceback_option
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from delegraph.plugins import Plugin, PluginSet
     from delegraph.plugins.plugin_set import Offer
+    from delegraph.tools.plugin_check import Finding
+    from delegraph.tools.plugin_survey import SurveyedPlugin
 
 
 class OrderedGroup(click.Group):
@@ -38,21 +41,39 @@ def command(ctx: click.Context) -> int:
     return OK
 
 
+def time_limit_option(default: float) -> Callable[[Command], Command]:
+    """Return what adds ``--time-limit``, for the processes that plugins are imported in."""
+    return click.option(
+        "--time-limit",
+        type=click.FloatRange(0, min_open=True),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help="Give up on plugins that take longer.",
+    )
+
+
 @command.command("list")
+@time_limit_option(10)
 @json_option
 @traceback_option
-def list_plugins(as_json: bool) -> None:
+def list_plugins(time_limit: float, as_json: bool) -> None:
     """List the installed plugins and the delegates they offer.
 
-    Nothing heavy is imported. DELEGRAPH_PLUGINS=a,b allows only those plugins,
-    DELEGRAPH_DISABLE_PLUGINS=a,b leaves some out.
+    Nothing heavy is imported, and that by another process, so that no plugin can stop the list.
+    DELEGRAPH_PLUGINS=a,b allows only those plugins, DELEGRAPH_DISABLE_PLUGINS=a,b leaves some out.
     """
-    from delegraph.plugins import installed
+    from delegraph.plugins import PluginSet
+    from delegraph.tools.plugin_survey import SurveyRequest, survey_plugins
 
-    plugins = installed()
+    surveyed = survey_plugins(SurveyRequest(time_limit))
     if as_json:
-        print_json({"plugins": [_plugin_json(plugin) for plugin in plugins.plugins]})
+        print_json({"plugins": [each.description for each in surveyed]})
         return
+    _print_list(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
+
+
+def _print_list(plugins: PluginSet) -> None:
     out = console()
     if not plugins.plugins:
         out.print("no plugins are installed; 'pip install delegraph-example' brings two delegates")
@@ -97,11 +118,12 @@ def info(name: str, as_json: bool) -> int:
     NAME is a delegate, a plugin, a distribution, or dist:name.
     """
     from delegraph.plugins import installed
+    from delegraph.tools.plugin_report import plugin_json
 
     plugins = installed()
     offers, matching = _named(plugins, name)
     if as_json:
-        print_json({"plugins": [_plugin_json(plugin) for plugin in matching]})
+        print_json({"plugins": [plugin_json(plugin) for plugin in matching]})
         return PLUGIN_TROUBLE if any(plugin.is_faulty for plugin in matching) else OK
     out = console()
     for plugin in matching:
@@ -140,39 +162,74 @@ def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
 
 
 @command.command("doctor")
+@click.option("--isolated", is_flag=True, help="Look at each plugin in a process of its own.")
+@time_limit_option(60)
+@click.option(
+    "--memory-limit",
+    type=ByteCount(),
+    help="Memory for each process of --isolated: 512M, 2G.  [default: half of the machine's]",
+)
 @json_option
 @traceback_option
-def doctor(as_json: bool) -> int:
+def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json: bool) -> int:
     """Look for what is wrong with the plugins.
 
-    Imports every delegate's own module, so it may take a while; no delegate is made. Exits with 3
-    when something cannot be used.
+    Another process imports every delegate's own module, so it may take a while; no delegate is
+    made. --isolated imports each plugin in a process of its own, limits its memory, and shows how
+    it went: ok, failed, timed out, or died with an exit code or a signal. Exits with 3 when
+    something cannot be used.
     """
     from delegraph.cli import COMMANDS
-    from delegraph.plugins import installed
-    from delegraph.tools.plugin_check import Level, check_plugins
+    from delegraph.operators.memory_limit import physical_memory
+    from delegraph.plugins import PluginSet
+    from delegraph.tools.plugin_check import Level, check_offers, errors_first
+    from delegraph.tools.plugin_survey import SurveyRequest, survey_plugins
 
-    plugins = installed()
+    if isolated and memory_limit is None:
+        memory_limit = physical_memory() // 2
+    if memory_limit is not None and not isolated:
+        raise click.UsageError("--memory-limit needs --isolated")
     with progress("importing the delegates"):
-        findings = check_plugins(plugins, COMMANDS)
+        surveyed = survey_plugins(SurveyRequest(time_limit, True, isolated, memory_limit, COMMANDS))
+    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+    loads = [finding for each in surveyed for finding in each.findings]
+    findings = errors_first([*check_offers(plugins, COMMANDS), *loads])
     failed = any(finding.level is Level.ERROR for finding in findings)
     if as_json:
-        print_json(
-            {
-                "ok": not failed,
-                "findings": [
-                    {
-                        "level": finding.level.value,
-                        "subject": finding.subject,
-                        "text": finding.text,
-                        "remedy": finding.remedy,
-                    }
-                    for finding in findings
-                ],
-            }
-        )
-        return PLUGIN_TROUBLE if failed else OK
+        _print_diagnosis_json(not failed, surveyed, findings)
+    else:
+        _print_diagnosis(plugins, surveyed if isolated else (), findings)
+    return PLUGIN_TROUBLE if failed else OK
+
+
+def _print_diagnosis_json(
+    is_ok: bool, surveyed: Sequence[SurveyedPlugin], findings: Sequence[Finding]
+) -> None:
+    from delegraph.tools.plugin_report import finding_json
+
+    print_json(
+        {
+            "ok": is_ok,
+            "plugins": [
+                {"name": name, "distribution": distribution, "version": version, "outcome": outcome}
+                for name, distribution, version, outcome in map(_outcome, surveyed)
+            ],
+            "findings": [finding_json(finding) for finding in findings],
+        }
+    )
+
+
+def _print_diagnosis(
+    plugins: PluginSet, surveyed: Sequence[SurveyedPlugin], findings: Sequence[Finding]
+) -> None:
+    """Print findings, after a table of those plugins whose outcome is asked for."""
+    from delegraph.tools.plugin_check import Level
+
     out = console()
+    if surveyed:
+        columns = ("plugin", "distribution", "version", "outcome")
+        print_table(out, columns, [_outcome(each) for each in surveyed], indent=0)
+        out.print()
     for finding in findings:
         style = "red" if finding.level is Level.ERROR else "yellow"
         out.print(f"{finding.level.value}: {finding.subject}: {finding.text}", style=style)
@@ -183,36 +240,8 @@ def doctor(as_json: bool) -> int:
         f"{plural(len(plugins.plugins), 'plugin')}, {usable} usable, "
         f"{plural(len(plugins.offers()), 'delegate')}, {plural(len(findings), 'finding')}"
     )
-    return PLUGIN_TROUBLE if failed else OK
 
 
-def _plugin_json(plugin: Plugin) -> dict[str, Any]:
-    return {
-        "name": plugin.name,
-        "distribution": plugin.distribution,
-        "version": plugin.version,
-        "module": plugin.module,
-        "state": plugin.state.value,
-        "error": plugin.error,
-        "remedy": plugin.remedy,
-        "warnings": list(plugin.warnings),
-        "delegates": [_delegate_json(spec) for spec in plugin.delegates],
-        "custom_ops": [{"name": s.name, "summary": s.summary} for s in plugin.custom_ops],
-        "commands": [{"name": s.name, "summary": s.summary} for s in plugin.commands],
-    }
-
-
-def _delegate_json(spec: Any) -> dict[str, Any]:
-    from delegraph.errors import PluginOptionError
-    from delegraph.plugins.options import describe_options
-
-    try:
-        options = describe_options(spec)
-    except PluginOptionError as error:
-        return {"name": spec.name, "summary": spec.summary, "error": str(error)}
-    return {
-        "name": spec.name,
-        "summary": spec.summary,
-        "rank": spec.rank,
-        "options": [asdict(option) for option in options],
-    }
+def _outcome(surveyed: SurveyedPlugin) -> tuple[str, str, str, str]:
+    plugin = surveyed.plugin
+    return plugin.name, plugin.distribution, plugin.version, surveyed.outcome

@@ -13,13 +13,19 @@ PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
 class PluginState(Enum):
-    """Whether a plugin can be used, and if not, who said so."""
+    """Whether a plugin can be used, and if not, who said so.
+
+    The last two are known where plugins are imported in processes of their own: its import did not
+    end, or ended the process.
+    """
 
     OK = "ok"
     BROKEN = "broken"
     INCOMPATIBLE = "incompatible"
     DISABLED = "disabled"
     NOT_ALLOWED = "not allowed"
+    TIMED_OUT = "timed out"
+    DIED = "died"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,8 @@ class Plugin:
     @property
     def is_faulty(self) -> bool:
         """Whether something must be repaired: it is wanted and cannot be used."""
-        return self.state in (PluginState.BROKEN, PluginState.INCOMPATIBLE)
+        is_right = (PluginState.OK, PluginState.DISABLED, PluginState.NOT_ALLOWED)
+        return self.state not in is_right
 
     @property
     def remedy(self) -> str:

@@ -62,6 +62,7 @@ class PluginSet:
             ``DELEGRAPH_PLUGINS`` says, ``["*"]`` for all.
         disable: leave these out; None for what ``DELEGRAPH_DISABLE_PLUGINS`` says.
         entry_points: look at these instead of the installed distributions.
+        plugins: take these as they are, instead of looking for any.
 
     Attributes:
         choice: the allow and disable lists in force.
@@ -73,9 +74,10 @@ class PluginSet:
         allow: Iterable[str] | None = None,
         disable: Iterable[str] | None = None,
         entry_points: Iterable[EntryPoint] | None = None,
+        plugins: tuple[Plugin, ...] | None = None,
     ) -> None:
         self.choice = PluginChoice.of(allow, disable)
-        self.plugins = discover(self.choice, entry_points)
+        self.plugins = discover(self.choice, entry_points) if plugins is None else plugins
 
     def offers(self) -> tuple[Offer, ...]:
         """Return every delegate of every usable plugin, sorted by name and distribution."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
@@ -38,15 +38,41 @@ def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fi
         plugins: whom to look at.
         builtin: commands that Delegraph has itself.
     """
-    findings = [
+    return errors_first([*check_offers(plugins, builtin), *check_loads(plugins, builtin)])
+
+
+def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Return the findings on which plugins there are and what they offer; nothing is loaded.
+
+    Args:
+        plugins: whom to look at.
+        builtin: commands that Delegraph has itself.
+    """
+    return (
         *_unusable(plugins),
         *_conflicts(plugins),
+        *_shared_commands(plugins, builtin),
+        *(finding for plugin in plugins.plugins for finding in _looks(plugin)),
+        *_unmatched(plugins),
+    )
+
+
+def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Return the findings on what plugins offer, loading all that somebody may ask for.
+
+    Args:
+        plugins: whom to look at.
+        builtin: commands that Delegraph has itself.
+    """
+    return (
         *(finding for offer in plugins.offers() for finding in _offer(offer)),
         *_custom_ops(plugins),
         *_commands(plugins, builtin),
-        *(finding for plugin in plugins.plugins for finding in _looks(plugin)),
-        *_unmatched(plugins),
-    ]
+    )
+
+
+def errors_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings in the order in which they are shown."""
     return tuple(sorted(findings, key=lambda finding: finding.level is not Level.ERROR))
 
 
@@ -112,6 +138,16 @@ def _custom_ops(plugins: PluginSet) -> Iterator[Finding]:
 
 def _commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]:
     for name, providers in plugins.commands().items():
+        if name in builtin or len(providers) > 1:
+            continue  # it never runs
+        try:
+            plugins.load_command(name)
+        except PluginError as error:
+            yield Finding(Level.ERROR, f"command {name!r}", str(error))
+
+
+def _shared_commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]:
+    for name, providers in plugins.commands().items():
         subject = f"command {name!r}"
         who = ", ".join(str(plugin) for plugin, _ in providers)
         if name in builtin:
@@ -120,11 +156,6 @@ def _commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]
         elif len(providers) > 1:
             remedy = "leave the others out with DELEGRAPH_DISABLE_PLUGINS"
             yield Finding(Level.ERROR, subject, f"provided by {who}; none of them runs", remedy)
-        else:
-            try:
-                plugins.load_command(name)
-            except PluginError as error:
-                yield Finding(Level.ERROR, subject, str(error))
 
 
 def _looks(plugin: Plugin) -> Iterator[Finding]:

@@ -1,0 +1,121 @@
+"""Plugins as JSON, and the program that tells of some of them in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from delegraph.errors import PluginOptionError
+from delegraph.plugins.discovery import import_plugin
+from delegraph.plugins.options import describe_options
+from delegraph.plugins.plugin import Plugin, PluginState
+from delegraph.plugins.plugin_set import PluginSet
+from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.standard_output import printed_to_stderr
+from delegraph.tools.plugin_check import Finding, Level, check_loads
+
+
+def plugin_json(plugin: Plugin) -> dict[str, Any]:
+    """Return a plugin, what it offers, and the options of its delegates, ready for JSON."""
+    return {
+        "name": plugin.name,
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "module": plugin.module,
+        "state": plugin.state.value,
+        "error": plugin.error,
+        "remedy": plugin.remedy,
+        "warnings": list(plugin.warnings),
+        "delegates": [_delegate_json(spec) for spec in plugin.delegates],
+        "custom_ops": [{"name": s.name, "summary": s.summary} for s in plugin.custom_ops],
+        "commands": [{"name": s.name, "summary": s.summary} for s in plugin.commands],
+    }
+
+
+def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
+    try:
+        options = describe_options(spec)
+    except PluginOptionError as error:
+        return {"name": spec.name, "summary": spec.summary, "error": str(error)}
+    return {
+        "name": spec.name,
+        "summary": spec.summary,
+        "rank": spec.rank,
+        "options": [asdict(option) for option in options],
+    }
+
+
+def plugin_from_json(content: dict[str, Any]) -> Plugin:
+    """Return the plugin of which :func:`plugin_json` told; what it offers cannot be loaded."""
+
+    def offered(kind: str) -> list[tuple[str, str]]:
+        return [(each["name"], each["summary"]) for each in content[kind]]
+
+    return Plugin(
+        content["name"],
+        content["distribution"],
+        content["version"],
+        content["module"],
+        PluginState(content["state"]),
+        content["error"],
+        tuple(DelegateSpec(name, text, _is_elsewhere) for name, text in offered("delegates")),
+        tuple(CustomOpSpec(name, text, _is_elsewhere) for name, text in offered("custom_ops")),
+        tuple(CommandSpec(name, text, _is_elsewhere) for name, text in offered("commands")),
+        tuple(content["warnings"]),
+    )
+
+
+def _is_elsewhere() -> Any:
+    raise NotImplementedError("this is the description of a plugin that another process imported")
+
+
+def finding_from_json(content: dict[str, str]) -> Finding:
+    """Return the finding of which :func:`finding_json` told."""
+    return Finding(**{**content, "level": Level(content["level"])})  # type: ignore[arg-type]
+
+
+def finding_json(finding: Finding) -> dict[str, str]:
+    """Return a finding, ready for JSON."""
+    return {**asdict(finding), "level": finding.level.value}
+
+
+# -- the program -----------------------------------------------------------------------------------
+
+
+def report_plugins() -> None:
+    """Import plugins and tell of them; the process ends with it.
+
+    Standard input has the question: ``plugins``, each as name, distribution, version and module;
+    ``loads``, whether to load what they offer; ``builtin``, commands to leave out then;
+    ``memory_limit``, bytes or null. Standard output
+    gets a line of JSON after each import, and another after its loads; what the plugins print goes
+    to standard error.
+    """
+    question = json.load(sys.stdin)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # a plugin that reads would wait for us
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers, printed_to_stderr():
+        if question["memory_limit"] is not None:
+            _limit_memory(question["memory_limit"])
+        for identity in question["plugins"]:
+            plugin = import_plugin(Plugin(*identity))
+            answer: dict[str, Any] = {"plugin": plugin_json(plugin)}
+            findings: tuple[Finding, ...] = ()
+            if question["loads"]:
+                print(json.dumps(answer), file=answers, flush=True)
+                answer = {}
+                findings = check_loads(PluginSet(plugins=(plugin,)), question["builtin"])
+            answer["findings"] = [finding_json(finding) for finding in findings]
+            print(json.dumps(answer), file=answers, flush=True)
+    os._exit(0)  # what plugins have registered for the end, or left running, is not asked for
+
+
+def _limit_memory(limit: int) -> None:
+    """Limit the memory that this process may write to; a system that cannot has none."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

@@ -1,0 +1,191 @@
+"""Looks at the installed plugins from processes of their own, so that none can stop the look.
+
+A plugin may end the process that imports it, crash it, or never come back. First one process
+imports them all; where that does not end well, or on request, each gets its own. What comes back is
+text: plugins found this way name what they offer, and it cannot be loaded.
+
+This contains accidents, not attacks: those processes may do whatever this one may.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delegraph.plugins.choice import PluginChoice
+from delegraph.plugins.discovery import declared_plugins
+from delegraph.plugins.plugin import Plugin, PluginState
+from delegraph.tools.plugin_check import Finding, Level
+from delegraph.tools.plugin_report import finding_from_json, plugin_from_json, plugin_json
+
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from delegraph.tools.plugin_report import report_plugins; report_plugins()"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyRequest:
+    """How plugins are looked at.
+
+    Attributes:
+        time_limit: seconds that a process has.
+        loads: load what they offer as well, and tell what goes wrong.
+        isolated: give each a process of its own from the start.
+        memory_limit: bytes that a process may write to, where the system can limit that; None for
+            no limit.
+        builtin: commands that Delegraph has itself, so that those of plugins are not loaded.
+    """
+
+    time_limit: float
+    loads: bool = False
+    isolated: bool = False
+    memory_limit: int | None = None
+    builtin: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedPlugin:
+    """What is known of a plugin.
+
+    Attributes:
+        plugin: the plugin; what it offers cannot be loaded.
+        description: the same and the options of its delegates, ready for JSON.
+        outcome: how it went: ``ok``, ``failed``, ``timed out``, ``died (SIGSEGV)``, ``died (exit
+            code 3)``, or why it was not looked at, as its state says.
+        findings: what went wrong with what it offers, if that was loaded.
+    """
+
+    plugin: Plugin
+    description: dict[str, Any]
+    outcome: str
+    findings: tuple[Finding, ...] = ()
+
+
+def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
+    """Return every installed plugin, sorted by name and distribution, whatever its state.
+
+    Nothing of them is imported here. What they print goes to standard error.
+
+    Raises:
+        OSError: no process can be started.
+    """
+    declared = declared_plugins(PluginChoice.of())
+    wanted = [plugin for plugin in declared if plugin.state is PluginState.OK]
+    seen = [] if request.isolated or not wanted else _survey_together(wanted, request)
+    rest = wanted[len(seen) :]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        seen += threads.map(lambda plugin: _survey_alone(plugin, request), rest)
+    found = dict(zip(wanted, seen, strict=True))
+    return tuple(found[p] if p in found else _not_imported(p) for p in declared)
+
+
+def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
+    """Return the first of the plugins, as far as one process came with all of them."""
+    answers, _ = _ask(plugins, request)
+    return [_surveyed(answer) for answer in answers if "findings" in answer]
+
+
+def _survey_alone(plugin: Plugin, request: SurveyRequest) -> SurveyedPlugin:
+    answers, ending = _ask([plugin], request)
+    if not answers:
+        failed = replace(plugin, state=ending.state, error=ending.text)
+        return replace(_not_imported(failed), outcome=ending.outcome)
+    if "findings" in answers[0]:
+        return _surveyed(answers[0])
+    finding = Finding(Level.ERROR, str(plugin), f"{ending.text} while its offers were loaded")
+    surveyed = _surveyed({**answers[0], "findings": []})
+    return replace(surveyed, outcome=ending.outcome, findings=(finding,))
+
+
+def _surveyed(answer: dict[str, Any]) -> SurveyedPlugin:
+    """Return what a process told of a plugin."""
+    plugin = plugin_from_json(answer["plugin"])
+    findings = tuple(finding_from_json(finding) for finding in answer["findings"])
+    is_failed = plugin.is_faulty or any(finding.level is Level.ERROR for finding in findings)
+    is_failed = is_failed and plugin.state is not PluginState.INCOMPATIBLE
+    outcome = "failed" if is_failed else plugin.state.value
+    return SurveyedPlugin(plugin, answer["plugin"], outcome, findings)
+
+
+def _not_imported(plugin: Plugin) -> SurveyedPlugin:
+    outcome = "failed" if plugin.state is PluginState.BROKEN else plugin.state.value
+    return SurveyedPlugin(plugin, plugin_json(plugin), outcome)
+
+
+# -- the processes ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How a process ended, for a plugin of which it did not tell all."""
+
+    state: PluginState
+    text: str
+    outcome: str
+
+
+def _ask(plugins: Sequence[Plugin], request: SurveyRequest) -> tuple[list[dict[str, Any]], _Ending]:
+    """Return what a process of its own tells of the first plugins, and how it ended.
+
+    The answer to the last one may lack its findings.
+    """
+    question = {
+        "plugins": [[p.name, p.distribution, p.version, p.module] for p in plugins],
+        "loads": request.loads,
+        "memory_limit": request.memory_limit,
+        "builtin": list(request.builtin),
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # so that the processes that it starts end with it
+    ) as process:
+        try:
+            output, _ = process.communicate(json.dumps(question).encode(), request.time_limit)
+            ending = _ended(process.returncode)
+        except subprocess.TimeoutExpired as expired:
+            _kill(process)
+            output, ending = expired.stdout or b"", _timed_out(request.time_limit)
+        except BaseException:
+            _kill(process)
+            raise
+    answers: list[dict[str, Any]] = []
+    for line in output.split(b"\n")[:-1]:  # the last is empty, or half a line
+        answer = json.loads(line)
+        if "plugin" in answer:
+            answers.append(answer)
+        else:
+            answers[-1].update(answer)
+    return answers, ending
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process that goes on, and those that it started."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _timed_out(limit: float) -> _Ending:
+    text = f"its process did not end within {limit:g} s"
+    return _Ending(PluginState.TIMED_OUT, text, PluginState.TIMED_OUT.value)
+
+
+def _ended(code: int) -> _Ending:
+    how = f"exit code {code}"
+    if code < 0:
+        how = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    text = f"its process ended with {how}"
+    return _Ending(PluginState.DIED, text, f"{PluginState.DIED.value} ({how})")
