@@ -35,7 +35,9 @@ def test_gates_that_are_not_have_three_integer_bits(gates):
     assert tensors_of(gates, layer_norm=False).gate_scales(()) == [2.0**-12] * gates
 
 
-@pytest.mark.parametrize("clips", [{"cell_clip": -1.0}, {"proj_clip": -0.5}])
-def test_a_negative_clip_is_refused(clips):
-    with pytest.raises(OperatorError, match=r"clips are .*-.*, expected 0 or more"):
+@pytest.mark.parametrize("clip", [-1.0, np.nan])
+@pytest.mark.parametrize("name", ["cell_clip", "proj_clip"])
+def test_a_clip_that_is_no_limit_is_refused(name, clip):
+    clips = {name: clip}
+    with pytest.raises(OperatorError, match=r"clips are .*(-|nan).*, expected 0 or more"):
         LstmOptions.of(Node(0, (), (), options=LSTMOptions(**clips)))

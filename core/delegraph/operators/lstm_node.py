@@ -63,7 +63,7 @@ class LstmOptions:
         """Return the options of *node*.
 
         Raises:
-            OperatorError: a negative clip.
+            OperatorError: a negative clip, or one that is NaN.
         """
         options = cls(
             option(node, "fused_activation_function", ActivationFunctionType.NONE),
@@ -71,7 +71,7 @@ class LstmOptions:
             option(node, "proj_clip", 0.0),
             option(node, "asymmetric_quantize_inputs", False),
         )
-        if options.cell_clip < 0 or options.proj_clip < 0:
+        if not (options.cell_clip >= 0 and options.proj_clip >= 0):
             raise OperatorError(
                 f"clips are {options.cell_clip} and {options.proj_clip}, expected 0 or more"
             )

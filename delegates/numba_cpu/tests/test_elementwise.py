@@ -431,6 +431,21 @@ def test_softmax_of_bytes_adds_up_in_the_official_order(type: str, level: str) -
     check(case, level)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("beta", [math.inf, -math.inf, math.nan, -1e30, -20.0, 0.0, 1e30])
+@pytest.mark.parametrize(("type", "zero"), [("INT8", -128), ("UINT8", 0)])
+def test_softmax_of_bytes_with_odd_betas_is_as_by_the_core(
+    type: str, zero: int, beta: float
+) -> None:
+    q = np.arange(7, 47, dtype=np.int8).reshape(4, 10).view(type.lower())
+    output = tensor((), type, scale=1 / 256, zero_point=zero)
+    options = o.SoftmaxOptions(beta=beta)
+    case = operator_case("SOFTMAX", [fed(q, type, scale=0.5)], [output], options, version=2)
+    found, is_taken = results(case, Watched(LEVELS[0]))
+    np.testing.assert_array_equal(found, results(case)[0])
+    assert is_taken == (math.isfinite(beta) and beta >= 0)
+
+
 @levels
 @pytest.mark.parametrize("count", [3, 8, 100, 4099])
 def test_floats_are_quantised_as_by_the_official_loops(count: int, level: str) -> None:

@@ -50,7 +50,7 @@ def layer(
     is_time_major = options.get("time_major", False)
     leading = (steps, batch) if is_time_major else (batch, steps)
     shape, integers = (*leading, inputs), IntegerLstm(0, batch, inputs, cells, results)
-    table = UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH, **options)
+    table = UnidirectionalSequenceLSTMOptions(**{"fused_activation_function": Act.TANH, **options})
     if kind == "int8":
         x = Fed(integers.steps(shape)[0][0], integers.input(shape))
         rest, y = (
@@ -202,6 +202,12 @@ def test_what_is_unusual_is_refused(kind: str, replaced: dict[int, Maybe], code:
 
 def test_integers_without_scales_in_between_are_refused() -> None:
     assert refusal(layer("int8", has_intermediates=False)) == "operands"
+
+
+@pytest.mark.parametrize("kind", ["float", "hybrid"])
+def test_the_official_oddity_of_layers_without_activation_is_left_to_the_core(kind: str) -> None:
+    assert refusal(layer(kind, fused_activation_function=Act.NONE)) == "activation"
+    assert_agrees(layer(kind, fused_activation_function=Act.SIGN_BIT))
 
 
 def refusal(case: OperatorCase) -> str:

@@ -57,6 +57,8 @@ LAYERS = {
     "diagonal": {"diagonal": True},
     "20 inputs": {"inputs": 20},
     "RELU": {"activation": Act.RELU, "cell_clip": 1.5},
+    "no activation": {"activation": Act.NONE, "layer_norm": True},
+    "no activation, coupled": {"activation": Act.NONE, "cifg": True},
 }
 KINDS = {"float": (False, False), "hybrid": (True, False), "asymmetric hybrid": (True, True)}
 

@@ -14,6 +14,7 @@ from delegraph.kernels.recurrent.layers import as_rows
 from delegraph.kernels.recurrent.weights import Matrix, recurrent_weights
 from delegraph.operators.lstm_node import LstmOptions, LstmTensors
 from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import ActivationFunctionType
 
 Floats = NDArray[np.float32]
 
@@ -26,6 +27,9 @@ class FloatLstmCell:
 
         c = forget * c + input * cell        (input = 1 - forget, if coupled)
         h = W_p (output * activation(c)) + b_p
+
+    Without an activation, ``h = W_p (output * cell) + b_p``: the official kernel writes
+    ``activation(c)`` over the cell gate, and has nothing to write then.
 
     Source:
         LstmStepFloat and LstmStepHybrid, tflite/kernels/lstm_eval.cc. Where weights are 8-bit, the
@@ -67,10 +71,16 @@ class FloatLstmCell:
         if self._peephole:
             gate += self._peephole[-1] * cell_state
         self._finish(gate, -1)
-        hidden = cell_state.copy()
-        apply_activation(self._options.activation, hidden)
-        hidden *= sigmoid(gate)
+        hidden = sigmoid(gate)
+        hidden *= self._activated(cell_state, projected[:, -2])
         self._update_output(hidden, output_state)
+
+    def _activated(self, cell_state: Floats, cell_gate: Floats) -> Floats:
+        if self._options.activation == ActivationFunctionType.NONE:
+            return cell_gate
+        activated = cell_state.copy()
+        apply_activation(self._options.activation, activated)
+        return activated
 
     def _update_cell(self, gates: Floats, cell_state: Floats) -> None:
         """Update the cell state from the gates but the output gate: ``[B, gates, n_cell]``."""

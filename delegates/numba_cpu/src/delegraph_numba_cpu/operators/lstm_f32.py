@@ -50,7 +50,6 @@ DEEPEST = 1 << 16
 """Products of bytes whose sums have 32 bits."""
 
 _ACTIVATIONS = {
-    ActivationFunctionType.NONE: blocks.LINEAR,
     ActivationFunctionType.RELU: blocks.RELU,
     ActivationFunctionType.RELU_N1_TO_1: blocks.RELU_N1_TO_1,
     ActivationFunctionType.RELU6: blocks.RELU6,
@@ -60,10 +59,12 @@ _ACTIVATIONS = {
 
 
 def check(call: Call) -> Rejection | None:
-    """Reject all but layers whose matrices are all of floats, or all of int8."""
-    if _is_hybrid(call):
-        return _check_hybrid(call)
-    return check_layer(call, "FLOAT32")
+    """Reject all but layers with an activation and matrices all of floats, or all of int8."""
+    rejection = _check_hybrid(call) if _is_hybrid(call) else check_layer(call, "FLOAT32")
+    if rejection is None and call.options.fused_activation_function not in _ACTIVATIONS:
+        actual = ActivationFunctionType(call.options.fused_activation_function).name
+        return Rejection("activation", actual=actual, expected="an activation function")
+    return rejection
 
 
 def _is_hybrid(call: Call) -> bool:

@@ -19,6 +19,9 @@ from delegraph_numba_cpu.operators.rows import (
 )
 from delegraph_numba_cpu.program import ProgramBuilder
 
+LEAST_SCALE = 2.0**-31
+"""A share of 1 over such a scale is too large for int32."""
+
 JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
@@ -44,7 +47,19 @@ def check_int8(call: Call) -> Rejection | None:
     )
     if rejection is not None:
         return rejection
-    return check_evaluation(call, [np.zeros((1, 2), x.dtype)])
+    rejection = check_evaluation(call, [np.zeros((1, 2), x.dtype)])
+    if rejection is not None:
+        return rejection
+    return _check_finite(x.scale, call.options.beta, call.output().scale)
+
+
+def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
+    """Reject numbers that become no integer, of which each processor makes its own."""
+    if not np.isfinite(exponentials(scale, float(beta))).all():
+        return Rejection("beta", actual=beta, expected="exponentials that float32 can hold")
+    if not output_scale > LEAST_SCALE:
+        return Rejection("scale", actual=output_scale, expected=f"above {LEAST_SCALE}")
+    return None
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
