@@ -22,7 +22,7 @@ LIMIT: ContextVar[MemoryLimit] = ContextVar("LIMIT")
 
 _OTHERWISE = MemoryLimit.of_machine()
 
-_SMALL = 1 << 16
+SMALL = 1 << 16
 """Elements for which nobody looks twice."""
 
 
@@ -64,6 +64,29 @@ def require_bytes(wanted: int, what: str) -> None:
     LIMIT.get(_OTHERWISE).require(wanted, what)
 
 
+class Taken:
+    """Bytes that are taken bit by bit, where only the way there shows how many.
+
+    Args:
+        what: takes them, for the error.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._total = 0
+        self._limit = LIMIT.get(_OTHERWISE)
+
+    def add(self, count: int) -> None:
+        """Check that *count* bytes more may be taken.
+
+        Raises:
+            OperatorError: all together are more than the limit.
+        """
+        self._total += count
+        if self._total > self._limit.bytes:
+            self._limit.require(self._total, self._what)
+
+
 def require_broadcast(*arrays: NDArray[Any], dtype: DTypeLike | None = None) -> None:
     """Check that an array may be made that has the shape which these broadcast to.
 
@@ -88,7 +111,7 @@ def broadcasting(step: Step) -> Step:
     """Return a function of arrays that broadcasts them, with a look at their shapes before."""
 
     def run(*arrays: NDArray[Any]) -> Any:
-        if math.prod([array.size for array in arrays]) > _SMALL:
+        if math.prod([array.size for array in arrays]) > SMALL:
             require_broadcast(*arrays)
         return step(*arrays)
 
@@ -104,7 +127,7 @@ def broadcasting_two(step: Step, dtype: DTypeLike | None = None) -> Step:
     """
 
     def run(x: NDArray[Any], y: NDArray[Any]) -> Any:
-        if x.size * y.size > _SMALL:
+        if x.size * y.size > SMALL:
             require_broadcast(x, y, dtype=dtype)
         return step(x, y)
 

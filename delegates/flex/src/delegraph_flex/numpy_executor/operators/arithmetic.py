@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require_bytes
 from delegraph_flex.numpy_executor.registry import (
     COMPLEX,
     FLOATS,
@@ -32,7 +33,20 @@ def add(node: FlexNode) -> Step:
     """The sum x + y, broadcast; strings are joined."""
     if node.type("T") is not DataType.STRING:
         return np.add
-    return lambda x, y: np.asarray(np.add(x, y), object)
+    return _joined
+
+
+def _joined(x: Array, y: Array) -> Array:
+    """Return strings joined; each is as long as its two parts, so their sums tell the memory."""
+    x, y = np.asarray(x, object), np.asarray(y, object)
+    total = int(np.sum(np.add(_lengths(x), _lengths(y))))
+    require_bytes(total, "joined text")
+    return np.asarray(np.add(x, y), object)
+
+
+def _lengths(x: Array) -> NDArray[np.int64]:
+    lengths = np.fromiter(map(len, x.reshape(-1)), np.int64, x.size)
+    return lengths.reshape(x.shape)
 
 
 @operator("AddV2", types=NUMBERS, broadcasts=True)

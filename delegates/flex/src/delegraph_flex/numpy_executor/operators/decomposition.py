@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.operators.linear_algebra import WIDE, check_square
 from delegraph_flex.numpy_executor.operators.matmul import adjoint
 from delegraph_flex.numpy_executor.registry import operator
@@ -45,11 +46,14 @@ def _cholesky_or_nan(x: NDArray[Any]) -> NDArray[Any]:
 @operator("Qr", types=WIDE)
 def qr(node: FlexNode) -> Step:
     """Orthonormal q and upper triangular r with q @ r = x, by Householder reflections."""
-    mode: Any = "complete" if node.bool("full_matrices", False) else "reduced"
+    is_full = node.bool("full_matrices", False)
+    mode: Any = "complete" if is_full else "reduced"
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         if x.ndim < 2:
             raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
+        if is_full:
+            require((*x.shape[:-1], x.shape[-2]), x.dtype)
         q, r = np.linalg.qr(x, mode)
         return q, r
 
@@ -66,6 +70,8 @@ def svd(node: FlexNode) -> Step:
 
     def run(x: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         finite, bad = _finite(x)
+        if is_full:
+            require((*x.shape[:-2], max(x.shape[-2:]), max(x.shape[-2:])), x.dtype)
         u, s, v = np.linalg.svd(finite, full_matrices=is_full)
         results = s.astype(x.dtype, copy=False), u, adjoint(v)
         if bad is not None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import SMALL, require
 from delegraph_flex.numpy_executor.operators.matmul import HALVES, Product, product
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
 
@@ -160,6 +161,8 @@ def _double(
     def run(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
         u, v = to_x(x), to_y(y)
         rows, inner, columns = u.shape[b : b + xf], u.shape[b + xf :], v.shape[b + s :]
+        if x.size * y.size > SMALL:
+            require(u.shape[:b] + rows + columns, x.dtype)
         k = math.prod(inner)
         out = multiply(
             u.reshape((*u.shape[:b], math.prod(rows), k)),
@@ -185,6 +188,7 @@ def _arranged(
 def _on_diagonals(x: NDArray[Any], labels: Labels, result: Labels) -> NDArray[Any]:
     """Return zeros with *x* where all indices of an equal label are equal."""
     sizes = dict(zip(labels, x.shape, strict=True))
+    require([sizes[label] for label in result], x.dtype)
     out = np.zeros([sizes[label] for label in result], x.dtype)
     strides = [
         sum(out.strides[i] for i, label in enumerate(result) if label == own) for own in labels

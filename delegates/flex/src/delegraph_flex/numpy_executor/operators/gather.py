@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import SMALL, require
 from delegraph_flex.numpy_executor.indices import (
     axis_of,
     check_depth,
@@ -50,6 +51,8 @@ def _take(params: NDArray[Any], indices: NDArray[Any], axis: int) -> NDArray[Any
     if not params.ndim:
         raise ValueError("params is a scalar, expected at least one dimension")
     check_range(indices, params.shape[axis])
+    if params.size * indices.size > SMALL:
+        require(params.shape[:axis] + indices.shape + params.shape[axis + 1 :], params.dtype)
     return params.take(indices, axis)
 
 
@@ -71,6 +74,7 @@ def _take_in_batches(
     middle = int(np.prod(shape[batch:axis]))
     blocks = params.reshape(count, middle, shape[axis], last).transpose(0, 2, 1, 3)
     rows = indices.reshape(count, int(np.prod(indices.shape[batch:])))
+    require((count, rows.shape[1], middle, last), params.dtype)
     found = blocks[np.arange(count)[:, None], rows]  # [count, indices, middle, last]
     result: NDArray[Any] = found.transpose(0, 2, 1, 3)
     return result.reshape(shape[:axis] + indices.shape[batch:] + shape[axis + 1 :])
@@ -84,6 +88,8 @@ def gather_nd(node: FlexNode) -> Step:
     def run(params: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
         check_depth(indices, params.ndim)
         depth = indices.shape[-1]
+        if depth == 0 or params.size * indices.size > SMALL:
+            require(indices.shape[:-1] + params.shape[depth:], params.dtype)
         if depth == 0:
             return np.broadcast_to(params, indices.shape[:-1] + params.shape).copy()
         inner = params.shape[depth:]

@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
-from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import requested_shape, require
 from delegraph_flex.numpy_executor.indices import axis_of
 from delegraph_flex.numpy_executor.registry import ALL, COMPLEX, REAL, operator
 
 Array = NDArray[Any]
+
+_MOST_AXES = 32
+"""More than any array of the model has."""
 
 
 @operator("ConcatV2")
@@ -51,6 +54,8 @@ def concatenation_offsets(node: FlexNode) -> Step:
 def pack(node: FlexNode) -> Step:
     """Arrays of one shape, one after the other along a new axis."""
     axis = node.int("axis", 0)
+    if not -_MOST_AXES <= axis < _MOST_AXES:
+        raise Unsupported(f"attribute 'axis' is {axis}, expected an axis of an array")
     if axis < 0:
         index: tuple[Any, ...] = (..., None, *[slice(None)] * (-axis - 1))
     else:

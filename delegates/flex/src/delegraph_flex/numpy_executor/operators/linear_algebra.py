@@ -12,6 +12,7 @@ from scipy import linalg
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_rank
 from delegraph_flex.numpy_executor.operators.matmul import adjoint
 from delegraph_flex.numpy_executor.registry import COMPLEX, operator
@@ -113,6 +114,7 @@ def matrix_triangular_solve(node: FlexNode) -> Step:
         if a.ndim == b.ndim == 2 and b.size:
             return np.ascontiguousarray(solve(1.0, a, b, lower=lower, trans_a=transposed))
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        require((*batch, *b.shape[-2:]), b.dtype)
         result = np.empty((*batch, *b.shape[-2:]), b.dtype)
         matrices = np.broadcast_to(a, (*batch, *a.shape[-2:]))
         sides = np.broadcast_to(b, result.shape)
@@ -130,6 +132,7 @@ def matrix_solve_least_squares(node: FlexNode) -> Step:
 
     def run(a: NDArray[Any], b: NDArray[Any], penalty: NDArray[Any]) -> NDArray[Any]:
         check_equations(a, b)
+        require((*b.shape[:-2], a.shape[-1], b.shape[-1]), b.dtype)
         if not is_fast:
             pseudo_inverse: NDArray[Any] = np.linalg.pinv(a)
             return np.asarray(np.matmul(pseudo_inverse, b))

@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
-from delegraph_flex.memory import require
+from delegraph_flex.memory import SMALL, require
 from delegraph_flex.numpy_executor.registry import NUMBERS, operator
 
 HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
-
-_SMALL = 1 << 16
-"""Products of element counts for which nobody looks twice."""
 
 Product = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
@@ -32,7 +29,7 @@ def matmul(node: FlexNode) -> Step:
         if a.ndim != 2 or b.ndim != 2:
             raise ValueError(f"{list(a.shape)} times {list(b.shape)}, expected two matrices")
         a, b = a.T if flip_a else a, b.T if flip_b else b
-        if a.size * b.size > _SMALL:
+        if a.size * b.size > SMALL:
             _require_product(a, b)
         return multiply(a, b)
 
@@ -81,7 +78,7 @@ def _batch_matmul(node: FlexNode, multiply: Product, broadcasts: bool) -> Step:
         if x.ndim < 2 or y.ndim < 2 or not (broadcasts or x.shape[:-2] == y.shape[:-2]):
             raise ValueError(f"{list(x.shape)} times {list(y.shape)}, expected batches of matrices")
         x, y = adjoint(x) if adjoint_x else x, adjoint(y) if adjoint_y else y
-        if x.size * y.size > _SMALL:
+        if x.size * y.size > SMALL:
             _require_product(x, y)
         return multiply(x, y)
 

@@ -176,7 +176,7 @@ def _require_classes(logits: Array) -> None:
         raise ValueError("logits are a scalar, expected at least one dimension")
 
 
-@operator("SoftmaxCrossEntropyWithLogits", types=FLOATS)
+@operator("SoftmaxCrossEntropyWithLogits", types=FLOATS, broadcasts=True)
 def softmax_cross_entropy(node: FlexNode) -> Step:
     """Cross entropy of rows of labels and of logits' softmax, and its gradient by the logits."""
 

@@ -111,8 +111,11 @@ def ragged_gather(node: FlexNode) -> Step:
         rows = indices.reshape(-1).astype(np.intp)
         for splits in nested:
             lengths = splits[rows + 1] - splits[rows]
-            results.append(np.concatenate(([0], np.cumsum(lengths))).astype(dtype))
+            ends = np.cumsum(lengths, dtype=np.int64)
+            results.append(np.concatenate(([0], ends)).astype(dtype))
+            require((int(ends[-1]) if ends.size else 0,), np.intp)
             rows = splits[rows].repeat(lengths) + _within(lengths)
+        require((len(rows), *values.shape[1:]), values.dtype)
         return [*results[len(results) - out_rank :], values[rows]]
 
     return run
@@ -141,6 +144,7 @@ def ragged_tensor_to_sparse(node: FlexNode) -> Step:
             shape.append(int(lengths.max(initial=0)))
         inner = values.shape[1:]
         size = math.prod(inner)
+        require((values.size, len(columns) + len(inner)), np.int64)
         columns = [column.repeat(size) for column in columns]
         columns += [np.tile(index.reshape(-1), len(values)) for index in np.indices(inner)]
         indices = np.stack(columns, axis=1).astype(np.int64)

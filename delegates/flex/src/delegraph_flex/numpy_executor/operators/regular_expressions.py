@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import Taken
 from delegraph_flex.numpy_executor.operators.strings import each
 from delegraph_flex.numpy_executor.registry import operator
 
@@ -59,11 +60,14 @@ def _replacement(rewrite: bytes, groups: int) -> Callable[[Any], Any]:
     if max((part for part in parts if isinstance(part, int)), default=0) > groups:
         raise ValueError(f"invalid rewrite {rewrite!r}: the pattern has {groups} groups")
 
+    taken = Taken("replaced text")
+
     def replace(match: Any) -> Any:
         found = [
             part if isinstance(part, bytes) else _encoded(match.group(part) or b"")
             for part in parts
         ]
+        taken.add(sum(map(len, found)))
         return b"".join(found).decode("utf-8", "surrogateescape")
 
     return replace

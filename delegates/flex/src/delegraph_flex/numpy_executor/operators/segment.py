@@ -14,6 +14,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.indices import check_range, scalar
+from delegraph_flex.numpy_executor.operators.strings import joiner
 from delegraph_flex.numpy_executor.registry import NUMBERS, REAL, operator
 
 Scale = Callable[[NDArray[Any]], NDArray[Any]]
@@ -162,8 +163,9 @@ def unsorted_segment_join(node: FlexNode) -> Step:
             for column, value in enumerate(row.tolist()):
                 parts.setdefault((segment, column), []).append(value)
         result = np.full((segments, width), b"", object)
+        joined = joiner(separator)
         for (segment, column), values in parts.items():
-            result[segment, column] = separator.join(values)
+            result[segment, column] = joined(values)
         return result.reshape(segments, *inner)
 
     return run
@@ -201,6 +203,7 @@ def sparse_segment(node: FlexNode) -> Step:
         result = _filled(data, rows, 0)
         if ids.size:
             check_range(indices, len(data))
+            require((len(indices), *data.shape[1:]), data.dtype)
             starts = _starts(ids)
             sums = _reduced(np.add, _precise(data[indices]), starts)
             if scale is not None:
@@ -227,6 +230,9 @@ def sparse_segment_gradient(node: FlexNode) -> Step:
         result = _precise(_filled(grad, scalar(rows, "output_dim0"), 0))
         check_range(indices, len(result))
         check_range(ids, len(grad), "segment ids")
+        if ids.ndim != 1 or indices.shape != ids.shape:
+            raise ValueError(f"{list(indices.shape)} indices and {list(ids.shape)} segment ids")
+        require((len(ids), *grad.shape[1:]), result.dtype)
         terms = _precise(grad)
         if scale is not None:
             counts = np.maximum(np.bincount(ids, minlength=len(grad)), 1)

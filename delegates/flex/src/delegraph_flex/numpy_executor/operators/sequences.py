@@ -12,6 +12,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
+from delegraph_flex.numpy_executor.indices import scalar
 from delegraph_flex.numpy_executor.registry import FLOATS, operator
 
 Array = NDArray[Any]
@@ -46,7 +47,9 @@ def linspace(node: FlexNode) -> Step:
     dtype = node.type("T").dtype
 
     def run(start: Array, stop: Array, num: Array) -> Any:
-        count = num.item()
+        count = scalar(num, "num")
+        if start.size != 1 or stop.size != 1:
+            raise ValueError(f"start and stop have shapes {start.shape} and {stop.shape}")
         require((count,), np.int64)
         if count < 1:
             raise ValueError(f"num is {count}, expected at least 1")

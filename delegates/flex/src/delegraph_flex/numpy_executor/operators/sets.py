@@ -62,6 +62,7 @@ def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[i
         x = parts[0]
         if x.ndim < 2:
             raise ValueError(f"sets have shape {list(x.shape)}, expected two dimensions or more")
+        _require_sets(x.shape[:-1])
         flat = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         return [set(row) for row in flat.tolist()], x.shape[:-1]
     indices, values, shape = parts
@@ -70,7 +71,7 @@ def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[i
     dims = tuple(shape.tolist())
     if len(dims) < 2 or indices.shape != (values.size, len(dims)):
         raise ValueError(f"indices of shape {list(indices.shape)} for sets of {list(dims)}")
-    require((*dims[:-1], sys.getsizeof(set())), np.uint8)
+    _require_sets(dims[:-1])
     if ((indices < 0) | (indices >= shape)).any():
         raise ValueError(f"an index is not inside {list(dims)}")
     rows: Rows = [set() for _ in range(math.prod(dims[:-1]))]
@@ -81,6 +82,10 @@ def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[i
         for place, value in zip(places.tolist(), values.tolist(), strict=True):
             rows[place].add(value)
     return rows, dims[:-1]
+
+
+def _require_sets(batch: tuple[int, ...]) -> None:
+    require((*batch, sys.getsizeof(set())), np.uint8)
 
 
 def _sparse(

@@ -143,6 +143,8 @@ def sparse_fill_empty_rows_gradient(node: FlexNode) -> Step:
     """The gradients of the values, and of the default."""
 
     def run(places: NDArray[Any], grad: NDArray[Any]) -> list[Any]:
+        check_rank(grad, 1, "gradient")
+        check_rank(places, 1, "reverse_index_map")
         check_range(places, grad.size, "reverse_index_map")
         rest = np.ones(grad.size, np.bool_)
         rest[places] = False

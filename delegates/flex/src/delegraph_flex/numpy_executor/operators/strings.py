@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import Taken, require
 from delegraph_flex.numpy_executor.registry import operator
 
 Strings = NDArray[np.object_]
@@ -73,6 +74,17 @@ def length(node: FlexNode) -> Step:
     return each(lambda value: len(character_starts(value)), np.int32)
 
 
+def joiner(separator: bytes) -> Callable[[Collection[bytes]], bytes]:
+    """Return what joins strings, with a look at the memory that all its results take together."""
+    taken = Taken("joined text")
+
+    def join(parts: Collection[bytes]) -> bytes:
+        taken.add(sum(map(len, parts)) + len(separator) * len(parts))
+        return separator.join(parts)
+
+    return join
+
+
 @operator("StringJoin")
 def join(node: FlexNode) -> Step:
     """Strings of several arrays joined, element by element; single ones go with all."""
@@ -83,10 +95,12 @@ def join(node: FlexNode) -> Step:
         if len(shapes) > 1:
             raise ValueError(f"inputs have shapes {sorted(shapes)}, expected equal ones or scalars")
         spread = np.broadcast_arrays(*[np.asarray(part, object) for part in parts])
+        require(spread[0].shape, object)
         result = np.empty(spread[0].shape, object)
         flat = result.reshape(-1)
+        joined = joiner(separator)
         for i, values in enumerate(zip(*(part.reshape(-1) for part in spread), strict=True)):
-            flat[i] = separator.join(values)
+            flat[i] = joined(values)
         return result
 
     return run
@@ -108,8 +122,9 @@ def reduce_join(node: FlexNode) -> Step:
         count = int(np.prod(shape, dtype=np.int64))
         rows = moved.reshape(count, -1) if count else np.empty((0, 0), object)
         result = np.empty(count, object)
+        joined = joiner(separator)
         for i, row in enumerate(rows):
-            result[i] = separator.join(row)
+            result[i] = joined(row.tolist())
         if keep:
             shape = tuple(1 if i in order else x.shape[i] for i in range(rank))
         return result.reshape(shape)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.operators.variables import shared
 from delegraph_flex.numpy_executor.registry import operator
 
@@ -104,6 +105,7 @@ def find(node: FlexNode) -> Step:
         items, missing = table.contents(), default[()] if not table.value_shape else default
         if np.shape(default) != table.value_shape:
             raise ValueError(f"default is {np.shape(default)}, expected {table.value_shape}")
+        require((np.size(keys), *table.value_shape), table.value_type.dtype)
         result = np.empty((np.size(keys), *table.value_shape), table.value_type.dtype)
         for i, key in enumerate(_keys(keys)):
             result[i] = items.get(key, missing)

@@ -6,7 +6,7 @@ Source:
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import Taken, require
 from delegraph_flex.node_def import Shape
 from delegraph_flex.numpy_executor.registry import operator
 
 Array = NDArray[Any]
-MAX_ELEMENTS = 1 << 24
-"""A list may not be longer: its length may come from an untrusted file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,7 @@ def zeros(type: DataType, shape: Shape) -> Array:
     """
     if shape is None or -1 in shape:
         raise ValueError(f"an element that was never set has the unknown shape {shape}")
-    if math.prod(shape) > MAX_ELEMENTS:
-        raise ValueError(f"an element that was never set has the shape {shape}")
+    require(shape, type.dtype)
     return np.full(shape, b"", object) if type.dtype.hasobject else np.zeros(shape, type.dtype)
 
 
@@ -96,8 +94,7 @@ def _shape(given: Array) -> Shape:
 
 def _count(given: Array) -> int:
     count = int(given)
-    if not 0 <= count <= MAX_ELEMENTS:
-        raise ValueError(f"number of elements is {count}, expected 0 to {MAX_ELEMENTS}")
+    require((count,), object)
     return count
 
 
@@ -191,7 +188,8 @@ def set_item(node: FlexNode) -> Step:
     def run(handle: Any, index: Array, tensor: Array) -> TensorList:
         found, at = _list(handle, type), int(index)
         items = list(found.items)
-        if resize and len(items) <= at <= MAX_ELEMENTS:
+        if resize and len(items) <= at:
+            require((at + 1,), object)
             items += [None] * (at + 1 - len(items))
         if not 0 <= at < len(items):
             raise ValueError(f"trying to modify element {at} in a list with {len(items)} elements")
@@ -213,6 +211,15 @@ def resize(node: FlexNode) -> Step:
     return run
 
 
+def _items(found: TensorList, places: Iterable[int], shape: Shape) -> list[Array]:
+    """Return elements, in as much memory as what is made of them will take."""
+    taken, items = Taken("elements of a list"), []
+    for place in places:
+        items.append(found.item(place, shape))
+        taken.add(items[-1].nbytes)
+    return items
+
+
 def _stacked(items: list[Array], type: DataType, shape: Shape) -> Array:
     if items:
         return np.stack(items)
@@ -231,7 +238,7 @@ def stack(node: FlexNode) -> Step:
         if count not in (-1, len(found.items)):
             raise ValueError(f"list has {len(found.items)} elements, expected {count}")
         known = merged(found.shape, _shape(shape))
-        items = [found.item(i, known) for i in range(len(found.items))]
+        items = _items(found, range(len(found.items)), known)
         return _stacked(items, type, known)
 
     return run
@@ -245,7 +252,7 @@ def gather(node: FlexNode) -> Step:
     def run(handle: Any, indices: Array, shape: Array) -> Array:
         found = _list(handle, type)
         known = merged(found.shape, _shape(shape))
-        return _stacked([found.item(i, known) for i in indices.tolist()], type, known)
+        return _stacked(_items(found, indices.tolist(), known), type, known)
 
     return run
 
@@ -269,8 +276,9 @@ def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0
     if np.ndim(indices) != 1 or len(indices) != len(tensor):
         raise ValueError(f"{np.size(indices)} indices for {len(tensor)} elements")
     places = indices.tolist()
-    if min(places, default=0) < 0 or max(places, default=0) >= MAX_ELEMENTS:
+    if min(places, default=0) < 0:
         raise ValueError(f"indices {places[:8]}, expected 0 or more")
+    require((max(places, default=-1) + 1,), object)
     items = list(target.items)
     items += [None] * (max(least, max(places, default=-1) + 1) - len(items))
     for place, row in zip(places, tensor, strict=True):
@@ -321,7 +329,7 @@ def concatenate(node: FlexNode) -> Step:
         known = merged(found.shape, declared)
         if further:
             known = merged(known, _shape(further[0]))
-        items = [found.item(i, known) for i in range(len(found.items))]
+        items = _items(found, range(len(found.items)), known)
         lengths = np.array([len(item) for item in items], np.int64)
         if items:
             return [np.concatenate(items), lengths]

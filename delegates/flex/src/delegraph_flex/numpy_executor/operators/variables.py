@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import require
 from delegraph_flex.node_def import Shape
 from delegraph_flex.numpy_executor.operators.tensor_lists import merged
 from delegraph_flex.numpy_executor.registry import operator
@@ -160,6 +161,7 @@ def resource_gather(node: FlexNode) -> Step:
         stored = _variable(handle).read()
         if np.size(indices) and (np.min(indices) < 0 or np.max(indices) >= len(stored)):
             raise ValueError(f"an index is outside of 0 to {len(stored) - 1}")
+        require((*np.shape(indices), *stored.shape[1:]), stored.dtype)
         return stored[indices]
 
     return run
