@@ -75,3 +75,9 @@ def test_leaky_relu_of_infinities(alpha):
     assert_agrees(
         "LEAKY_RELU", [fed(x)], ["FLOAT32"], LeakyReluOptions(alpha=alpha), tolerance=1e-6
     )
+
+
+def test_bounds_that_a_small_scale_makes_infinite():
+    x = fed(every_value("INT8"), scale=1e-38, zero_point=3)
+    output = [tensor(x.array.shape, "INT8", scale=1e-38, zero_point=-4)]
+    assert_agrees("RELU6", [x], output, version=2)

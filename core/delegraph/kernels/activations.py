@@ -38,6 +38,9 @@ _FLOAT_AND_INT8 = {TensorType.FLOAT32, TensorType.INT8}
 _ZERO, _ONE, _THREE, _SIX = (np.array(value, np.float32) for value in (0, 1, 3, 6))
 _SIXTH = np.array(1 / 6, np.float32)
 
+_BEYOND = 1 << 31
+"""Further from 0 than any quantized value."""
+
 
 @kernel("RELU", versions=(1, 3))
 def prepare_relu(context: OpContext, node: Node) -> Eval:
@@ -101,7 +104,9 @@ def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunct
 
 
 def _quantize(value: float, y: Tensor) -> int:
-    return int(np.round(np.float32(value) / np.float32(y.scale) + np.copysign(1e-9, value)))
+    with np.errstate(over="ignore"):  # a scale may be so small that it is infinite
+        quantized = np.round(np.float32(value) / np.float32(y.scale) + np.copysign(1e-9, value))
+    return int(np.clip(quantized, -_BEYOND, _BEYOND))
 
 
 @kernel("LEAKY_RELU", versions=(1, 2))

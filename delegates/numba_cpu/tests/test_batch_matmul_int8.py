@@ -15,6 +15,9 @@ from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
+LARGE_SCALES = [2.0**k for k in (14, 20, 24, 30)]
+"""Output scales so large that every product becomes the zero point."""
+
 LEVELS = [level.name for level in supported_levels()]
 STACKS = [((), ()), ((3,), (3,)), ((1,), (5,)), ((2, 3), ()), ((4,), (1,)), ((2, 2, 2), (2, 2, 2))]
 
@@ -149,3 +152,11 @@ def test_operands_may_be_resized() -> None:
             for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
                 interpreter.resize_tensor_input(detail["index"], array.shape)
         np.testing.assert_array_equal(run(ours, inputs), run(theirs, inputs))
+
+
+@pytest.mark.parametrize("scale", LARGE_SCALES)
+@pytest.mark.parametrize("level", LEVELS)
+def test_products_of_either_sign_that_become_nothing_are_the_zero_point(
+    level: str, scale: float
+) -> None:
+    Matmul((4, 8, 17), zero_points=(127, -128, 3), scale=scale).assert_agrees(level)

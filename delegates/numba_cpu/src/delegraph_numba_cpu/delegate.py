@@ -20,7 +20,7 @@ from delegraph_numba_cpu.blocks.executor import IS_CANCELLED
 from delegraph_numba_cpu.cpu import level_named, physical_cores
 from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
-from delegraph_numba_cpu.operators.checks import first_rejection
+from delegraph_numba_cpu.operators.checks import check_quantization, first_rejection
 from delegraph_numba_cpu.operators.fusion import Partition
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.pool import POOL
@@ -68,10 +68,10 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         operator = OPERATORS.get(registration.name)
         if operator is None or node.delegate is not None:
             return Rejection("op", f"there is no kernel for {registration.name}")
-        rejection = first_rejection(
-            operator.check(Call.of(context, node, registration)),
-            self._other_rounding(node, context),
-        )
+        call = Call.of(context, node, registration)
+        rejection = check_quantization(call)
+        if rejection is None:
+            rejection = first_rejection(operator.check(call), self._other_rounding(node, context))
         return True if rejection is None else rejection
 
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from delegraph import Rejection, Tensor
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.blocks.elementwise import LARGEST_RANK
 from delegraph_numba_cpu.operators.registry import Call
+
+_RANGES = {
+    "INT4": (-8, 7),
+    "INT8": (-128, 127),
+    "UINT8": (0, 255),
+    "INT16": (-(1 << 15), (1 << 15) - 1),
+    "UINT16": (0, (1 << 16) - 1),
+}
 
 
 def check_types(call: Call, *allowed: str) -> Rejection | None:
@@ -26,6 +36,22 @@ def check_types(call: Call, *allowed: str) -> Rejection | None:
 def first_rejection(*found: Rejection | None) -> Rejection | None:
     """Return the first rejection of several checks' results; note that rejections are falsy."""
     return next((rejection for rejection in found if rejection is not None), None)
+
+
+def check_quantization(call: Call) -> Rejection | None:
+    """Reject integers with a scale that is no number, or a zero point that their type lacks."""
+    for index in (*call.node.inputs, *call.node.outputs):
+        tensor = call.context.tensors[index] if index >= 0 else None
+        limits = None if tensor is None else _RANGES.get(tensor.type.name)
+        if tensor is None or limits is None or tensor.quantization is None:
+            continue
+        scales, points = tensor.quantization.scales, tensor.quantization.zero_points
+        if not np.isfinite(scales).all():
+            return Rejection("scale", actual=scales.tolist(), expected="numbers", tensor=index)
+        if len(points) and not limits[0] <= points.min() <= points.max() <= limits[1]:
+            actual, expected = [int(points.min()), int(points.max())], list(limits)
+            return Rejection("zero-point", actual=actual, expected=expected, tensor=index)
+    return None
 
 
 def check_shapes(call: Call, inputs: int) -> Rejection | None:

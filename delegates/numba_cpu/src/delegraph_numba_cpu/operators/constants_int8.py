@@ -96,6 +96,9 @@ class Product:
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
         """Factor, what is added before the floor, and bias; constant channels have a factor of 0.
 
+        Those are channels with the same result at both ends, and a factor below 1: with a larger
+        one the core's integers may wrap around in between.
+
         Pruned channels keep weights of zero, a tiny scale and a bias of 30 bits: too many for
         float64, but there is only one result they can have.
         """
@@ -103,7 +106,8 @@ class Product:
         if fits.all():
             return scaling.factor, scaling.half, bias
         reach = np.minimum(self._largest, _WORD).astype(np.int64)
-        fixed = ~fits & (self._results(bias - reach) == self._results(bias + reach))
+        fixed = ~fits & (np.abs(scaling.factor) < 1)
+        fixed &= self._results(bias - reach) == self._results(bias + reach)
         return (
             np.where(fixed, 0.0, scaling.factor),
             np.where(fixed, self._results(bias) - self.zero_point, scaling.half),
@@ -189,7 +193,7 @@ class Product:
             "offset": (zero + offset).astype(np.float32),
             "factor": factor,
             "exact_offset": half,
-            "away": self.scaling.away,
+            "away": np.where(factor == 0, 0.0, self.scaling.away),  # constants have no halves
             "zero": zero.astype(np.int32),
         }
         order = zipped_channels(count)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic.activation import quantized_clip
-from delegraph.arithmetic.fixed_point import quantize_multiplier, scale_exponent
+from delegraph.arithmetic.fixed_point import scale_exponent
 from delegraph.arithmetic.gemmlowp import logistic_table, tanh_table
 from delegraph.operators.lstm_node import LstmOptions
 from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
@@ -25,6 +25,7 @@ from delegraph_numba_cpu.operators.lstm_layer import (
     layer_tensors,
     packer,
 )
+from delegraph_numba_cpu.operators.multipliers import bounded_multiplier
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.operators.strip_packing import (
     DEPTH,
@@ -222,7 +223,7 @@ class IntegerLstm(LstmLayer):
         tensors, hidden = self.tensors, self.intermediates[4]
         clip = quantized_clip(self.options.cell_clip, tensors.cell_state, 32767)
         scale = np.float32(2.0**-15 / hidden.scale * 2.0**-15)
-        multiplier, shift = quantize_multiplier(float(scale))
+        multiplier, shift = bounded_multiplier(float(scale))
         is_projected = tensors.projection_weights is not None
         return self._projection_words(packed) | {
             "cell_shift": 30 + scale_exponent(tensors.cell_state),
@@ -240,7 +241,7 @@ class IntegerLstm(LstmLayer):
         if weights is None:
             return dict.fromkeys((name for name in LSTM.names if name.startswith("projection")), 0)
         ratio = np.float32(weights.scale) * np.float32(hidden.scale)
-        multiplier, shift = quantize_multiplier(
+        multiplier, shift = bounded_multiplier(
             float(ratio / np.float32(tensors.output_state.scale))
         )
         return {
@@ -278,14 +279,8 @@ def _record(into: float, again: float, peephole: float, norm: Tensor | None) -> 
     """Return the record of a gate."""
     scale = np.float32(0 if norm is None else norm.scale)
     words = [
-        part for real in (into, again, peephole, float(scale)) for part in _bounded_multiplier(real)
+        part for real in (into, again, peephole, float(scale)) for part in bounded_multiplier(real)
     ]
     words[-1] += 12  # normalised gates are Q3.12
     words.append(max(1, int(np.float32(10000) * scale)))
     return GATE.pack(**dict(zip(GATE.names, words, strict=True)))
-
-
-def _bounded_multiplier(real: float) -> tuple[int, int]:
-    """Return multiplier and shift; what is shifted out of 32 bits is 0."""
-    multiplier, shift = quantize_multiplier(real)
-    return (0, 0) if shift > 31 else (multiplier, shift)

@@ -6,13 +6,13 @@ import numpy as np
 
 from delegraph import Rejection, Tensor
 from delegraph.arithmetic.activation import float_activation_range
-from delegraph.arithmetic.fixed_point import quantize_multiplier
 from delegraph.arithmetic.weights import bias_or_zeros, dequantized_weights
 from delegraph.operators.svdf_node import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks import svdf as blocks
 from delegraph_numba_cpu.operators import products_f32, products_hybrid
 from delegraph_numba_cpu.operators.checks import check_types, first_rejection
+from delegraph_numba_cpu.operators.multipliers import bounded_multiplier
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
 
@@ -131,8 +131,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
         return
     weights = features.data.astype(np.int32)
     units = y.shape[1]
-    into = quantize_multiplier(x.scale * features.scale / state.scale)
-    out = quantize_multiplier(state.scale * times.scale / y.scale)
+    into = bounded_multiplier(x.scale * features.scale / state.scale)
+    out = bounded_multiplier(state.scale * times.scale / y.scale)
     builder.emit(
         blocks.INTEGER,
         max(1, min(y.bytes, x.shape[0] * weights.size // WORK_A_TILE, 4 * builder.workers)),
