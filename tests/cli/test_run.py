@@ -12,6 +12,7 @@ from delegraph.schema.options import AddOptions, ReducerOptions, SubOptions
 from delegraph.testing import constant, one_op_model, tensor
 from support.by_name import doubling_while
 from support.command import Command
+from support.fake_distributions import write_plugin
 
 
 @pytest.fixture
@@ -178,3 +179,50 @@ def test_a_time_limit_ends_a_loop_without_end(delegraph: Command, tmp_path: Path
     assert ran.code == 4
     assert ran.err.startswith("error: The call took more than the time limit of 0.05 s")
     assert delegraph("run", path, "--time-limit", "0").code == 2
+
+
+LOUD = """\
+import ctypes, os
+import numpy as np
+from delegraph import SimpleDelegateInterface, SimpleDelegateKernelInterface
+
+def say(what):
+    print(what)
+    os.write(1, what.encode() + b"\\n")
+    ctypes.CDLL(None).puts(what.encode())
+
+class Kernel(SimpleDelegateKernelInterface):
+    def init(self, context, params):
+        say("init")
+    def prepare(self, context, node):
+        say("prepare")
+    def eval(self, context, node):
+        say("eval")
+        x, y = (context.tensors[i].data for i in node.inputs)
+        np.add(x, y, out=context.tensors[node.outputs[0]].data)
+
+class FakeDelegate(SimpleDelegateInterface):
+    def name(self):
+        say("name")
+        return "loud"
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return True
+    def create_delegate_kernel_interface(self):
+        return Kernel()
+
+say("import")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are another matter there")
+def test_nothing_that_a_delegate_prints_spoils_json(
+    fresh_delegraph: Command, tmp_path: Path, add: Path
+) -> None:
+    write_plugin(tmp_path / "site", "loud")
+    (tmp_path / "site" / "fake_loud_heavy.py").write_text(LOUD)
+    ran = fresh_delegraph("run", add, "-d", "loud", "-i", "t0=1,2", "-i", "t1=3,4", "--json")
+    assert ran.code == 0
+    assert ran.json["outputs"][0]["first"] == [4, 6]
+    for phase in ("import", "name", "init", "prepare", "eval"):
+        assert ran.err.split().count(phase) % 3 == 0
+        assert phase in ran.err.split()

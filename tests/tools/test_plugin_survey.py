@@ -193,13 +193,21 @@ def test_a_load_that_ends_the_process_or_never_ends_is_a_finding(
     assert text in finding.text
 
 
+def test_a_load_that_ends_the_process_of_all_is_found_as_well(site: Path) -> None:
+    write_plugin(site, "bad", LOADS.format(body="import os; os._exit(3)"))
+    write_plugin(site, "good")
+    expected = {"bad": "died (exit code 3)", "good": "ok"}
+    assert outcomes(SurveyRequest(ENOUGH, loads=True)) == expected
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="memory cannot be limited there")
 def test_hunger_for_memory_ends_at_the_limit(site: Path) -> None:
-    write_plugin(site, "bad", "hoard = []\nwhile True: hoard.append(bytearray(10**7))")
+    write_plugin(site, "bad", f"hoard = bytearray({1 << 30})")
     write_plugin(site, "good")
-    found = survey(SurveyRequest(ENOUGH, isolated=True, memory_limit=300 << 20))
-    assert found["bad"].plugin.error == "MemoryError"
-    assert found["good"].outcome == "ok"
+    limited, unlimited = (SurveyRequest(ENOUGH, memory_limit=n) for n in (300 << 20, None))
+    assert survey(limited)["bad"].plugin.error == "MemoryError"
+    assert outcomes(limited) == {"bad": "failed", "good": "ok"}
+    assert outcomes(unlimited) == {"bad": "ok", "good": "ok"}
 
 
 @posix

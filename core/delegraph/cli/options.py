@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+from delegraph.cli.printing import only_json_printed
 
 if TYPE_CHECKING:
     from delegraph.runtime.delegates.choice import AnyDelegate
@@ -146,8 +150,15 @@ def require_own_runtime(given: Mapping[str, bool]) -> None:
 
 
 def json_option(command: Command) -> Command:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+    """Add ``--json``; with it, nobody else prints to standard output while the command runs."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, as_json: bool, **options: Any) -> Any:
+        with only_json_printed() if as_json else contextlib.nullcontext():
+            return command(*arguments, as_json=as_json, **options)
+
+    option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    return option(cast(Command, run))
 
 
 def traceback_option(command: Command) -> Command:

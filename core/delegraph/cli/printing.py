@@ -12,6 +12,8 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -73,8 +75,29 @@ def heading(out: Console, text: str) -> None:
     out.print(text, style="bold")
 
 
+@contextlib.contextmanager
+def only_json_printed() -> Iterator[None]:
+    """Let nothing but :func:`print_json` reach standard output, while a command runs.
+
+    What delegates and plugins print, in C as well, goes to standard error.
+    """
+    from delegraph.plugins.standard_output import printed_to_stderr
+
+    with contextlib.ExitStack() as others:
+        others.enter_context(printed_to_stderr())
+        click.get_current_context().meta[_OTHERS] = others
+        yield
+
+
+_OTHERS = f"{__name__}.others"
+"""Where a command's context has what keeps the output of others away."""
+
+
 def print_json(value: object) -> None:
     """Print *value* as JSON; NaN and infinities, which JSON lacks, become null."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None and _OTHERS in ctx.meta:
+        ctx.meta[_OTHERS].close()
     print(json.dumps(_finite(value), indent=2, ensure_ascii=False))
 
 

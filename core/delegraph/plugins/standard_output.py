@@ -8,17 +8,31 @@ import sys
 import threading
 from collections.abc import Iterator
 
-_lock = threading.RLock()  # two threads that exchange a descriptor would leave it exchanged
+_lock = threading.Lock()
+_users = 0
+_undo = contextlib.ExitStack()
 
 
 @contextlib.contextmanager
 def printed_to_stderr() -> Iterator[None]:
     """Send to standard error what is printed meanwhile: by Python, to the descriptor, or by C.
 
-    It is the output of the whole process, other threads included.
+    It is the output of the whole process, other threads included. Where several are open, in
+    whatever threads and order, the last one that closes undoes it.
     """
-    with _lock, contextlib.redirect_stdout(sys.stderr), _descriptor_exchanged():
+    global _users
+    with _lock:
+        if _users == 0:
+            _undo.enter_context(contextlib.redirect_stdout(sys.stderr))
+            _undo.enter_context(_descriptor_exchanged())
+        _users += 1
+    try:
         yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _undo.close()
 
 
 @contextlib.contextmanager

@@ -95,8 +95,7 @@ def report_plugins() -> None:
     gets a line of JSON after each import, and another after its loads; what the plugins print goes
     to standard error.
     """
-    question = json.load(sys.stdin)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # a plugin that reads would wait for us
+    question = json.load(sys.stdin)  # to its end, so that no plugin can wait for more
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers, printed_to_stderr():
         if question["memory_limit"] is not None:
             _limit_memory(question["memory_limit"])
