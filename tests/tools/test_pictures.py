@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +84,69 @@ def test_a_file_that_is_no_picture_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.png").write_bytes(b"nothing")
     with pytest.raises(ArgumentError, match=r"x\.png' cannot be read"):
         picture_as_input(str(tmp_path / "x.png"), details(np.uint8, 1, 4, 6, 3))
+
+
+def png(width: int, height: int, pixels: bytes = b"") -> bytes:
+    """Return a PNG of that size by its header, in true colour, whatever *pixels* hold."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        checksum = zlib.crc32(name + data)
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", checksum)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def header_of(kind: str, width: int, height: int) -> bytes:
+    """Return the beginning of a file that says it is that large."""
+    if kind == "png":
+        return png(width, height)
+    if kind == "gif":
+        frame = b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, 0) + b"\x08\x00;"
+        return b"GIF89a" + struct.pack("<HHBBB", width, height, 0, 0, 0) + frame
+    info = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54, 0, 0, 54) + info
+
+
+@pytest.mark.parametrize("kind", ["png", "gif", "bmp"])
+@pytest.mark.parametrize("side", [10_000, 60_000])
+def test_a_bomb_is_refused_by_its_header(kind: str, side: int, tmp_path: Path) -> None:
+    path = tmp_path / f"bomb.{kind}"
+    path.write_bytes(header_of(kind, side, side))
+    size = side * side * 4
+    words = rf"is {side} x {side}, which takes {size} bytes; a file of its size may take 268435456"
+    with pytest.raises(ArgumentError, match=words):
+        picture_as_input(str(path), details(np.uint8, 1, 4, 6, 3))
+
+
+def test_a_large_picture_disturbs_nobody_with_pillows_warning(tmp_path: Path) -> None:
+    limit = Image.MAX_IMAGE_PIXELS
+    path = tmp_path / "large.png"
+    Image.new("1", (10_000, 9_000)).save(path)
+    with Image.open(path) if limit > 90_000_000 else pytest.warns(Image.DecompressionBombWarning):
+        Image.open(path).close()
+    with pytest.raises(ArgumentError, match="scale it down first"):
+        picture_as_input(str(path), details(np.uint8, 1, 4, 6, 1))
+    assert limit == Image.MAX_IMAGE_PIXELS
+
+
+def damaged() -> dict[str, bytes]:
+    good = png(6, 4, (b"\0" + bytes(18)) * 4)
+    return {
+        "empty": b"",
+        "noise": bytes(range(256)),
+        "truncated": good[:-30],
+        "too few pixels": png(6, 4, bytes(20)),
+        "no size": png(0, 4),
+        "text": b"GIF89a",
+    }
+
+
+@pytest.mark.parametrize("name", damaged())
+@pytest.mark.parametrize("suffix", [".png", ".gif", ".jpg", ".bmp", ".webp", ".tiff"])
+def test_damaged_pictures_are_refused_in_words(name: str, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"damaged{suffix}"
+    path.write_bytes(damaged()[name])
+    with pytest.raises(ArgumentError, match=r"picture '.*damaged\..*' cannot be read: \S"):
+        picture_as_input(str(path), details(np.uint8, 1, 4, 6, 3))

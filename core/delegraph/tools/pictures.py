@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.operators.memory_limit import MemoryLimit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 PICTURE_SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tiff", ".webp"})
+_PIXEL_BYTES = 4
+"""Of a pixel while Pillow has it."""
+
+_LOCK = threading.Lock()
+
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # channels to Pillow's colour modes
 
 
@@ -32,7 +41,8 @@ def picture_as_input(path: str, details: Mapping[str, Any]) -> NDArray[Any]:
         ``[1, h, w, c]`` or ``[h, w, c]``, of the input's dtype.
 
     Raises:
-        ArgumentError: Pillow is missing, the file is no picture, or the input takes none.
+        ArgumentError: Pillow is missing, the file is no picture, it is too large to decode, or the
+            input takes none.
     """
     image = _open(path)
     height, width, channels = _wanted(details, image)
@@ -48,17 +58,53 @@ def picture_as_input(path: str, details: Mapping[str, Any]) -> NDArray[Any]:
 
 def _open(path: str) -> Image:
     try:
-        from PIL import Image
+        from PIL import Image, UnidentifiedImageError
     except ImportError as error:
         raise ArgumentError(
             f"reading {path!r} needs Pillow; install it with: pip install 'delegraph[images]'"
         ) from error
     try:
-        image = Image.open(path)
-        image.load()
-    except OSError as error:
-        raise ArgumentError(f"picture {path!r} cannot be read: {error}") from error
+        with open(path, "rb") as file:
+            with _own_limit(Image):
+                image = Image.open(file)  # reads the header alone
+            _require_reasonable(image, path)
+            image.load()
+    except ArgumentError:
+        raise
+    except UnidentifiedImageError as error:
+        raise ArgumentError(
+            f"picture {path!r} cannot be read: it is of no kind that Pillow knows"
+        ) from error
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise ArgumentError(f"picture {path!r} cannot be read: {reason}") from error
     return image
+
+
+@contextmanager
+def _own_limit(pillow: Any) -> Iterator[None]:
+    """Switch off Pillow's limit, which warns and counts pixels, whatever the file's size."""
+    with _LOCK:
+        before, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, None
+        try:
+            yield
+        finally:
+            pillow.MAX_IMAGE_PIXELS = before
+
+
+def _require_reasonable(image: Image, path: str) -> None:
+    """Check by its header that a picture may be decoded: like a model, in proportion to its file.
+
+    Raises:
+        ArgumentError: it would take more memory.
+    """
+    limit = MemoryLimit.of(None, os.path.getsize(path)).bytes
+    wanted = image.width * image.height * _PIXEL_BYTES
+    if wanted > limit:
+        raise ArgumentError(
+            f"picture {path!r} is {image.width} x {image.height}, which takes {wanted} bytes; a "
+            f"file of its size may take {limit}: scale it down first"
+        )
 
 
 def _wanted(details: Mapping[str, Any], image: Image) -> tuple[int, int, int]:

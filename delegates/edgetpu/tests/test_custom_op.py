@@ -260,3 +260,8 @@ def test_a_damaged_model_in_a_sound_executable_is_an_error() -> None:
         except NodeError:
             refused += 1
     assert refused > 30
+
+
+def test_tensors_inside_an_executable_obey_the_interpreters_limit() -> None:
+    text = refusal(compiled(DIGITS.read_bytes()), memory_limit=1000)
+    assert "needs 1024 bytes, more than the limit of 1000 bytes" in text

@@ -163,11 +163,13 @@ class CompiledNode:
         else:
             model = executable.model
             self._parameters = parameters_of(executable, content)
+        limit = context.memory_limit
         interpreter = Interpreter(
             model_content=model,
             delegates=[self._options.via] if self._options.via else [],
             num_threads=num_threads,
             numerics=context.numerics,
+            memory_limit=None if limit.is_default else limit.bytes,
         )
         interpreter.allocate_tensors()
         if interpreter.subgraph().has_dynamic_tensors:
