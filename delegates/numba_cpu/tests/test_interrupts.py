@@ -104,9 +104,10 @@ class ObservedKernel(NumbaCpuKernel):
         super().prepare(context, node)
         assert self.program is not None
         self.program.pace.observe(1.0)
+        assert self.program.tiles > 1
 
 
-SIZE = 32
+BATCH, SIZE = 1024, 64  # for which rows are split
 FULL = FullyConnectedOptions()
 
 
@@ -120,14 +121,14 @@ def two_partitions() -> bytes:
     return graph_model(
         [
             ("FULLY_CONNECTED", "x w b", "h", FULL),
-            ("ROUND", "h", "r"),
+            ("NEG", "h", "r"),
             ("FULLY_CONNECTED", "r v b", "z", FULL),
             ("ADD", "z h", "y"),
         ],
         inputs="x",
         outputs="y",
         tensors={
-            **{name: tensor((16, SIZE)) for name in "xhrzy"},
+            **{name: tensor((BATCH, SIZE)) for name in "xhrzy"},
             **{name: values(SIZE, SIZE) for name in "wv"},
             "b": values(SIZE),
         },
@@ -145,7 +146,7 @@ def test_an_invoke_may_be_interrupted_anywhere(
     lib: Library, python_kernel: Callable[..., Program], step: Step
 ) -> None:
     content = two_partitions()
-    rules = [PlacementRule("exclude", operators="ROUND")]
+    rules = [PlacementRule("exclude", operators="NEG")]
     interpreter = Interpreter(model_content=content, delegates=[Observed()], rules=rules)
     core = Interpreter(model_content=content, delegates=[])
     generator = np.random.default_rng(1)
@@ -153,12 +154,12 @@ def test_an_invoke_may_be_interrupted_anywhere(
     for each in (interpreter, core):
         each.allocate_tensors()
     while is_interrupted:
-        x = generator.normal(size=(16, SIZE)).astype(np.float32)
+        x = generator.normal(size=(BATCH, SIZE)).astype(np.float32)
         interpreter.set_tensor(0, x)
         is_interrupted = interrupted(interpreter.invoke, at, inside=OURS, step=step)
         assert state(POOL) == [0, 0]
         if at % 10 == 0:
-            x = generator.normal(size=(16, SIZE)).astype(np.float32)
+            x = generator.normal(size=(BATCH, SIZE)).astype(np.float32)
         np.testing.assert_allclose(invoked(interpreter, x), invoked(core, x), 1e-4, 1e-4)
         at += 1
     assert at > 50
