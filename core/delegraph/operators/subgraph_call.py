@@ -89,11 +89,11 @@ class Callee:
         """Do *work* in the subgraph, unless some work is being done in it already."""
         if self._index in self._active:
             raise OperatorError(f"subgraph {self._index} calls itself by way of others")
-        self._active.add(self._index)
         try:
+            self._active.add(self._index)
             work()
         finally:
-            self._active.remove(self._index)
+            self._active.discard(self._index)
 
 
 def put(tensor: Tensor, value: Value) -> None:

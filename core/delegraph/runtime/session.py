@@ -125,8 +125,9 @@ class Session(SharedState):
         Raises:
             OperatorError: a constant, a negative dimension, or too many bytes.
         """
-        if subgraph.resize_input(index, shape):
-            self._stacks[subgraph.spec.index].take_off_static()
+        if subgraph.is_resized_by(index, shape):
+            self._stacks[subgraph.spec.index].take_off_static()  # first: see an interrupt after it
+            subgraph.resize_input(index, shape)
 
     def close(self) -> None:
         """Let go of memory and delegates at once, without waiting for the garbage collector."""
@@ -173,7 +174,7 @@ class Session(SharedState):
         Raises:
             DelegateError: it failed on one of them; all are as they were before.
         """
-        kept = self._kept_data()
+        kept, count = self._kept_data(), len(self.delegates)
         before = [(subgraph, subgraph.snapshot()) for subgraph in self.subgraphs]
         try:
             with collector_paused():
@@ -187,6 +188,7 @@ class Session(SharedState):
             self.delegates.append(delegate)
         except BaseException:
             _restore(before)
+            del self.delegates[count:]
             self.cancellation.forget()  # so that all is as before
             self._allocate_again(kept)
             raise
@@ -211,6 +213,14 @@ class Session(SharedState):
     def remove_all_delegates(self) -> None:
         """Take every delegate off; what is allocated stays so, as in :meth:`apply`."""
         kept = self._kept_data()
+        try:
+            self._remove_all(kept)
+        except BaseException:
+            self.cancellation.forget()
+            self._remove_all(kept)  # an interrupt: some may be off, and tensors without memory
+            raise
+
+    def _remove_all(self, kept: Iterable[KeptData]) -> None:
         for stack in self._stacks:
             stack.remove_all()
         self.delegates.clear()

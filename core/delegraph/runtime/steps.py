@@ -76,6 +76,7 @@ class StepRunner:
         self._memory = memory
         self._resizable = resizable
         self._after_each = after_each
+        self._is_cut_short = False  # of the last run, while it prepared on: some of it is half done
         self._nodes: list[Step] = []
         self._evals: list[Eval] = []  # of the nodes prepared so far
         self._stops: list[_Stop] = []
@@ -98,6 +99,7 @@ class StepRunner:
         self._nodes.clear()
         self._evals.clear()
         self._stops.clear()
+        self._is_cut_short = self.is_running = False
 
     @property
     def evals(self) -> Sequence[Eval]:
@@ -183,6 +185,7 @@ class StepRunner:
             if dims != tensor.shape:
                 raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
         elif tensor.data is None or tensor.shape != dims:
+            tensor.data = None  # until it has the shape: an interrupt may come in between
             tensor.shape = dims
             memory.allocate_dynamic(tensor)
 
@@ -202,8 +205,8 @@ class StepRunner:
         Raises:
             NodeError: a node failed; the following ones have not run.
         """
-        self.is_running = True
         try:
+            self.is_running = True
             if self._cancellation.reason:  # looked at here, too: a loop's body may have no node
                 self._cancellation.raise_if_requested()
             if not self._stops:
@@ -214,6 +217,10 @@ class StepRunner:
             self.is_running = False
 
     def _run_and_prepare(self, wrap: Wrap | None) -> None:
+        if self._is_cut_short:
+            self._stops[0].shapes = ()
+            self._forget_after(self._stops[0].end)
+        self._is_cut_short = True
         position, stop, total = 0, 0, len(self._nodes)
         while position < total:
             if position == len(self._evals):
@@ -223,6 +230,7 @@ class StepRunner:
             if stop < len(self._stops):
                 self._forget_stale_preparation(stop)
             position, stop = end, stop + 1
+        self._is_cut_short = False
 
     def _prepare_on(self, position: int) -> None:
         """Prepare on while running, now that the shapes before *position* are known."""
@@ -230,9 +238,6 @@ class StepRunner:
         try:
             self._prepare_from(position)
             self._allocate_from(position)
-        except BaseException:
-            self._forget_from(position)
-            raise
         finally:
             self.is_running = True
 
@@ -242,10 +247,14 @@ class StepRunner:
         node, _ = self._nodes[end - 1]
         shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
         if self._stops[stop].shapes != shapes:
-            assert self._memory is not None, "only hosts with memory have open shapes"
             self._stops[stop].shapes = shapes
-            self._forget_from(end)
-            self._memory.reset_after(end - 1)
+            self._forget_after(end)
+
+    def _forget_after(self, end: int) -> None:
+        """Drop what is prepared after a stop, and its memory."""
+        assert self._memory is not None, "only hosts with memory have open shapes"
+        self._forget_from(end)
+        self._memory.reset_after(end - 1)
 
     def _forget_from(self, position: int) -> None:
         """Drop what is prepared from a position on."""

@@ -199,25 +199,27 @@ class Subgraph:
 
     # -- shapes --------------------------------------------------------------------------------
 
-    def resize_input(self, index: int, shape: Sequence[int]) -> bool:
-        """Give a tensor another shape; :meth:`allocate` must follow. Same shape: nothing changes.
-
-        Returns:
-            Whether it has another shape now.
+    def is_resized_by(self, index: int, shape: Sequence[int]) -> bool:
+        """Return whether :meth:`resize_input` would change anything.
 
         Raises:
             OperatorError: a constant, a negative dimension, or too many bytes.
         """
         tensor = self.tensors[index]
-        dims = checked_shape(tensor, shape, self.memory.limit)
-        if tensor.shape == dims:
+        if tensor.shape == checked_shape(tensor, shape, self.memory.limit):
             return False
         if tensor.is_constant:
             raise OperatorError("Attempting to resize a fixed-size tensor.")
-        tensor.shape = dims
-        tensor.data = None
-        self.is_allocated = False
         return True
+
+    def resize_input(self, index: int, shape: Sequence[int]) -> None:
+        """Give a tensor another shape that it may have; :meth:`allocate` must follow."""
+        tensor = self.tensors[index]
+        self.is_allocated = False
+        tensor.data = None
+        tensor.shape = tuple(
+            map(int, shape)
+        )  # last: after an interrupt, the same call does the rest
 
     # -- going back ----------------------------------------------------------------------------
 
@@ -237,6 +239,14 @@ class Subgraph:
             snapshot: what to bring back.
             shapes: whether tensors get back their shapes as well.
         """
+        try:
+            self._restore(snapshot, shapes)
+        except BaseException:
+            self._restore(snapshot, shapes)  # an interrupt: nobody could use half of it
+            raise
+
+    def _restore(self, snapshot: Snapshot, shapes: bool) -> None:
+        self.is_allocated = False
         self.buffers.release(self.tensors[snapshot.num_tensors :])
         del self.tensors[snapshot.num_tensors :]
         self.buffers.restore(snapshot.tensor_owners)
@@ -244,7 +254,6 @@ class Subgraph:
         if shapes:
             for tensor, shape in zip(self.tensors, snapshot.tensor_shapes, strict=True):
                 tensor.shape = shape
-        self.is_allocated = False
 
     # -- errors --------------------------------------------------------------------------------
 

@@ -1,19 +1,26 @@
 """Interrupts where a test wants them: at the first line of a call, at the second, and so on.
 
-A signal's handler may raise between any two instructions of Python. ``KeyboardInterrupt`` does, and
-so does what a test or a server raises to end a call that takes too long. What a call leaves half
-done must not make the next one wrong::
+A signal's handler may raise between two instructions of Python. ``KeyboardInterrupt`` does, and so
+does what a test or a server raises to end a call that takes too long. What a call leaves half done
+must not make the next one wrong::
 
     at = 0
     while interrupted(interpreter.invoke, at, inside=["delegraph"]):
         at += 1
         ...  # compare what the interpreter does now with what it should do
+
+Python looks for signals after calls, at the beginning of functions and where loops go back. So none
+comes between the body of a ``with`` and its end, nor before the first call of a ``finally``; these
+places are left out.
 """
 
 from __future__ import annotations
 
+import ast
+import linecache
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from types import FrameType
 from typing import Any, Literal
 
@@ -46,7 +53,7 @@ def interrupted(
             if not any(name == each or name.startswith(f"{each}.") for each in inside):
                 return None
             frame.f_trace_opcodes = step == "opcode"
-        elif event == step and not was_raised:
+        elif event == step and not was_raised and frame.f_lineno not in _kept(frame):
             if left == 0:
                 was_raised = True
                 raise KeyboardInterrupt
@@ -64,3 +71,19 @@ def interrupted(
     finally:
         sys.settrace(before)
     return was_raised
+
+
+def _kept(frame: FrameType) -> frozenset[int]:
+    return _lines_without_signals(frame.f_code.co_filename)
+
+
+@cache
+def _lines_without_signals(path: str) -> frozenset[int]:
+    """Return the lines of ``with`` statements, and those with which ``finally`` blocks begin."""
+    found = set()
+    for node in ast.walk(ast.parse("".join(linecache.getlines(path)))):
+        if isinstance(node, ast.With):
+            found.add(node.lineno)
+        elif isinstance(node, ast.Try) and node.finalbody:
+            found.add(node.finalbody[0].lineno)
+    return frozenset(found)

@@ -171,8 +171,10 @@ class DelegateStack:
         applied, dynamic = self._plan.applied, DelegateFlags.ALLOW_DYNAMIC_TENSORS
         are_static = any(not a.delegate.flags & dynamic for a in applied)
         if self._base is not None and (are_static or self._subgraph.findings.errors):
-            self._subgraph.restore(self._base, shapes=False)
-            self._plan.undone = applied
+            try:
+                self._subgraph.restore(self._base, shapes=False)
+            finally:
+                self._plan.undone = applied
 
     def reapply(self) -> None:
         """Apply again the delegates that a resize has taken off.
@@ -181,15 +183,26 @@ class DelegateStack:
             DelegateError: one of them fails for the new shapes; it and those after it stay off.
                 Under another policy than ``"raise"`` it stays off alone, and is an incident.
         """
-        undone, self._plan.undone = self._plan.undone, []
+        undone, tried = self._plan.undone, 0
+        try:
+            self._plan.undone = []
+            for applied in undone:
+                self._apply_again(applied)
+                tried += 1
+        except DelegateError:
+            raise
+        except BaseException:
+            self._plan.undone = undone[tried:]  # an interrupt: the next call goes on
+            raise
+
+    def _apply_again(self, applied: AppliedDelegate) -> None:
         session = self._subgraph.session
-        for applied in undone:
-            try:
-                self.apply(applied.delegate, applied.lost, is_again=True)
-            except DelegateError as error:
-                if session.options.policy.on_failure == "raise":
-                    raise
-                session.incidents.record(self._incident(error))
+        try:
+            self.apply(applied.delegate, applied.lost, is_again=True)
+        except DelegateError as error:
+            if session.options.policy.on_failure == "raise":
+                raise
+            session.incidents.record(self._incident(error))
 
     def _incident(self, error: DelegateError) -> Incident:
         return Incident(

@@ -196,15 +196,18 @@ class DelegatedPlan:
         )
 
     def restore(self, snapshot: PlanSnapshot) -> None:
-        """Bring a plan back, freeing delegate nodes made since."""
-        self._free(snapshot.num_nodes)
+        """Bring a plan back, freeing delegate nodes made since.
+
+        An interrupt may leave it half done; then it can be done once more.
+        """
         self.execution_plan = list(snapshot.execution_plan)
         self.applied = list(snapshot.applied)
         self.undone = list(snapshot.undone)
         self.owner = dict(snapshot.owner)
         self.absorbed = snapshot.absorbed
-        for (node, _), inputs in zip(self.nodes, snapshot.node_inputs, strict=True):
+        for (node, _), inputs in zip(self.nodes, snapshot.node_inputs, strict=False):
             node.inputs = inputs  # a delegate may have let nodes read other tensors
+        self._free(snapshot.num_nodes)
 
     def close(self) -> None:
         """Free every node that wants it, and forget all of them."""
@@ -215,13 +218,14 @@ class DelegatedPlan:
 
     def _free(self, first: int) -> None:
         """Let go of the nodes from index *first* on."""
-        for node, registration in self.nodes[first:]:
+        removed = self.nodes[first:]
+        del self.nodes[first:]
+        for node, registration in removed:
             if registration.free is not None:
                 try:
                     registration.free(node.user_data)
                 except Exception as error:  # noqa: BLE001 - a plugin's, and the rest must be freed
                     logger.warning("%s failed to free: %s", registration.name, in_words(error))
-        del self.nodes[first:]
 
 
 def _params(
