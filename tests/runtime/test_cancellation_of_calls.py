@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -321,3 +324,10 @@ def test_a_micro_interpreter_is_stopped() -> None:
 def test_a_time_limit_is_a_positive_number(limit: Any) -> None:
     with pytest.raises(ArgumentError, match="time_limit is a positive number of seconds, not"):
         Interpreter(model_content=SINE, time_limit=limit)
+
+
+def test_an_interpreter_with_a_time_limit_does_not_keep_python_from_ending(tmp_path: Path) -> None:
+    (tmp_path / "loop.tflite").write_bytes(loop())
+    code = "import delegraph; it = delegraph.Interpreter('loop.tflite', time_limit=9)"
+    command = [sys.executable, "-c", f"{code}; it.allocate_tensors()"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)

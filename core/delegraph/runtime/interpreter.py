@@ -372,8 +372,8 @@ class Interpreter:
         session.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_session", None) is not None:
-            self.close()
+        if session := getattr(self, "_session", None):  # no call runs; no thread may start now
+            self._close(session)
 
     def __enter__(self) -> Self:
         return self
