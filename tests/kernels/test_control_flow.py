@@ -154,6 +154,14 @@ def test_a_subgraph_with_other_inputs_is_refused():
         delegraph_outputs(model, [np.array(True), F([1, 2]), F([1, 2])])
 
 
+def test_a_subgraph_of_another_type_is_refused_while_preparing():
+    x, y = tensor((2,), "INT32"), tensor((2,), "INT32")
+    other = Graph([x, x], [y], [Op("ADD", [x, x], [y], AddOptions())])
+    interpreter = Interpreter(model_content=if_model(binary("ADD", AddOptions()), other))
+    with pytest.raises(RuntimeError, match=r"else subgraph takes INT32 as .*, expected FLOAT32"):
+        interpreter.allocate_tensors()
+
+
 def test_call_once_runs_at_the_first_invoke_only():
     handle, start = tensor((), "RESOURCE"), constant(F(2))
     inner = tensor((), "RESOURCE")

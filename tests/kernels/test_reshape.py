@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from delegraph import Interpreter
+from delegraph.errors import NodeError
 from delegraph.kernels.reshape import stretched
 from delegraph.schema.options import (
     BitcastOptions,
@@ -10,7 +12,7 @@ from delegraph.schema.options import (
     ReshapeOptions,
     SqueezeOptions,
 )
-from delegraph.testing import constant
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.operator_case import fed, texts
 from support.agreement import assert_agrees, assert_both_refuse
 
@@ -47,6 +49,19 @@ def test_reshape_takes_its_shape_from_the_options(x, shape):
 )
 def test_reshape_of_nothing_keeps_what_it_can(wanted, shape, result):
     assert stretched(wanted, shape) == result
+
+
+@pytest.mark.parametrize("type_", ["INT8", "FLOAT16", "INT64", "STRING"])
+def test_reshape_refuses_elements_of_another_width_while_preparing(type_):
+    model = one_op_model("RESHAPE", [tensor((2, 6)), constant(ints(3, 4))], [tensor((3, 4), type_)])
+    interpreter = Interpreter(model_content=model)
+    with pytest.raises(NodeError, match=f"output is {type_}, expected FLOAT32"):
+        interpreter.allocate_tensors()
+
+
+def test_reshape_reads_the_same_bytes_as_a_type_of_the_same_width():
+    (y,) = assert_agrees("RESHAPE", [fed(VALUES), constant(ints(3, 4))], ["INT32"])
+    np.testing.assert_array_equal(y, VALUES.reshape(3, 4).view(np.int32))
 
 
 def test_reshape_of_a_constant_is_computed_while_preparing():

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from delegraph import Interpreter
+from delegraph.errors import NodeError
 from delegraph.schema.options import ReverseSequenceOptions, ReverseV2Options
-from delegraph.testing import constant
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.operator_case import fed
 from support.agreement import assert_agrees, assert_both_refuse
 
@@ -21,6 +23,13 @@ def test_reverse_turns_the_axes_round(axes):
 def test_reverse_refuses_an_axis_outside():
     inputs = [fed(X), constant(np.array([3], np.int32))]
     assert_both_refuse("REVERSE_V2", inputs, ["FLOAT32"], ReverseV2Options(), match="outside")
+
+
+def test_a_constant_axis_outside_is_found_while_preparing():
+    inputs = [tensor(X.shape), constant(np.array([3], np.int32))]
+    model = one_op_model("REVERSE_V2", inputs, [tensor(X.shape)], ReverseV2Options(), version=3)
+    with pytest.raises(NodeError, match="failed to prepare: axis 3 is outside"):
+        Interpreter(model_content=model).allocate_tensors()
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

@@ -53,6 +53,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     require_type(x, {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16})
     if w.type != TensorType.INT8:
         require_same_type(x, w)
+    require_type(y, {x.type, TensorType.INT32} if x.type == TensorType.INT8 else {x.type})
     adj_x, adj_y = bool(option(node, "adj_x", False)), bool(option(node, "adj_y", False))
     context.resize_tensor(y, _output_shape(x, w, adj_x, adj_y))
     if 0 in y.shape:
@@ -137,7 +138,7 @@ def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric
         EvalHybrid, tflite/kernels/batch_matmul.cc; BatchMatMul, internal/reference/batch_matmul.h.
     """
     columns = y.shape[-1]
-    scales = np.ones(1, np.float32) if w.quantization is None else w.quantization.scales
+    scales = np.zeros(1, np.float32) if w.quantization is None else w.quantization.scales
     if len(scales) not in (1, columns):
         raise OperatorError(f"weights have {len(scales)} scales, expected 1 or {columns}")
 

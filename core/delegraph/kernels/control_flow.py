@@ -98,7 +98,7 @@ def prepare_branches(
     inputs = [input_tensor(context, node, i) for i in range(1, len(node.inputs))]
     outputs = node_outputs(context, node)
     for name, branch in branches.items():
-        branch.check_counts(len(inputs), len(outputs), name)
+        branch.check(inputs, len(outputs), name)
         branch.take_shapes([tensor.shape for tensor in inputs])
     callees = list(branches.values())
     shapes = [[tensor.shape for tensor in branch.outputs] for branch in callees]
@@ -128,8 +128,8 @@ def prepare_while(context: OpContext, node: Node) -> Eval:
     outputs = node_outputs(context, node)
     condition = callee(context, getattr(node.options, "cond_subgraph_index", -1))
     body = callee(context, getattr(node.options, "body_subgraph_index", -1))
-    condition.check_counts(len(inputs), 1, "condition")
-    body.check_counts(len(inputs), len(inputs), "body")
+    condition.check(inputs, 1, "condition")
+    body.check(inputs, len(inputs), "body")
     shapes = [tensor.shape for tensor in inputs]
     condition.take_shapes(shapes)
     body.take_shapes(shapes)
@@ -175,7 +175,7 @@ def prepare_call_once(context: OpContext, node: Node) -> Eval:
     """
     index = int(getattr(node.options, "init_subgraph_index", -1))
     initializer = callee(context, index)
-    initializer.check_counts(0, 0, "initializer")
+    initializer.check((), 0, "initializer")
     done: tuple[Any, ...] = ("call_once", index)
 
     def run() -> None:

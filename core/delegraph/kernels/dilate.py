@@ -6,6 +6,7 @@ from delegraph.arithmetic.interior_pad import check_filler, placed
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.operators.checks import INDEX, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
@@ -25,6 +26,7 @@ def prepare_dilate(context: OpContext, node: Node) -> Eval:
     if x.type in OBJECT_TYPES:
         raise OperatorError(f"input is {x.type.name}, expected numbers")
     check_filler(x, filler, y)
+    require_type(steps_input, INDEX)
     if steps_input.shape != (len(x.shape),):
         raise OperatorError(f"{list(steps_input.shape)} dilations for an input {list(x.shape)}")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.resource_handle import input_handle, key_of, write_handle
@@ -43,6 +44,11 @@ def prepare_import(context: OpContext, node: Node) -> Eval:
     """
     handle = input_handle(context, node)
     keys, values = input_tensor(context, node, 1), input_tensor(context, node, 2)
+    if (keys.type, values.type) not in PAIRS:
+        raise OperatorError(
+            f"keys are {keys.type.name} and values {values.type.name}, "
+            "expected INT64 and STRING or STRING and INT64"
+        )
     if keys.shape != values.shape:
         raise OperatorError(f"{list(keys.shape)} keys and {list(values.shape)} values")
 
@@ -87,6 +93,7 @@ def prepare_size(context: OpContext, node: Node) -> Eval:
         tflite/kernels/hashtable_size.cc.
     """
     handle, y = input_handle(context, node), output_tensor(context, node)
+    require_type(y, {TensorType.INT64})
     return size_output(
         context, y, lambda: ((1,), lambda: y.data.fill(len(_table(context, handle))))
     )

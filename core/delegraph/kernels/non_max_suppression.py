@@ -37,6 +37,8 @@ def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
             f"{len(inputs)} inputs and {len(outputs)} outputs, expected 5, 2 or 6, 3"
         )
     _check(inputs)
+    for output, kind in zip(outputs, _OUTPUTS[len(outputs)], strict=True):
+        output.adopt_type(kind)
     lists, number = outputs[:-1], outputs[-1]
 
     def plans() -> tuple[Sequence[Shape], Eval]:
@@ -52,6 +54,13 @@ def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
         return [(limit,)] * len(lists) + [()], run
 
     return size_outputs(context, outputs, plans, shape_inputs=(inputs[2],))
+
+
+_OUTPUTS = {
+    2: (TensorType.INT32, TensorType.INT32),
+    3: (TensorType.INT32, TensorType.FLOAT32, TensorType.INT32),
+}
+"""What the rows, the scores and the number are, by how many outputs there are."""
 
 
 def _check(inputs: list[Tensor]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import INDEX, WIDE_INDEX, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, element_count
@@ -34,6 +34,8 @@ def prepare_one_hot(context: OpContext, node: Node) -> Eval:
     indices, depth_input, on, off = (input_tensor(context, node, i) for i in range(4))
     y = output_tensor(context, node)
     require_type(y, _TYPES)
+    require_type(indices, WIDE_INDEX)
+    require_type(depth_input, INDEX)
     for tensor, what in ((on, "on value"), (off, "off value")):
         check_type(tensor, y, what)
         if element_count(tensor.shape) != 1:

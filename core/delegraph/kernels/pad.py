@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import WIDE_INDEX, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -28,6 +28,7 @@ QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 Pads = list[tuple[int, int]]
 """For each dimension how many elements go before and after."""
 
+_PADDINGS = (TensorType.INT8, TensorType.INT16, *WIDE_INDEX)
 _TYPES = {
     TensorType.FLOAT32,
     TensorType.FLOAT16,
@@ -55,7 +56,7 @@ def prepare_pad(context: OpContext, node: Node) -> Eval:
     value, y = optional_input(context, node, 2), output_tensor(context, node)
     require_type(x, _TYPES)
     check_type(y, x)
-    _check_paddings(x, paddings)
+    _check_paddings(x, paddings, _PADDINGS)
     if value is not None:
         _check_value(value, x, y)
     zero = y.zero_point if y.type in QUANTIZED else 0
@@ -76,7 +77,10 @@ def prepare_pad(context: OpContext, node: Node) -> Eval:
     return size_output(context, y, plan, shape_inputs=(paddings,), packed=True)
 
 
-def _check_paddings(x: Tensor, paddings: Tensor) -> None:
+def _check_paddings(
+    x: Tensor, paddings: Tensor, types: Collection[TensorType] = WIDE_INDEX
+) -> None:
+    require_type(paddings, types)
     if paddings.shape != (len(x.shape), 2):
         raise OperatorError(
             f"paddings have shape {list(paddings.shape)}, expected [{len(x.shape)}, 2]"

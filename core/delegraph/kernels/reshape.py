@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from delegraph.arithmetic.elements import forward
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
-from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.operators.checks import WIDE_INDEX, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -38,12 +39,20 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
     if shape_input is not None and not _is_int32_vector(shape_input):
         shape_input = None
     shape_inputs = () if shape_input is None else (shape_input,)
+    if not _have_same_bytes(x, y):
+        check_type(y, x)
 
     def plan() -> tuple[Shape, Eval]:
         wanted = _shape_option(node) if shape_input is None else integers(shape_input)
         return stretched(wanted, x.shape), forward(x, y)
 
     return size_output(context, y, plan, shape_inputs=shape_inputs, fold=(x,), packed=True)
+
+
+def _have_same_bytes(x: Tensor, y: Tensor) -> bool:
+    """Whether bytes of *x* are as good in *y*: the official kernel copies them, types unseen."""
+    plain = not (x.is_packed or y.is_packed or OBJECT_TYPES & {x.type, y.type})
+    return plain and x.dtype.itemsize == y.dtype.itemsize
 
 
 def _is_int32_vector(tensor: Tensor) -> bool:
@@ -114,6 +123,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
     x, axis_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     check_type(y, x)
+    require_type(axis_input, WIDE_INDEX)
     if element_count(axis_input.shape) != 1:
         raise OperatorError(f"axis has shape {list(axis_input.shape)}, expected one element")
 
@@ -134,6 +144,9 @@ def prepare_bitcast(context: OpContext, node: Node) -> Eval:
         tflite/kernels/bitcast.cc, CalculateShape.
     """
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    for tensor in (x, y):
+        if tensor.is_packed or tensor.type in OBJECT_TYPES:
+            raise OperatorError(f"tensor {tensor.name!r} is {tensor.type.name}, expected numbers")
     before, after = NUMPY_DTYPES[x.type].itemsize, NUMPY_DTYPES[y.type].itemsize
     shape: tuple[int, ...] = x.shape
     if before > after:

@@ -6,12 +6,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
+from delegraph.arithmetic.output_shape import (
+    are_known,
+    check_type,
+    integers,
+    normalized_axis,
+    size_output,
+)
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_type
+from delegraph.operators.checks import INDEX, WIDE_INDEX, option, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Shape
+from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
 _SEQUENCE_TYPES = {
@@ -40,15 +46,22 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
     y = output_tensor(context, node)
     require_type(x, _TYPES)
     check_type(y, x)
+    require_type(axes_input, INDEX)
+    if are_known((axes_input,)):
+        _steps(x, axes_input)  # refuses wrong ones now
 
     def reverse() -> None:
-        axes = sorted(normalized_axis(axis, len(x.shape)) for axis in integers(axes_input))
-        if any(after - before != 1 for before, after in pairwise(axes)):
-            raise OperatorError(f"axes are {axes}, expected neighbours")
-        steps = tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
-        np.copyto(y.data, x.data[(*steps, ...)])
+        np.copyto(y.data, x.data[_steps(x, axes_input)])
 
     return size_output(context, y, lambda: (x.shape, reverse))
+
+
+def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
+    """Return what turns the axes round when indexed with."""
+    axes = sorted(normalized_axis(axis, len(x.shape)) for axis in integers(axes_input))
+    if any(after - before != 1 for before, after in pairwise(axes)):
+        raise OperatorError(f"axes are {axes}, expected neighbours")
+    return tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
 
 
 @kernel("REVERSE_SEQUENCE")
@@ -64,6 +77,7 @@ def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
     y = output_tensor(context, node)
     require_type(x, _SEQUENCE_TYPES)
     check_type(y, x)
+    require_type(lengths_input, WIDE_INDEX)
     rank = len(x.shape)
     sequence, batch = (int(option(node, name, 0)) for name in ("seq_dim", "batch_dim"))
     if not (0 <= sequence < rank and 0 <= batch < rank):

@@ -6,6 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import fold_output
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import WIDE_INDEX, option, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
@@ -19,8 +20,8 @@ def prepare_shape(context: OpContext, node: Node) -> Eval:
         tflite/kernels/shape.cc.
     """
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    if y.type not in (TensorType.INT32, TensorType.INT64):
-        raise OperatorError(f"output is {y.type.name}, expected INT32 or INT64")
+    y.adopt_type(TensorType(option(node, "out_type", y.type)))
+    require_type(y, WIDE_INDEX)
     return fold_output(
         context, y, lambda: ((len(x.shape),), lambda: np.copyto(y.data, np.array(x.shape, y.dtype)))
     )

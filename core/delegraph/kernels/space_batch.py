@@ -6,6 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, check_type, integers, size_output
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import INDEX, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -94,6 +95,8 @@ def _check(x: Tensor, block: Tensor, pairs: Tensor, y: Tensor) -> None:
     check_type(y, x)
     if x.type is TensorType.STRING:
         raise OperatorError("input is STRING, expected numbers")
+    require_type(block, INDEX)
+    require_type(pairs, INDEX)
     spatial = len(x.shape) - 2
     if block.shape != (spatial,) or pairs.shape != (spatial, 2):
         raise OperatorError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_outputs
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import INDEX, WIDE_INDEX, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -56,6 +56,7 @@ def prepare_split_v(context: OpContext, node: Node) -> Eval:
     x, sizes_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     axis_input = input_tensor(context, node, 2)
     outputs = _outputs(context, node, x, axis_input)
+    require_type(sizes_input, WIDE_INDEX)
     if element_count(sizes_input.shape) != len(outputs):
         raise OperatorError(f"{element_count(sizes_input.shape)} sizes, expected {len(outputs)}")
 
@@ -71,6 +72,7 @@ def _outputs(context: OpContext, node: Node, x: Tensor, axis_input: Tensor) -> l
     if element_count(axis_input.shape) != 1:
         raise OperatorError(f"axis has shape {list(axis_input.shape)}, expected one element")
     require_type(x, _TYPES)
+    require_type(axis_input, INDEX)
     outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
     for i, y in enumerate(outputs):
         check_type(y, x, f"output {i}")

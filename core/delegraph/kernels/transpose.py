@@ -7,6 +7,7 @@ import numpy as np
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import INDEX, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
@@ -25,6 +26,7 @@ def prepare_transpose(context: OpContext, node: Node) -> Eval:
     if x.type is TensorType.STRING:
         raise OperatorError("input is STRING, expected numbers")
     check_type(y, x)
+    require_type(perm_input, INDEX)
 
     def plan() -> tuple[Shape, Eval]:
         rank = len(x.shape)

@@ -6,6 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import INDEX, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, element_count
@@ -53,6 +54,8 @@ def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
     check_type(y, x)
     if x.type not in (TensorType.INT32, TensorType.FLOAT32):
         raise OperatorError(f"input is {x.type.name}, expected INT32 or FLOAT32")
+    require_type(ids_input, INDEX)
+    require_type(count_input, INDEX)
     rank = len(ids_input.shape)
     if x.shape[:rank] != ids_input.shape or element_count(count_input.shape) != 1:
         raise OperatorError(

@@ -10,6 +10,12 @@ from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
+INDEX = (TensorType.INT32,)
+"""Types of sizes, axes and the like that the official kernels read as int32, whatever they are."""
+
+WIDE_INDEX = (TensorType.INT32, TensorType.INT64)
+"""Types of those that may be int64 as well."""
+
 
 def require_counts(node: Node, inputs: int, outputs: int = 1) -> None:
     """Check how many inputs and outputs a node has.

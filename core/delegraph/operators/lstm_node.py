@@ -147,7 +147,7 @@ class LstmTensors:
         return [2.0**-12] * gates
 
     def check(self, batch: int, n_input: int, *, integer: bool = False, n_aux: int = 0) -> None:
-        """Check every shape, and every type but those of the projection's weights.
+        """Check every shape and every type.
 
         Args:
             batch: sequences in the input.
@@ -177,7 +177,7 @@ class LstmTensors:
             _require(tensor, (self.n_cell,), TensorType.INT16 if integer else TensorType.FLOAT32)
         for tensor in self.biases:
             _require(tensor, (self.n_cell,), vectors)
-        self._check_projection(vectors)
+        self._check_projection(matrices, vectors)
         _require_elements(self.output_state, batch * self.n_output)
         _require_elements(self.cell_state, batch * self.n_cell)
         types = (TensorType.INT8, TensorType.INT16) if integer else (TensorType.FLOAT32,) * 2
@@ -191,9 +191,9 @@ class LstmTensors:
         require_type(self.input_weights[-1], {*allowed, TensorType.UINT8})
         return matrices, TensorType.INT32 if integer else TensorType.FLOAT32
 
-    def _check_projection(self, bias_type: TensorType) -> None:
+    def _check_projection(self, matrices: TensorType, bias_type: TensorType) -> None:
         if self.projection_weights is not None:
-            require_shape(self.projection_weights, (self.n_output, self.n_cell))
+            _require(self.projection_weights, (self.n_output, self.n_cell), matrices)
         elif self.projection_bias is not None:
             raise OperatorError("projection bias without projection weights")
         elif self.n_output != self.n_cell:

@@ -51,18 +51,25 @@ class Callee:
         """Whether a shape inside is known only while invoking; valid after ``take_shapes``."""
         return self._subgraph.has_dynamic_tensors
 
-    def check_counts(self, inputs: int, outputs: int, what: str) -> None:
-        """Check how many tensors the subgraph takes and gives.
+    def check(self, inputs: Sequence[Tensor], outputs: int, what: str) -> None:
+        """Check what the subgraph takes, and how many tensors it gives.
 
         Raises:
-            OperatorError: other numbers than *inputs* and *outputs*.
+            OperatorError: it takes not as many as *inputs*, or of other types; or it gives another
+                number than *outputs*.
         """
         found = (len(self.inputs), len(self.outputs))
-        if found != (inputs, outputs):
+        if found != (len(inputs), outputs):
             raise OperatorError(
                 f"{what} subgraph has {found[0]} inputs and {found[1]} outputs, "
-                f"expected {inputs} and {outputs}"
+                f"expected {len(inputs)} and {outputs}"
             )
+        for tensor, given in zip(self.inputs, inputs, strict=True):
+            if tensor is not None and tensor.type is not given.type:
+                raise OperatorError(
+                    f"{what} subgraph takes {tensor.type.name} as {tensor.name!r}, "
+                    f"expected {given.type.name}"
+                )
 
     def take_shapes(self, shapes: Sequence[Shape]) -> None:
         """Give its inputs *shapes*, and prepare it."""

@@ -119,6 +119,8 @@ def _check(layer: _Layer) -> None:
     require_shape(layer.times, (filters, layer.times.shape[1]))
     require_shape(layer.state, (batch, filters * layer.times.shape[1]))
     if layer.bias is not None:
+        is_integer = layer.x.type == TensorType.INT8
+        require_type(layer.bias, {TensorType.INT32 if is_integer else TensorType.FLOAT32})
         require_shape(layer.bias, (filters // layer.rank,))
     require_same_type(layer.x, layer.y)
     if layer.x.type == TensorType.INT8:
@@ -126,7 +128,7 @@ def _check(layer: _Layer) -> None:
         types = {TensorType.INT8}, {TensorType.INT16}, {TensorType.INT16}
     else:
         weights = {TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8}
-        types = weights, weights, {TensorType.FLOAT32}
+        types = weights, {layer.features.type}, {TensorType.FLOAT32}
     for tensor, allowed in zip((layer.features, layer.times, layer.state), types, strict=True):
         require_type(tensor, allowed)
 

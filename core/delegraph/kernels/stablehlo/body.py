@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import OperatorError
 from delegraph.graph.model import OperatorSpec
 from delegraph.kernels.stablehlo.elementwise import ELEMENTWISE
 from delegraph.operators.registration import CallableSubgraph, OpContext
@@ -68,10 +67,7 @@ class Body:
     ) -> None:
         self._subgraph: CallableSubgraph = context.subgraph(index)
         self._callee = Callee(context, index)
-        self._callee.check_counts(len(inputs), outputs, "body")
-        for tensor, expected in zip(self._callee.inputs, inputs, strict=True):
-            if tensor is not None and tensor.type != expected.type:
-                raise OperatorError(f"body takes {tensor.type.name}, expected {expected.type.name}")
+        self._callee.check(inputs, outputs, "body")
         self._input_types = [tensor.type for tensor in inputs]
         self._callee.take_shapes([()] * len(inputs))
         self._runs_on_arrays = all(self._is_elementwise(op) for op in self._subgraph.operators)

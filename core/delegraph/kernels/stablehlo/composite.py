@@ -18,7 +18,7 @@ def prepare_composite(context: OpContext, node: Node) -> Eval:
     inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
     outputs = node_outputs(context, node)
     decomposition = callee(context, getattr(node.options, "decomposition_subgraph_index", -1))
-    decomposition.check_counts(len(inputs), len(outputs), "decomposition")
+    decomposition.check(inputs, len(outputs), "decomposition")
     decomposition.take_shapes([tensor.shape for tensor in inputs])
     size_outputs_like(context, outputs, decomposition.outputs, decomposition.is_dynamic)
 
