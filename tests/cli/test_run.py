@@ -226,3 +226,23 @@ def test_nothing_that_a_delegate_prints_spoils_json(
     for phase in ("import", "name", "init", "prepare", "eval"):
         assert ran.err.split().count(phase) % 3 == 0
         assert phase in ran.err.split()
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "inspect"])
+def test_a_limit_on_tables_is_the_users(delegraph: Command, sines: Path, command: str) -> None:
+    delegates = ("-d", "sin") * (command != "inspect")
+    ran = delegraph(command, sines, *delegates, "--table-limit", "2")
+    assert ran.code == 1
+    assert "more tables than the limit of 2; Interpreter(table_limit=...) sets another" in ran.err
+    assert delegraph(command, sines, *delegates, "--table-limit", "900").code == 0
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_limit_on_calls_is_the_users(delegraph: Command, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "loop.tflite"
+    path.write_bytes(doubling_while())
+    ran = delegraph(command, path, "-d", "sin", "--depth-limit", "0")
+    assert ran.code == 1
+    assert "1 deep, more than the limit of 0; Interpreter(depth_limit=...) sets" in ran.err
+    value = ("-i", "1") * (command == "run")
+    assert delegraph(command, path, "-d", "sin", *value, "--depth-limit", "1").code == 0

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.errors import ArgumentError, PlacementError, StateError
+from delegraph.errors import (
+    ArgumentError,
+    MalformedModelError,
+    PlacementError,
+    StateError,
+    UnsupportedModelError,
+)
+from delegraph.schema.stablehlo_options import StablehloCaseOptions
 from delegraph.testing import graph_model, subgraphs_model, tensor
 from support.by_name import ByName
 
@@ -25,6 +34,51 @@ def test_an_unknown_choice_lists_those_there_are(argument: str, choices: str) ->
     made: Any = {argument: "other"}
     with pytest.raises(ArgumentError, match=f"in {argument}: 'other'; it is one of {choices}"):
         Interpreter(model_content=SINE, **made)
+
+
+@pytest.mark.parametrize("name", ["table_limit", "depth_limit"])
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "9"])
+def test_limits_are_counts(name: str, limit: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"{name} is an int of at least 0, not"):
+        Interpreter(model_content=SINE, **{name: limit})
+
+
+def test_a_file_holds_as_many_tables_as_the_user_grants() -> None:
+    text = r"more tables than the limit of 5; Interpreter\(table_limit=\.\.\.\) sets another"
+    with pytest.raises(MalformedModelError, match=text):
+        Interpreter(model_content=SINE, table_limit=5)
+    Interpreter(model_content=SINE, table_limit=20)
+
+
+@pytest.fixture
+def recursion_limit() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(before)
+
+
+def nested_calls(depth: int) -> bytes:
+    """Return sin(x) within *depth* branches, whichever one is taken."""
+    number, x = tensor((), "INT32"), tensor((2,))
+    call: list[Any] = []
+    for callee in range(1, depth + 1):
+        options = StablehloCaseOptions(branch_subgraph_indices=(callee,))
+        call.append(([("STABLEHLO_CASE", "i i x", "y", options)], "i x", "y"))
+    call.append(([("SIN", "x", "y")], "i x", "y"))
+    return subgraphs_model([(*nodes, {"i": number, "x": x, "y": x}) for nodes in call])
+
+
+@pytest.mark.parametrize("delegates", [[], [ByName("SIN")]])
+def test_deep_calls_work_up_to_the_limit(delegates: Any, recursion_limit: None) -> None:
+    for depth, limits in ((50, {}), (200, {"depth_limit": 200})):
+        model = nested_calls(depth)
+        interpreter = Interpreter(model_content=model, delegates=delegates, **limits)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(1, np.float32([0, 1]))
+        interpreter.invoke()
+        assert interpreter.get_tensor(2).tolist() == np.sin(np.float32([0, 1])).tolist()
+    with pytest.raises(UnsupportedModelError, match="200 deep, more than the limit of 199"):
+        Interpreter(model_content=model, delegates=delegates, depth_limit=199)
 
 
 def test_it_describes_its_model() -> None:

@@ -99,6 +99,17 @@ def test_what_is_copied_is_limited_in_total(
         count(in_parts, too_many - too_many // 2)
 
 
+def test_a_user_may_grant_more_tables_in_proportion_to_the_file() -> None:
+    content = np.zeros(16 * MEGABYTE, np.uint8)
+    granted = Flatbuffer(content, 3 * MAX_TABLES)
+    granted.count_tables(3 * MAX_TABLES, "x")
+    granted.count_numbers(2 * MAX_NUMBERS, 1, "x")
+    with pytest.raises(MalformedModelError, match=r"the limit of 3000000; .*table_limit=\.\.\."):
+        granted.count_tables(1, "x")
+    with pytest.raises(MalformedModelError, match="than a file of 4000 bytes can hold"):
+        Flatbuffer(content[:4000], 3 * MAX_TABLES).count_tables(2000, "x")
+
+
 def test_numbers_and_texts_are_limited_together() -> None:
     made = empty(MEGABYTE)
     characters(made, 3 * MEGABYTE)

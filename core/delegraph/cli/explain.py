@@ -13,12 +13,12 @@ from delegraph.cli.exit_codes import CHECK_FAILED, OK
 from delegraph.cli.options import (
     delegate_option,
     json_option,
+    limit_options,
     model_argument,
     placement_options,
     requested_delegates,
     require_own_runtime,
     runtime_option,
-    time_limit_option,
     traceback_option,
 )
 from delegraph.cli.printing import (
@@ -54,6 +54,8 @@ class ExplainRequest:
     require: str | None
     partition_policy: PartitionPolicy
     time_limit: float | None
+    table_limit: int | None
+    depth_limit: int | None
     runtime: str
     lock: str | None
     check: str | None
@@ -64,7 +66,7 @@ class ExplainRequest:
 @model_argument
 @delegate_option
 @placement_options
-@time_limit_option
+@limit_options
 @runtime_option
 @click.option("--lock", metavar="FILE", help="Write the placement to FILE.")
 @click.option(
@@ -116,6 +118,8 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
             rules=request.rules,
             partition_policy=request.partition_policy,
             time_limit=request.time_limit,
+            table_limit=request.table_limit,
+            depth_limit=request.depth_limit,
         )
         if not interpreter.session.delegates:
             raise click.UsageError(
@@ -182,6 +186,8 @@ def _explain_litert(request: ExplainRequest) -> int:
             "--rules": request.rules is not None,
             "--partition-policy": request.partition_policy != "largest",
             "--time-limit": request.time_limit is not None,
+            "--table-limit": request.table_limit is not None,
+            "--depth-limit": request.depth_limit is not None,
             "--lock": request.lock is not None,
             "--check": request.check is not None,
         }

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from delegraph.cli.options import json_option, model_argument, traceback_option
+from delegraph.cli.options import (
+    json_option,
+    model_argument,
+    table_limit_option,
+    traceback_option,
+)
 from delegraph.cli.printing import (
     console,
     heading,
@@ -31,9 +36,10 @@ if TYPE_CHECKING:
 
 @click.command("inspect")
 @model_argument
+@table_limit_option
 @json_option
 @traceback_option
-def command(model: str, as_json: bool) -> None:
+def command(model: str, table_limit: int | None, as_json: bool) -> None:
     """Show what a model file holds.
 
     Inputs and outputs, operators, constants, signatures and metadata; nothing is run.
@@ -42,7 +48,7 @@ def command(model: str, as_json: bool) -> None:
     from delegraph.tools.model_summary import summarize_model
 
     with progress(f"reading {model}"):
-        summary = summarize_model(load_model(model))
+        summary = summarize_model(load_model(model, table_limit))
     if as_json:
         print_json({"model": model, **summary.to_json()})
     else:

@@ -114,13 +114,27 @@ def failure_options(command: Command) -> Command:
     )(command)
 
 
-def time_limit_option(command: Command) -> Command:
-    """Add ``--time-limit``: ``Interpreter`` has the same argument."""
+def limit_options(command: Command) -> Command:
+    """Add ``--time-limit``, ``--table-limit`` and ``--depth-limit``; ``Interpreter`` has them."""
+    command = click.option(
+        "--depth-limit",
+        type=click.IntRange(0),
+        help="Calls of subgraphs within each other that the model may make. Default: 50.",
+    )(table_limit_option(command))
     return click.option(
         "--time-limit",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
         help="What applying the delegates, allocating and running may take each; then exit with 4.",
+    )(command)
+
+
+def table_limit_option(command: Command) -> Command:
+    """Add ``--table-limit``: operators, their options and tensors that a file may hold."""
+    return click.option(
+        "--table-limit",
+        type=click.IntRange(0),
+        help="Operators, options and tensors that the file may hold. Default: a million.",
     )(command)
 
 

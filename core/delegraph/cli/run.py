@@ -17,12 +17,12 @@ from delegraph.cli.options import (
     delegate_option,
     failure_options,
     json_option,
+    limit_options,
     model_argument,
     placement_options,
     requested_delegates,
     require_own_runtime,
     runtime_option,
-    time_limit_option,
     traceback_option,
 )
 from delegraph.cli.printing import console, heading, print_json, print_table, progress
@@ -54,6 +54,8 @@ class RunRequest:
     on_failure: OnFailure
     validate: bool
     time_limit: float | None
+    table_limit: int | None
+    depth_limit: int | None
     labels: tuple[str, ...]
     top: int
     seed: int
@@ -89,7 +91,7 @@ class RunAnswer:
 @delegate_option
 @placement_options
 @failure_options
-@time_limit_option
+@limit_options
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False),
@@ -159,6 +161,8 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
             on_failure=request.on_failure,
             validate=request.validate,
             time_limit=request.time_limit,
+            table_limit=request.table_limit,
+            depth_limit=request.depth_limit,
             num_threads=request.threads,
             numerics=request.numerics,
         )
@@ -172,6 +176,8 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
             "--on-failure": request.on_failure != "raise",
             "--validate": request.validate,
             "--time-limit": request.time_limit is not None,
+            "--table-limit": request.table_limit is not None,
+            "--depth-limit": request.depth_limit is not None,
         }
     )
     is_reference = request.numerics == "reference"
@@ -188,7 +194,7 @@ def _run(request: RunRequest) -> RunAnswer:
     from delegraph.graph.loader import load_model
     from delegraph.tools.model_outputs import summarize
 
-    signatures = load_model(request.model).signatures
+    signatures = load_model(request.model, request.table_limit).signatures
     with _interpreter(request) as interpreter:
         values = _inputs(request, interpreter.get_input_details(), signatures)
         times = {}

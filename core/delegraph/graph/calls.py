@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 
+from delegraph.errors import UnsupportedModelError
 from delegraph.graph.model import Model
 from delegraph.schema.table import Table
+
+DEPTH_LIMIT = 50
+"""Calls of subgraphs within each other that a model may make unless the user grants more."""
+
+_FRAMES = 24
+"""Python's stack frames that one call within another needs at most, delegates applied."""
 
 
 def called_subgraphs(options: Table | None) -> Iterator[int]:
@@ -33,3 +41,54 @@ def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:
             for operator in model.subgraphs[index].operators:
                 waiting += called_subgraphs(operator.options)
     return frozenset(found)
+
+
+def call_depth(model: Model) -> int:
+    """Return how many calls of subgraphs are within each other at most.
+
+    A call that leads back to the subgraph that makes it is not counted: it is refused when it is
+    prepared. Takes time and memory in proportion to the model.
+    """
+    depths: dict[int, int] = {}
+    seen: set[int] = set()
+    waiting = [(index, False) for index in range(len(model.subgraphs))]
+    while waiting:
+        index, is_left = waiting.pop()
+        if is_left:
+            depths[index] = max((depths.get(i, -1) + 1 for i in _callees(model, index)), default=0)
+        elif index not in seen:
+            seen.add(index)
+            waiting.append((index, True))
+            waiting += [(callee, False) for callee in _callees(model, index)]
+    return max(depths.values(), default=0)
+
+
+def _callees(model: Model, index: int) -> set[int]:
+    operators = model.subgraphs[index].operators
+    called = {i for operator in operators for i in called_subgraphs(operator.options)}
+    return {i for i in called if 0 <= i < len(model.subgraphs)}
+
+
+def require_depth(model: Model, limit: int | None) -> None:
+    """Reject a model whose subgraphs call each other deeper than a limit.
+
+    A deeper one that the user grants gets room on Python's stack, for good and for all threads.
+
+    Args:
+        model: the model.
+        limit: calls within each other; None for :data:`DEPTH_LIMIT`.
+
+    Raises:
+        UnsupportedModelError: it goes deeper.
+    """
+    granted = DEPTH_LIMIT if limit is None else limit
+    if len(model.subgraphs) <= min(granted, DEPTH_LIMIT):
+        return
+    depth = call_depth(model)
+    if depth > granted:
+        raise UnsupportedModelError(
+            f"the model's subgraphs call each other {depth} deep, more than the limit of "
+            f"{granted}; Interpreter(depth_limit=...) sets another"
+        )
+    if depth > DEPTH_LIMIT:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000 + _FRAMES * depth))

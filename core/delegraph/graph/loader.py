@@ -33,8 +33,12 @@ from delegraph.schema.table import Table
 SCHEMA_VERSION = 3
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
+def load_model(path: str | os.PathLike[str], table_limit: int | None = None) -> Model:
     """Return the model in the file at *path*; the file is mapped, its constants are not copied.
+
+    Args:
+        path: of the file.
+        table_limit: see :func:`~delegraph.schema.reader.read_model`.
 
     Raises:
         ArgumentError: the file cannot be opened.
@@ -49,13 +53,20 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         reason = error.strerror or error
         raise ArgumentError(f"Could not open '{os.fspath(path)}': {reason}") from error
     try:
-        return parse_model(mapped)
+        return parse_model(mapped, table_limit)
     except MalformedModelError as error:
         raise MalformedModelError(f"{os.fspath(path)}: {error}") from error
 
 
-def parse_model(content: bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8]) -> Model:
+def parse_model(
+    content: bytes | bytearray | memoryview | mmap.mmap | NDArray[np.uint8],
+    table_limit: int | None = None,
+) -> Model:
     """Return the model that *content* holds; its constants are views of *content*.
+
+    Args:
+        content: the bytes of a file.
+        table_limit: see :func:`~delegraph.schema.reader.read_model`.
 
     Raises:
         MalformedModelError: the bytes are not a sound model.
@@ -63,7 +74,7 @@ def parse_model(content: bytes | bytearray | memoryview | mmap.mmap | NDArray[np
     data = np.frombuffer(content, np.uint8)
     data.flags.writeable = False
     with collector_paused():
-        return _model(read_model(data), data)
+        return _model(read_model(data, table_limit), data)
 
 
 def _model(record: tables.Model, content: NDArray[np.uint8]) -> Model:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from delegraph.errors import ArenaTooSmallError, ArgumentError, ModelError, StateError
+from delegraph.graph.calls import require_depth
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.graph.model import Model
 from delegraph.micro.allocator import MicroAllocator, PlannerKind
@@ -78,6 +79,7 @@ class MicroInterpreter:
     ) -> None:
         check_time_limit(time_limit)
         self._model = _loaded(model)
+        require_depth(self._model, None)
         self._arena_bytes: int | None = None
         if isinstance(arena, MicroAllocator):
             if preserve_all_tensors:

@@ -13,19 +13,22 @@ from delegraph.graph.model import Model
 from delegraph.operators.tensor import Tensor
 
 
-def model_of(path: str | os.PathLike[str] | None, content: bytes | None) -> Model:
+def model_of(
+    path: str | os.PathLike[str] | None, content: bytes | None, table_limit: int | None = None
+) -> Model:
     """Return the model of a file, or of bytes; just one of them is given.
 
     Raises:
-        ArgumentError: both or neither, or no such file.
+        ArgumentError: both or neither, no such file, or a wrong limit.
         MalformedModelError: a damaged model.
     """
+    check_count("table_limit", table_limit)
     if path and content:
         raise ArgumentError("Can't both provide `model_path` and `model_content`")
     if path:
-        return load_model(os.fspath(path))
+        return load_model(os.fspath(path), table_limit)
     if content:
-        return parse_model(content)
+        return parse_model(content, table_limit)
     raise ArgumentError("`model_path` or `model_content` must be specified.")
 
 
@@ -52,6 +55,16 @@ def check_num_threads(num_threads: object) -> None:
         raise ArgumentError("type of num_threads should be int")
     if num_threads < 1:
         raise ArgumentError("num_threads should >= 1")
+
+
+def check_count(name: str, value: object) -> None:
+    """Reject a limit unless it is None or an int of at least 0.
+
+    Raises:
+        ArgumentError: another value.
+    """
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise ArgumentError(f"{name} is an int of at least 0, not {value!r}")
 
 
 def check_time_limit(seconds: float | None) -> None:

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules_file import Rules, placement_rules
-from delegraph.errors import ArgumentError, StateError
+from delegraph.errors import StateError
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph
@@ -81,11 +80,15 @@ class Interpreter:
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
         time_limit: seconds that making the interpreter, allocating, changing delegates or invoking
             may take each; then that call ends in an error, and the next one may follow.
+        table_limit: tables that the file may hold: each operator, its options and each tensor are
+            one; default: a million.
+        depth_limit: calls of subgraphs within each other; default: 50.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
         MalformedModelError: (ValueError) a damaged model.
-        UnsupportedModelError: (ValueError) an operator or version without a kernel.
+        UnsupportedModelError: (ValueError) an operator or version without a kernel, or subgraphs
+            that call each other too deep.
         PluginError: a delegate asked for by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
         PlacementError: (RuntimeError) nodes are not where ``rules`` or ``require`` want them.
@@ -117,6 +120,8 @@ class Interpreter:
         validate: bool = False,
         shadow_share: float = 0.1,
         time_limit: float | None = None,
+        table_limit: int | None = None,
+        depth_limit: int | None = None,
     ) -> None:
         check_num_threads(num_threads)
         check_choice("op resolver type", experimental_op_resolver_type, list(OpResolverType))
@@ -132,10 +137,11 @@ class Interpreter:
             partition_policy=partition_policy,
             require=require,
             time_limit=time_limit,
+            depth_limit=depth_limit,
         )
         self._views = LiveViews()
         self._session: Session | None = None
-        model = model_of(model_path, model_content)
+        model = model_of(model_path, model_content, table_limit)
         self._session = Session(model, options, custom_ops, placement_rules(rules))
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
         if defaults.are_wanted(experimental_op_resolver_type) and (applied or delegates is None):
@@ -195,11 +201,8 @@ class Interpreter:
             ResizeError: (RuntimeError) no such tensor, or a shape that it cannot have.
         """
         self._views.require_none()
-        shape = np.array(tensor_size, dtype=np.int32)
-        if shape.ndim != 1:
-            raise ArgumentError(f"Shape should be 1D instead of {shape.ndim}.")
         run, resize = self.session.calls.run, self.session.resize_first
-        run("resize_tensor_input", resize, input_index, shape.tolist(), strict)
+        run("resize_tensor_input", resize, input_index, tensor_size, strict)
 
     def reset_all_variables(self) -> None:
         """Set every variable tensor of the model to zero.
@@ -247,11 +250,7 @@ class Interpreter:
         def view() -> NDArray[Any]:
             self.session.calls.check("the function that tensor() returned")
             self._primary.buffers.make_readable(tensor)
-            if tensor.data is None:
-                raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
-            if tensor.data.dtype.hasobject:
-                return np.array(tensor.data)
-            return self._views.export(tensor.data)
+            return self._views.of(tensor)
 
         return view
 

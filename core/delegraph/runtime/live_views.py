@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import StateError
+from delegraph.errors import ArgumentError, StateError
+from delegraph.operators.tensor import Tensor
 
 
 class _Exporter:
@@ -36,6 +37,16 @@ class LiveViews:
 
     def __init__(self) -> None:
         self._exporters: weakref.WeakSet[_Exporter] = weakref.WeakSet()
+
+    def of(self, tensor: Tensor) -> NDArray[Any]:
+        """Return a view of a tensor's data; a copy where it holds strings.
+
+        Raises:
+            ArgumentError: it has no data.
+        """
+        if tensor.data is None:
+            raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
+        return np.array(tensor.data) if tensor.data.dtype.hasobject else self.export(tensor.data)
 
     def export(self, data: NDArray[Any]) -> NDArray[Any]:
         """Return a view of *data* that counts as alive until it and its slices are gone."""

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.operators.numerics import Numerics
-from delegraph.runtime.arguments import check_choice, check_time_limit
+from delegraph.runtime.arguments import check_choice, check_count, check_time_limit
 from delegraph.runtime.delegates.failure_policy import RAISE, FailurePolicy
 
 Requirement = Literal["full"]
@@ -29,6 +29,7 @@ class Options:
         partition_policy: how the partitions of every delegate are chosen.
         require: ``"full"`` when every node must have a delegate.
         time_limit: seconds that a call may take; None for any.
+        depth_limit: calls of subgraphs within each other; None for ``graph.calls.DEPTH_LIMIT``.
         memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
     """
 
@@ -43,6 +44,7 @@ class Options:
     partition_policy: PartitionPolicy = "largest"
     require: Requirement | None = None
     time_limit: float | None = None
+    depth_limit: int | None = None
 
     def __post_init__(self) -> None:
         """Reject what is not among the choices.
@@ -54,6 +56,7 @@ class Options:
         check_choice("require", self.require, [None, *get_args(Requirement)])
         check_choice("partition_policy", self.partition_policy, get_args(PartitionPolicy))
         check_time_limit(self.time_limit)
+        check_count("depth_limit", self.depth_limit)
 
     @property
     def num_threads(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from delegraph.delegation.delegate import Delegate
@@ -76,18 +77,22 @@ class Session(SharedState):
         self.check_placement()
         self.allocate(self.subgraphs[0])
 
-    def resize_first(self, index: int, shape: Sequence[int], strict: bool) -> None:
+    def resize_first(self, index: int, dims: ArrayLike, strict: bool) -> None:
         """Give a tensor of the first subgraph a shape that the user asks for.
 
         Args:
             index: of the tensor.
-            shape: the new dimensions.
+            dims: the new dimensions.
             strict: allow changes only where ``shape_signature`` has -1.
 
         Raises:
+            ArgumentError: not a list of dimensions.
             ResizeError: no such tensor, or a shape that it cannot have.
         """
-        subgraph = self.subgraphs[0]
+        array = np.array(dims, dtype=np.int32)
+        if array.ndim != 1:
+            raise ArgumentError(f"Shape should be 1D instead of {array.ndim}.")
+        subgraph, shape = self.subgraphs[0], array.tolist()
         try:
             tensor = tensor_at(subgraph.tensors, index)
             self.memory_limit.trust_shapes()

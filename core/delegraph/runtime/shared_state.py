@@ -9,6 +9,7 @@ from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.control_edges import parse_control_edges
 from delegraph.delegation.delegate import DelegateContext
 from delegraph.delegation.rules import PlacementRules
+from delegraph.graph.calls import require_depth
 from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
@@ -49,6 +50,7 @@ class SharedState:
         custom_ops: Mapping[str, AnyCustomOp] | None = None,
         rules: PlacementRules | None = None,
     ) -> None:
+        require_depth(model, options.depth_limit)
         self.model = model
         self.options = options
         self.resolver = OpResolver(custom_ops)

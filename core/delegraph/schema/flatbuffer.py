@@ -24,10 +24,16 @@ Positions = NDArray[np.int64]
 NOT_A_FLATBUFFER = "The model is not a valid Flatbuffer buffer"
 
 MAX_TABLES = 1_000_000
-"""Tables that a file may hold. Source: ``flatbuffers::Verifier::Options::max_tables``."""
+"""Tables that a file may hold unless the user grants more.
+
+Source: ``flatbuffers::Verifier::Options::max_tables``.
+"""
 
 MAX_NUMBERS = 1 << 22
-"""Numbers that the short lists of a file may hold together; real models stay far below."""
+"""Numbers that the short lists of that many tables may hold together; real models stay far below.
+
+With more tables they are more in proportion.
+"""
 
 
 class Flatbuffer:
@@ -38,17 +44,22 @@ class Flatbuffer:
     lets any list repeat one table but not lists of lists, and texts and short lists of four times
     its bytes; real models stay below a third of the one and two thirds of the file.
 
+    Args:
+        content: the bytes.
+        table_limit: tables that a file of any size may hold.
+
     Attributes:
         content: ``[bytes], uint8``.
         size: bytes.
     """
 
-    def __init__(self, content: NDArray[np.uint8]) -> None:
+    def __init__(self, content: NDArray[np.uint8], table_limit: int = MAX_TABLES) -> None:
         self.content = content
         self.size = len(content)
-        self._tables_left = min(MAX_TABLES, self.size // 4 + 64)
+        self._table_limit = table_limit
+        self._tables_left = min(table_limit, self.size // 4 + 64)
         self._bytes_left = 4 * self.size + (1 << 20)
-        self._numbers_left = MAX_NUMBERS
+        self._numbers_left = max(MAX_NUMBERS, MAX_NUMBERS // MAX_TABLES * table_limit)
         self._views: dict[np.dtype[Any], NDArray[Any]] = {}
 
     def values(self, dtype: np.dtype[Any], positions: Positions, where: str) -> NDArray[Any]:
@@ -83,6 +94,11 @@ class Flatbuffer:
         """Take *count* tables from what the file may hold."""
         self._tables_left -= count
         if self._tables_left < 0:
+            if self._table_limit < self.size // 4 + 64:
+                raise _malformed(
+                    f"{where}: more tables than the limit of {self._table_limit}; "
+                    "Interpreter(table_limit=...) sets another"
+                )
             raise _malformed(f"{where}: more tables than a file of {self.size} bytes can hold")
 
     def count_numbers(self, count: int, itemsize: int, where: str) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
 from delegraph.schema.collector import collector_paused
-from delegraph.schema.flatbuffer import NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
+from delegraph.schema.flatbuffer import MAX_TABLES, NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
 from delegraph.schema.parts_outside import with_parts_inside
 from delegraph.schema.table import (
     UINT8,
@@ -43,16 +43,19 @@ _BLOCK = 1 << 16
 """Tables read at once: a damaged count is noticed before all of its tables are looked at."""
 
 
-def read_model(content: NDArray[np.uint8]) -> Model:
+def read_model(content: NDArray[np.uint8], table_limit: int | None = None) -> Model:
     """Return the records of a model file.
 
     Args:
         content: ``[bytes], uint8``. Arrays in the records are views of it; unknown fields, of a
             schema newer than this one, are skipped. ``Buffer.data`` and
             ``Operator.custom_options`` hold the bytes wherever the file keeps them.
+        table_limit: tables that the file may hold; each operator, tensor and options are one. None
+            for a million, as in the official verifier.
 
     Raises:
-        MalformedModelError: the bytes are not a sound flatbuffer with the identifier ``TFL3``.
+        MalformedModelError: the bytes are not a sound flatbuffer with the identifier ``TFL3``, or
+            hold too many tables.
     """
     if len(content) < 8:
         raise MalformedModelError(f"{NOT_A_FLATBUFFER}: {len(content)} bytes are too few")
@@ -63,7 +66,7 @@ def read_model(content: NDArray[np.uint8]) -> Model:
             f"Model provided has model identifier '{found}', should be 'TFL3' ({NOT_A_FLATBUFFER})"
         )
     with collector_paused():
-        root = _Reader(content).tables(Model, np.zeros(1, np.int64), "Model")[0]
+        root = _Reader(content, table_limit).tables(Model, np.zeros(1, np.int64), "Model")[0]
         assert isinstance(root, Model)
         return with_parts_inside(root, content)
 
@@ -71,8 +74,8 @@ def read_model(content: NDArray[np.uint8]) -> Model:
 class _Reader:
     """Reads tables of one file; methods take the positions of one field in many tables."""
 
-    def __init__(self, content: NDArray[np.uint8]) -> None:
-        self._file = Flatbuffer(content)
+    def __init__(self, content: NDArray[np.uint8], table_limit: int | None) -> None:
+        self._file = Flatbuffer(content, MAX_TABLES if table_limit is None else table_limit)
         self._bytes = content.data
 
     def tables(self, table: type[Table], slots: Positions, where: str) -> list[Table]:
