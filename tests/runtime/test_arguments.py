@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegraph import Interpreter
+from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import ArgumentError
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
+from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of, tensor_at
 from delegraph.schema.enums import TensorType
 from delegraph.testing import one_op_model, tensor
 
@@ -33,12 +35,28 @@ def test_what_is_no_integer_is_no_index(index: Any) -> None:
 
 
 def test_a_number_of_threads_is_none_or_an_int_of_1_or_more() -> None:
-    check_num_threads(None)
-    check_num_threads(1)
-    with pytest.raises(ArgumentError, match=">= 1"):
-        check_num_threads(0)
-    with pytest.raises(ArgumentError, match="should be int"):
-        check_num_threads(1.0)
+    assert checked_num_threads(None) is None
+    assert checked_num_threads(1) == 1
+    for wrong in (0, -1, -5):
+        with pytest.raises(ArgumentError, match="num_threads should >= 1"):
+            checked_num_threads(wrong)
+    for no_int in (1.0, "2", True, False, np.int64(1)):
+        with pytest.raises(ArgumentError, match="type of num_threads should be int"):
+            checked_num_threads(no_int)  # type: ignore[arg-type]  # that is the point
+    with pytest.raises(ArgumentError, match="num_threads should <= 2147483647"):
+        checked_num_threads(2**31)
+
+
+def test_too_many_threads_become_fewer(caplog: pytest.LogCaptureFixture) -> None:
+    most = 8 * usable_processors()
+    assert checked_num_threads(most) == most
+    assert caplog.messages == []
+    with Interpreter("docs/demo/models/sines.tflite", num_threads=2**31 - 1, delegates=[]) as made:
+        assert made.session.options.recommended_num_threads == most
+    assert caplog.messages == [
+        f"num_threads is 2147483647; {most} are used, the most for the {most // 8} processors that "
+        "this process may use"
+    ]
 
 
 def test_a_choice_is_one_of_those_that_are_shown() -> None:

@@ -7,10 +7,13 @@ import os
 from collections.abc import Sequence
 from math import inf
 
+from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.graph.model import Model
 from delegraph.operators.tensor import Tensor
+
+_INT_MAX = 2**31 - 1
 
 
 def model_of(
@@ -43,18 +46,21 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
         raise ArgumentError(f"Unrecognized passed in {name}: {value!r}; it is one of {known}")
 
 
-def check_num_threads(num_threads: object) -> None:
-    """Reject a number unless it is None or an int of at least 1.
+def checked_num_threads(num_threads: int | None) -> int | None:
+    """Return a number of threads, or with a warning the most that make sense; None stays None.
 
     Raises:
-        ArgumentError: another value.
+        ArgumentError: no int, or less than 1, or more than a C ``int`` holds.
     """
     if num_threads is None:
-        return
-    if not isinstance(num_threads, int):
+        return None
+    if not isinstance(num_threads, int) or isinstance(num_threads, bool):
         raise ArgumentError("type of num_threads should be int")
     if num_threads < 1:
         raise ArgumentError("num_threads should >= 1")
+    if num_threads > _INT_MAX:
+        raise ArgumentError(f"num_threads should <= {_INT_MAX}")
+    return limited_num_threads(num_threads)
 
 
 def check_count(name: str, value: object) -> None:

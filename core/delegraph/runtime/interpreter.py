@@ -21,7 +21,7 @@ from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.arguments import check_choice, check_num_threads, model_of, tensor_at
+from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of, tensor_at
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
@@ -51,8 +51,8 @@ class Interpreter:
         model_path: a ``.tflite`` file; it is mapped, not read.
         model_content: the bytes of a model, kept without a copy. Either this or ``model_path``.
         experimental_delegates: delegates to apply, in order.
-        num_threads: threads that kernels may use; >= 1. None is one for Delegraph's kernels, and
-            leaves it to delegates.
+        num_threads: threads that kernels may use; >= 1, and at most eight for each processor, with
+            a warning. None is one for Delegraph's kernels, and leaves it to delegates.
         experimental_op_resolver_type: ``BUILTIN_REF`` means ``numerics="reference"``; it and
             ``BUILTIN_WITHOUT_DEFAULT_DELEGATES`` leave out delegates nobody asked for.
         experimental_preserve_all_tensors: keep intermediate tensors readable after ``invoke``.
@@ -123,10 +123,10 @@ class Interpreter:
         table_limit: int | None = None,
         depth_limit: int | None = None,
     ) -> None:
-        check_num_threads(num_threads)
+        num_threads = checked_num_threads(num_threads)
         check_choice("op resolver type", experimental_op_resolver_type, list(OpResolverType))
         options = Options(
-            recommended_num_threads=num_threads or -1,
+            recommended_num_threads=-1 if num_threads is None else num_threads,
             numerics=numerics_of(experimental_op_resolver_type) if numerics is None else numerics,
             preserve_all_tensors=experimental_preserve_all_tensors,
             disable_delegate_clustering=experimental_disable_delegate_clustering,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 import delegraph_numba_cpu
 from delegraph import Interpreter
+from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PluginOptionError
 from delegraph.plugins.options import describe_options, make_options
 from delegraph_numba_cpu import cache, plugin
@@ -59,13 +61,30 @@ def test_options_have_defaults_and_descriptions() -> None:
     ("text", "message"),
     [
         ("num_threads=-1", "num_threads is -1, expected 0 or more"),
+        ("num_threads=two", "num_threads"),
+        ({"num_threads": True}, "num_threads"),
         ("cpu=sse", "cpu"),
         ("speed=9", "no option 'speed'"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(text: str, message: str) -> None:
+def test_options_that_do_not_fit_are_refused(text: Any, message: str) -> None:
     with pytest.raises(PluginOptionError, match=message):
         make_options(SPEC, text)
+
+
+@pytest.mark.parametrize("wrong", [True, "2", 2.0])
+def test_a_number_of_threads_is_an_int(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=f"num_threads is {wrong!r}, expected an int"):
+        NumbaCpuOptions(num_threads=wrong)
+
+
+def test_so_many_threads_that_nothing_else_could_run_become_fewer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=10_000))
+    assert delegate.num_threads == 8 * usable_processors()
+    assert len(caplog.messages) == 1
+    assert "num_threads is 10000" in caplog.text
 
 
 def test_the_placement_tells_what_is_not_exact() -> None:

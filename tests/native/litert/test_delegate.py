@@ -19,6 +19,7 @@ from delegraph import (
     Node,
     Registration,
 )
+from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.native import LiteRtInterpreter, litert_delegate
 from delegraph.schema.options import AddOptions, Conv2DOptions, GatherOptions, MulOptions
@@ -204,6 +205,9 @@ def test_threads_and_metadata_are_the_interpreters() -> None:
 
     LiteRtInterpreter(model_content=content, num_threads=3, delegates=[Looking(look)])
     assert found == [3, b"hi"]
+    found.clear()
+    LiteRtInterpreter(model_content=content, num_threads=10_000, delegates=[Looking(look)])
+    assert found[0] == 8 * usable_processors()
 
 
 def test_a_partition_can_be_had_as_a_model() -> None:

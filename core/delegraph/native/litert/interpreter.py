@@ -15,7 +15,7 @@ from delegraph.native.litert import thunks
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.placement import placement_of
-from delegraph.runtime.arguments import check_choice, model_of
+from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 
@@ -35,6 +35,7 @@ class LiteRtInterpreter:
         model_path: a ``.tflite`` file.
         model_content: the bytes of a model. Either this or ``model_path``.
         experimental_delegates: delegates to apply, in order: names, objects, and official ones.
+        num_threads: as ``delegraph.Interpreter`` has it: at most eight for each processor.
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
         delegates: as ``delegraph.Interpreter`` has it: names, objects, a mapping to options.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first
@@ -86,7 +87,7 @@ class LiteRtInterpreter:
                 model_path=None if model_path is None else os.fspath(model_path),
                 model_content=model_content,
                 experimental_delegates=list(self._delegates),
-                num_threads=num_threads,
+                num_threads=checked_num_threads(num_threads),
                 experimental_op_resolver_type=module.OpResolverType[resolver],
                 **arguments,
             )

@@ -16,6 +16,9 @@ from delegraph import (
     SimpleDelegateKernelInterface,
     Tolerance,
 )
+from delegraph.delegation.delegate import raise_if_requested
+from delegraph.delegation.num_threads import limited_num_threads
+from delegraph.errors import DelegateError
 from delegraph_numba_cpu.blocks.executor import IS_CANCELLED
 from delegraph_numba_cpu.cpu import level_named, physical_cores
 from delegraph_numba_cpu.kernel_library import library
@@ -37,6 +40,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
     def __init__(self, options: NumbaCpuOptions) -> None:
         self.options = options
+        self.num_threads = limited_num_threads(options.num_threads)
         self.level = level_named(options.cpu)
         self._working_memory: WeakKeyDictionary[DelegateContext, WorkingMemory] = (
             WeakKeyDictionary()
@@ -117,8 +121,8 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
         workers = (
-            self._delegate.options.num_threads
-            or max(context.recommended_num_threads, 0)
+            self._delegate.num_threads
+            or limited_num_threads(max(context.recommended_num_threads, 0))
             or physical_cores()
         )
         builder = ProgramBuilder(
@@ -143,5 +147,5 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         program.bind()
         POOL.run(program, self.kernel_library)
         if program.header[IS_CANCELLED]:
-            assert context.cancellation is not None, "nothing else cancels a run"
-            context.cancellation.raise_if_requested()
+            raise_if_requested(context)
+            raise DelegateError("the run was stopped, and nobody says why", phase="eval")

@@ -16,12 +16,17 @@ class NumbaCpuOptions:
     )
     num_threads: int = field(
         default=0,
-        metadata={"help": "threads; 0 means the interpreter's, or all cores when it says nothing"},
+        metadata={
+            "help": "threads, at most 8 for each processor; "
+            "0 means the interpreter's, or all cores when it says nothing"
+        },
     )
     cpu: Literal["auto", "amx_int8", "avx512_vnni", "avx2", "generic"] = field(
         default="auto", metadata={"help": "instructions to use; auto takes the best there are"}
     )
 
     def __post_init__(self) -> None:
+        if not isinstance(self.num_threads, int) or isinstance(self.num_threads, bool):
+            raise ValueError(f"num_threads is {self.num_threads!r}, expected an int")
         if self.num_threads < 0:
             raise ValueError(f"num_threads is {self.num_threads}, expected 0 or more")

@@ -1,0 +1,36 @@
+"""How many threads make sense on this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+logger = logging.getLogger(__name__)
+
+FOR_EACH_PROCESSOR = 8
+"""More threads than processors gain nothing; a model's author may know another machine, though."""
+
+
+def limited_num_threads(count: int) -> int:
+    """Return *count*, or with a warning the most threads that make sense.
+
+    That is eight for each processor that this process may use. A thousand would take memory and
+    stop everything else on the machine.
+    """
+    most = FOR_EACH_PROCESSOR * usable_processors()
+    if count <= most:
+        return count
+    logger.warning(
+        "num_threads is %d; %d are used, the most for the %d processors that this process may use",
+        count,
+        most,
+        most // FOR_EACH_PROCESSOR,
+    )
+    return most
+
+
+def usable_processors() -> int:
+    """Return how many processors this process may use; >= 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
