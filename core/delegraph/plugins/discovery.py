@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -24,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 GROUP = "delegraph.plugins"
 PATIENCE = 10.0
-"""Seconds after which an import that has not ended is named."""
+"""Seconds of looking for plugins after which the log names the one that is being imported."""
 
 Distribution = Any  # importlib_metadata's classes for it differ by version
 UNKNOWN = "(unknown distribution)"
@@ -38,15 +39,41 @@ def discover(
     """Return every installed plugin, sorted by name and distribution, whatever its state.
 
     Imports the plugins that *choice* lets through, which are light modules, and calls their hooks.
+    An import that does not end cannot be ended from here; the log names it after :data:`PATIENCE`.
 
     Args:
         choice: which plugins may be used; the others are listed and not imported.
         entry_points: what to look at instead of the installed distributions.
     """
-    return tuple(
-        import_plugin(plugin) if plugin.state is PluginState.OK else plugin
-        for plugin in declared_plugins(choice, entry_points)
-    )
+    found = []
+    with printed_to_stderr(), _slow_import_named() as imported:
+        for plugin in declared_plugins(choice, entry_points):
+            if plugin.state is PluginState.OK:
+                imported.append(plugin)
+                plugin = import_plugin(plugin)
+            found.append(plugin)
+    return tuple(found)
+
+
+@contextlib.contextmanager
+def _slow_import_named() -> Iterator[list[Plugin]]:
+    """Log which plugin is being imported, the last of those yielded, after :data:`PATIENCE`."""
+    imported: list[Plugin] = []
+
+    def name_last() -> None:
+        if imported:
+            text = (
+                "%s is still being imported after %g s; DELEGRAPH_DISABLE_PLUGINS=%s leaves it out"
+            )
+            logger.warning(text, imported[-1], PATIENCE, imported[-1].name)
+
+    timer = threading.Timer(PATIENCE, name_last)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield imported
+    finally:
+        timer.cancel()
 
 
 def declared_plugins(
@@ -127,31 +154,15 @@ def _declared(point: EntryPoint, choice: PluginChoice) -> Plugin:
 def import_plugin(plugin: Plugin) -> Plugin:
     """Return a declared plugin as it is after its import: with what it offers, or what is wrong.
 
-    What it prints goes to standard error. An import that does not end cannot be ended from here;
-    the log names it after :data:`PATIENCE`.
+    What it prints goes to standard error.
 
     Raises:
         KeyboardInterrupt: the user's.
     """
-    warning = threading.Timer(
-        PATIENCE,
-        logger.warning,
-        (
-            "%s is still being imported after %g s; DELEGRAPH_DISABLE_PLUGINS=%s leaves it out",
-            plugin,
-            PATIENCE,
-            plugin.name,
-        ),
-    )
-    warning.daemon = True
-    warning.start()
-    try:
-        with warnings.catch_warnings(record=True) as caught, printed_to_stderr():
-            # A warning is no reason to lose a plugin, not even under -W error.
-            warnings.simplefilter("default")
-            loaded = _import_and_ask(plugin)
-    finally:
-        warning.cancel()
+    with warnings.catch_warnings(record=True) as caught, printed_to_stderr():
+        # A warning is no reason to lose a plugin, not even under -W error.
+        warnings.simplefilter("default")
+        loaded = _import_and_ask(plugin)
     return replace(loaded, warnings=tuple(str(warning.message) for warning in caught))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import cast
 
 _lock = threading.Lock()
 _users = 0
@@ -61,7 +63,18 @@ def _flush() -> None:
     """Write out what Python and C hold back, to where it leads now."""
     with contextlib.suppress(OSError, ValueError):  # closed
         sys.__stdout__.flush()  # type: ignore[union-attr]  # the caller looked
-    with contextlib.suppress(ImportError, OSError, AttributeError):
+    flush_all = _flush_of_c()
+    if flush_all is not None:
+        flush_all(None)
+
+
+@functools.cache
+def _flush_of_c() -> Callable[[None], object] | None:
+    """Return C's function that writes out all streams; None where it cannot be reached."""
+    try:
         import ctypes
 
-        ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush(None)
+        library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+        return cast(Callable[[None], object], library.fflush)
+    except (ImportError, OSError, AttributeError):
+        return None

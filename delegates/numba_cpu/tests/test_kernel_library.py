@@ -150,6 +150,8 @@ def test_no_change_of_a_real_file_goes_unnoticed(filled: Path) -> None:
         b'{"abc": 1}\ncode',
         b"4\ncode",
         b"[]\ncode",
+        b"[]\n",
+        b'[["a", "symbol", 54]]+',
         b"code",
         b"\xff\ncode",
         b"[" * 100_000,

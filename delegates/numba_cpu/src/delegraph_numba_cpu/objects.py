@@ -30,26 +30,25 @@ def unpack(packed: bytes, place: str) -> Objects | None:
 
     Nothing is looked at before the checksum is right. Even then no size may lead outside.
     """
-    content = packed[_DIGEST:]
-    if packed[:_DIGEST] != _checksum(content, place):
+    if packed[:_DIGEST] != _checksum(memoryview(packed)[_DIGEST:], place):
         return None
-    line, _, body = content.partition(b"\n")
     try:
-        header = json.loads(line)
+        end = packed.index(b"\n", _DIGEST)
+        header = json.loads(packed[_DIGEST:end])
         kernels = [(_text(name), _text(symbol), _size(size)) for name, symbol, size in header]
     except (ValueError, TypeError, RecursionError):
         return None
-    if sum(size for _, _, size in kernels) != len(body):
-        return None
-    objects, start = {}, 0
+    objects, start = {}, end + 1
     for name, symbol, size in kernels:
-        objects[name] = (symbol, body[start : start + size])
+        objects[name] = (symbol, packed[start : start + size])
         start += size
-    return objects
+    return objects if objects and start == len(packed) else None
 
 
-def _checksum(content: bytes, place: str) -> bytes:
-    return hashlib.sha256(place.encode() + b"\0" + content).digest()
+def _checksum(content: bytes | memoryview, place: str) -> bytes:
+    digest = hashlib.sha256(place.encode() + b"\0")
+    digest.update(content)
+    return digest.digest()
 
 
 def _text(value: object) -> str:
