@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -43,3 +44,28 @@ def test_an_error_undoes_it_as_well(capfd: pytest.CaptureFixture[str]) -> None:
         raise KeyboardInterrupt
     say("after")
     assert capfd.readouterr().out.split() == ["after"] * 2
+
+
+WAITS = """
+import ctypes, os, threading
+from delegraph.plugins.standard_output import printed_to_stderr
+
+c = ctypes.CDLL(None)
+stdin = ctypes.c_void_p.in_dll(c, "stdin")
+c.flockfile(stdin)  # as a thread has it that waits for a line
+def exchange():
+    with printed_to_stderr():
+        print("meanwhile")
+thread = threading.Thread(target=exchange)
+thread.start()
+thread.join()
+print("after")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="C's streams have other names there")
+def test_a_thread_that_waits_for_input_is_no_obstacle() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WAITS], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("after\n", "meanwhile\n")

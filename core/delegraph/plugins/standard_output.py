@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import cast
 
 _lock = threading.Lock()
 _users = 0
@@ -63,18 +62,28 @@ def _flush() -> None:
     """Write out what Python and C hold back, to where it leads now."""
     with contextlib.suppress(OSError, ValueError):  # closed
         sys.__stdout__.flush()  # type: ignore[union-attr]  # the caller looked
-    flush_all = _flush_of_c()
-    if flush_all is not None:
-        flush_all(None)
+    flush = _flush_of_c()
+    if flush is not None:
+        flush()
 
 
 @functools.cache
-def _flush_of_c() -> Callable[[None], object] | None:
-    """Return C's function that writes out all streams; None where it cannot be reached."""
+def _flush_of_c() -> Callable[[], object] | None:
+    """Return what writes out what C holds back for standard output; None where there is no way.
+
+    Of no other stream: a thread that waits for input has the lock of that one.
+    """
     try:
         import ctypes
 
-        library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-        return cast(Callable[[None], object], library.fflush)
-    except (ImportError, OSError, AttributeError):
+        if sys.platform == "win32":
+            library = ctypes.CDLL("ucrtbase")
+            library.__acrt_iob_func.restype = ctypes.c_void_p
+            stream = ctypes.c_void_p(library.__acrt_iob_func(1))
+        else:
+            library = ctypes.CDLL(None)
+            name = "stdout" if sys.platform == "linux" else "__stdoutp"  # as macOS has it
+            stream = ctypes.c_void_p.in_dll(library, name)
+        return functools.partial(library.fflush, stream)
+    except (ImportError, OSError, AttributeError, ValueError):
         return None
