@@ -1,10 +1,14 @@
 """ONE_HOT."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from delegraph import Interpreter
+from delegraph.errors import NodeError
 from delegraph.schema.options import OneHotOptions
-from delegraph.testing import constant
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.operator_case import fed
 from support.agreement import assert_agrees
 
@@ -20,3 +24,17 @@ def test_the_on_value_marks_the_index(dtype, on, off, axis, given):
     slow = np.full((2, 2, 3), off, dtype)
     slow[0, 0, 0] = slow[0, 1, 2] = on
     np.testing.assert_array_equal(y, np.moveaxis(slow, -1, axis))
+
+
+def test_a_depth_beyond_the_limit_is_refused_before_memory_is_taken():
+    values = [constant(np.array(value, np.float32)) for value in (1, 0)]
+    inputs = [tensor((1,), "INT32"), constant(np.array(10**7, np.int32)), *values]
+    model = one_op_model("ONE_HOT", inputs, [tensor((), "FLOAT32")], OneHotOptions(axis=-1))
+    interpreter = Interpreter(model_content=model, memory_limit=1 << 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(NodeError, match="needs 40000000 bytes, more than the limit of 1048576"):
+            interpreter.allocate_tensors()
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
@@ -47,11 +49,14 @@ def prepare_one_hot(context: OpContext, node: Node) -> Eval:
         depth = integers(depth_input)[0]
         if depth < 0:
             raise OperatorError(f"depth is {depth}, expected at least 0")
-        classes = np.arange(depth).reshape((1,) * axis + (-1,) + (1,) * (rank - axis))
+        outer, inner = math.prod(indices.shape[:axis]), math.prod(indices.shape[axis:])
 
         def encode() -> None:
-            hit = np.expand_dims(indices.data, axis) == classes
-            y.data[...] = np.where(hit, on.data.reshape(-1)[0], off.data.reshape(-1)[0])
+            classes = y.data.reshape(outer, depth, inner)
+            classes[...] = off.data.reshape(-1)[0]
+            chosen = indices.data.reshape(outer, inner)
+            i, j = np.nonzero((chosen >= 0) & (chosen < depth))
+            classes[i, chosen[i, j], j] = on.data.reshape(-1)[0]
 
         return (*indices.shape[:axis], depth, *indices.shape[axis:]), encode
 
