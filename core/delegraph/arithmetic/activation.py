@@ -123,4 +123,6 @@ class BiasClamp:
 
 def quantized_clip(clip: float, tensor: Tensor, largest: int) -> int:
     """Return a clip in *tensor*'s scale, at most *largest*; 0 for none."""
-    return min(int(np.float32(clip) / np.float32(tensor.scale)), largest) if clip > 0 else 0
+    if not clip > 0:
+        return 0
+    return int(np.minimum(np.float32(clip) / np.float32(tensor.scale), np.float32(largest)))

@@ -10,15 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph import Interpreter
+from delegraph.schema import options as o
 from delegraph.schema.array_options import AddOptions
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph.schema.enums import Padding
+from delegraph.schema.enums import Padding, TensorType
 from delegraph.schema.layer_options import (
     Conv2DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
 )
 from delegraph.testing import constant, graph_model, one_op_model, tensor
+from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -269,3 +271,50 @@ def test_neighbours_are_not_fused_as_those_of_float_weights_are() -> None:
         },
     )
     assert_agrees(model, floats(shape))
+
+
+RESIZES = ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR")
+
+
+def resized_conv_model(resize: str, is_per_channel: bool) -> bytes:
+    """Return a convolution of what is resized to twice the input's size, worked out as it runs."""
+    numbers = {
+        name: constant(np.array(values, np.int32))
+        for name, values in (("first", [1]), ("end", [3]), ("step", [1]), ("two", [2, 2]))
+    }
+    tensors = {
+        "x": tensor((1, 8, 8, 4), shape_signature=(-1, -1, -1, 4)),
+        "shape": tensor((4,), "INT32"),
+        "sides": tensor((2,), "INT32"),
+        "size": tensor((2,), "INT32"),
+        "large": tensor((1, 1, 1, 4), shape_signature=(-1, -1, -1, 4)),
+        "weight": weights((6, 3, 3, 4), is_per_channel),
+        "bias": constant(floats((6,))),
+        "y": tensor((1, 1, 1, 6), shape_signature=(-1, -1, -1, 6)),
+        **numbers,
+    }
+    sizes = o.ResizeBilinearOptions if resize == RESIZES[1] else o.ResizeNearestNeighborOptions
+    nodes = [
+        ("SHAPE", "x", "shape", o.ShapeOptions(out_type=TensorType.INT32)),
+        ("STRIDED_SLICE", "shape first end step", "sides", o.StridedSliceOptions()),
+        ("MUL", "sides two", "size", o.MulOptions()),
+        (resize, "x size", "large", sizes(half_pixel_centers=True)),
+        ("CONV_2D", "large weight bias", "y", Conv2DOptions(padding=SAME, stride_h=1, stride_w=1)),
+    ]
+    return graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+
+
+@pytest.mark.parametrize("resize", RESIZES)
+@pytest.mark.parametrize("is_per_channel", [False, True])
+def test_convolutions_of_pictures_that_are_resized_again_and_again(
+    resize: str, is_per_channel: bool
+) -> None:
+    model = resized_conv_model(resize, is_per_channel)
+    ours, theirs = delegated(model), Interpreter(model_content=model)
+    for height, width in ((8, 8), (2, 2), (3, 3), (5, 5), (1, 1), (7, 7), (2, 5), (8, 8)):
+        x = floats((2, height, width, 4), seed=height)
+        x[1] *= 1e-3  # each picture of a batch is quantised by itself
+        found, expected = (outputs_of(interpreter, [x])[0] for interpreter in (ours, theirs))
+        assert found.shape == (2, 2 * height, 2 * width, 6)
+        for mine, official in zip(found, expected, strict=True):
+            np.testing.assert_allclose(mine, official, rtol=0, atol=1e-5 * np.abs(official).max())

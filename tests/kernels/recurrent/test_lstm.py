@@ -68,6 +68,30 @@ def test_integer_peepholes_of_a_batch_are_bit_exact(n_output, seed):
     assert_steps_agree(model, lstm.steps(shape, 5))
 
 
+def test_gates_that_are_normalised_without_the_forget_gate_are_refused():
+    weights = Weights()
+    inputs = [tensor((BATCH, INPUT)), *lstm_weights(weights, INPUT, CELL, CELL)]
+    norm = gates(lambda: weights.vector(CELL), cifg=False)
+    inputs += [state(BATCH, CELL), state(BATCH, CELL), norm[0], None, *norm[2:]]
+    model = one_op_model("LSTM", inputs, [tensor((BATCH, CELL))], LSTMOptions())
+    with pytest.raises(RuntimeError, match=r"inputs \[20, 22, 23\] normalise gates"):
+        delegraph_run(model, [])
+
+
+@pytest.mark.parametrize("clip", [np.inf, 1e30])
+def test_integer_clips_beyond_every_value_are_bit_exact(clip):
+    lstm = IntegerLstm(0, n_output=5)
+    shape = (2, lstm.sizes[1])
+    model = one_op_model(
+        "LSTM",
+        [lstm.input(shape), *lstm.inputs(projection=True, layer_norm=True)],
+        [lstm.output((2, 5))],
+        LSTMOptions(fused_activation_function=Act.TANH, cell_clip=clip, proj_clip=clip),
+        intermediates=lstm.intermediates(),
+    )
+    assert_steps_agree(model, lstm.steps(shape, 5))
+
+
 def test_the_full_kernel_takes_single_steps_only():
     weights = Weights()
     inputs = [tensor((BATCH, 5, INPUT)), *lstm_weights(weights, INPUT, CELL, CELL)]

@@ -74,9 +74,19 @@ def prepare_layer(context: OpContext, node: Node, *, time_major: bool) -> Eval:
 
 
 def _layer_norm_inputs(context: OpContext, node: Node) -> int | None:
-    """Return the first input with normalisation coefficients, or None if there are none."""
-    forget = optional_input(context, node, LstmInput.FORGET_LAYER_NORM_COEFFICIENTS)
-    return None if forget is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
+    """Return the first input with normalisation coefficients, or None if there are none.
+
+    Raises:
+        OperatorError: other gates have some and the forget gate has none. The official kernels take
+            the forget gate's to say whether there are any, and then look at each gate's own.
+    """
+    first = LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
+    if optional_input(context, node, LstmInput.FORGET_LAYER_NORM_COEFFICIENTS) is not None:
+        return first
+    found = [i for i in range(first, first + 4) if optional_input(context, node, i) is not None]
+    if found:
+        raise OperatorError(f"inputs {found} normalise gates, and the forget gate has no such")
+    return None
 
 
 def _integer_cell(
