@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from delegraph.errors import NodeError
 from delegraph.schema.options import FakeQuantOptions
+from delegraph.testing import delegraph_outputs
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_agrees, assert_both_refuse
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.quantized_pairs import random_floats
 
 
@@ -44,3 +46,18 @@ def test_nan_becomes_the_smallest_value():
     options = FakeQuantOptions(min=-1.0, max=1.0, num_bits=8)
     x = np.float32([np.nan, np.inf, -np.inf])
     assert_agrees("FAKE_QUANT", [fed(x)], ["FLOAT32"], options, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("bits", [1, 31])
+def test_any_number_of_bits_that_int32_has_is_taken(bits):
+    options = FakeQuantOptions(min=-3.0, max=5.0, num_bits=bits)
+    x = np.float32([-4, -1.3, 0, 2.7, 9])
+    assert_agrees("FAKE_QUANT", [fed(x)], ["FLOAT32"], options, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("bits", [-1, 32, 2_000_000_000])
+def test_other_numbers_of_bits_are_refused(bits):
+    options = FakeQuantOptions(min=-3.0, max=5.0, num_bits=bits)
+    model, arrays = model_and_arrays("FAKE_QUANT", [fed(np.float32([1]))], ["FLOAT32"], options)
+    with pytest.raises(NodeError, match=f"num_bits is {bits}, expected 0 to 31"):
+        delegraph_outputs(model, arrays)

@@ -20,7 +20,8 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
     NaN becomes the smallest value.
 
     Raises:
-        OperatorError: the options' range is narrow.
+        OperatorError: the options' range is narrow, or a step has no number of 0 to 31 bits, beyond
+            which the official kernel's shift means nothing.
 
     Source:
         tflite/kernels/fake_quant.cc; NudgeQuantizationRange and FakeQuantizeArray,
@@ -30,7 +31,10 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
     low, high = np.float32(option(node, "min", 0)), np.float32(option(node, "max", 0))
     if option(node, "narrow_range", False):
         raise OperatorError("narrow_range is set, expected a range of all steps")
-    last_step = np.float32((1 << option(node, "num_bits", 8)) - 1)
+    bits = option(node, "num_bits", 8)
+    if not 0 <= bits <= 31:
+        raise OperatorError(f"num_bits is {bits}, expected 0 to 31")
+    last_step = np.float32((1 << bits) - 1)
     with np.errstate(all="ignore"):  # the range may be empty
         scale = (high - low) / last_step
         zero_point = np.float32(_nudged_zero_point(-low / scale, last_step))
