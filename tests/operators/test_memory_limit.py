@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import ctypes
 import doctest
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +13,8 @@ import pytest
 
 from delegraph.operators import memory_limit
 from delegraph.operators.memory_limit import LEAST, TIMES_FILE, MemoryLimit, physical_memory
+
+ASKING = Path(__file__).with_name("hostile_sizes.py")
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +65,12 @@ def test_windows_is_asked_for_its_physical_memory(monkeypatch: pytest.MonkeyPatc
     windll = SimpleNamespace(kernel32=Kernel())
     monkeypatch.setattr(ctypes, "windll", windll, raising=False)
     assert memory_limit.windows_physical_memory() == 7 << 30
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory so")
+def test_no_kernel_takes_memory_without_asking() -> None:
+    run = [sys.executable, str(ASKING)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=300)
+    *taken, last = done.stdout.splitlines() or [""]
+    assert (done.returncode, taken) == (0, []), done.stderr
+    assert "operators" in last
