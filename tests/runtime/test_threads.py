@@ -1,8 +1,14 @@
+import os
+import signal
 import threading
+import warnings
+from collections.abc import Callable
 
 import numpy as np  # noqa: F401 - brings the BLAS
+import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from delegraph.runtime import threads
 from delegraph.runtime.threads import BlasThreads
 
 
@@ -48,3 +54,39 @@ def test_every_thread_may_set_blas_threads() -> None:
     worker.start()
     worker.join()
     assert seen == [{other}, {other}]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("held", ["lock", "context"])
+def test_a_forked_child_does_not_wait_for_threads_that_it_does_not_have(held: str) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with threads._lock if held == "lock" else BlasThreads(1):
+            entered.set()
+            leave.wait()
+
+    with threadpool_limits(2, user_api="blas"):
+        holder = threading.Thread(target=hold)
+        holder.start()
+        entered.wait()
+        status = status_of_child(lambda: blas_threads() == {2} and enter_and_leave())
+        leave.set()
+        holder.join()
+    assert status == 0
+
+
+def enter_and_leave() -> bool:
+    with BlasThreads(1):
+        return blas_threads() == {1}
+
+
+def status_of_child(is_right: Callable[[], bool]) -> int:
+    """Return how a forked child ended: 0 where *is_right*."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from Python 3.12 on, of a fork beside threads
+        pid = os.fork()
+    if pid == 0:
+        signal.alarm(30)
+        os._exit(0 if is_right() else 1)
+    return os.waitpid(pid, 0)[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cache
 from typing import Any
@@ -16,8 +17,8 @@ def _libraries() -> tuple[Any, ...]:
 
 
 _lock = threading.Lock()
-_open: list[int] = []
-"""Counts of the contexts that are open, in the order in which they were entered."""
+_open: list[tuple[int, int]] = []
+"""Thread and count of the contexts that are open, in the order in which they were entered."""
 _outside: list[int] = []
 """Threads of each library before the first of them was."""
 
@@ -32,27 +33,44 @@ class BlasThreads:
     this takes 2 us where nothing needs to change.
     """
 
-    __slots__ = ("_before", "_count")
+    __slots__ = ("_before", "_count", "_thread")
 
     def __init__(self, count: int) -> None:
         self._count = count
+        self._thread = 0
         self._before: list[int] = []
 
     def __enter__(self) -> None:
+        self._thread = threading.get_ident()
         with _lock:
             self._before = [library.get_num_threads() for library in _libraries()]
             if not _open:
                 _outside[:] = self._before
-            _open.append(self._count)
+            _open.append((self._thread, self._count))
             for library in _libraries():
                 _set(library, self._count)
 
     def __exit__(self, *error: object) -> None:
         with _lock:
-            _open.remove(self._count)
-            common = [_open[-1]] * len(_outside) if _open else _outside
+            _open.remove((self._thread, self._count))
+            common = [_open[-1][1]] * len(_outside) if _open else _outside
             for library, own, shared in zip(_libraries(), self._before, common, strict=True):
                 _set(library, own if library.threading_layer == "openmp" else shared)
+
+
+def _after_fork() -> None:
+    """Forget the threads that the child does not have: what they hold, nobody would let go of."""
+    global _lock
+    _lock = threading.Lock()
+    own = [entry for entry in _open if entry[0] == threading.get_ident()]
+    if _open and not own:
+        for library, count in zip(_libraries(), _outside, strict=True):
+            _set(library, count)
+    _open[:] = own
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _set(library: Any, count: int) -> None:
