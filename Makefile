@@ -3,6 +3,7 @@
 # make conformance   run every operator case beside the official interpreter
 # make mutants run mutation tests: change the code and see that tests fail (see docs/mutation-tests.md)
 # make fuzz    try damaged models on the core and on delegates (see docs/fuzzing.md)
+# make soak    use interpreters for HOURS, with failures and interrupts, and watch memory and answers
 # make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
 # make bench   run every benchmark, short; one at length: make bench ONLY=framework ARGS="--rounds 20"
@@ -22,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance fuzz mutants litert-matrix flex-oracle flex-record bench docs dist \
+.PHONY: help demo test conformance fuzz soak mutants litert-matrix flex-oracle flex-record bench docs dist \
   lint types clean
 .DEFAULT_GOAL := help
 
@@ -55,6 +56,13 @@ FUZZ :=
 fuzz: $(VENV)/installed-test
 	@$(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) --seed $(SEED) \
 	  $(addprefix --target ,$(strip $(TARGET))) $(addprefix --copies ,$(COPIES)) $(FUZZ)
+
+# `make soak HOURS=0.2` takes twelve minutes; SOAK="--threads 5" adds options: docs/fuzzing.md.
+HOURS := 1
+SOAK :=
+
+soak: $(VENV)/installed-test
+	@$(BIN)/python tests/soak/run.py --hours $(HOURS) --seed $(SEED) $(SOAK)
 
 # `make mutants MODULES="schema plugins.choice" SAMPLE=20` judges a fifth of the mutants of some modules;
 # MUTANTS="--again" judges survivors again. Verdicts are kept in .mutants.

@@ -105,7 +105,10 @@ def test_names_of_modules_say_what_they_hold() -> None:
     assert [short_name(path) for path in SOURCES if vague & set(path.stem.split("_"))] == []
 
 
-OUTSIDE = {"benchmarks", "conformance", "distributions", "docs", "fuzz", "mutation", "support"}
+OUTSIDE = {
+    *("benchmarks", "conformance", "distributions", "docs"),
+    *("fuzz", "mutation", "soak", "support"),
+}
 """Folders of tests that are about more than one folder of the core."""
 
 TOPICS = {

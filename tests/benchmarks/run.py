@@ -34,7 +34,6 @@ SHORT = {
     "delegates/numba_cpu/benchmarks/compare.py": [FLOAT, INT8, "--seconds", "1"],
     "delegates/numba_cpu/benchmarks/peak.py": [],
     "delegates/numba_cpu/benchmarks/profile_rows.py": [FLOAT, "--rounds", "5"],
-    "delegates/numba_cpu/benchmarks/soak.py": [FLOAT, "--invokes", "500"],
 }
 """Every benchmark, with arguments that make it short and need nothing but a clone."""
 

@@ -131,6 +131,8 @@ class Target:
             return Ending("computed" if mine.error is None else "refused", None, mine.delegated)
         if fault is None:
             fault = difference_fault(right, mine, delegate.capabilities(), is_random(names))
+        if fault is not None and self.in_litert and fault.kind == "refuses alone":
+            return Ending("refused", None, mine.delegated)  # in our words, which is an answer, too
         if fault is not None and self.in_litert and _is_undefined(right, copy, announce):
             return Ending("not judged")
         if fault is not None:

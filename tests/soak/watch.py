@@ -1,0 +1,62 @@
+"""What a process holds: memory, files, threads, and whether that grows."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import psutil
+
+MEMORY_GROWTH = 24 << 20
+"""Bytes by which memory may grow after the first third: what allocators do by themselves."""
+
+FEWEST = 6
+"""Samples from which on growth is judged."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the process held at one time.
+
+    Attributes:
+        bytes: resident memory.
+        files: open descriptors.
+        threads: of the system.
+        python_threads: of those, Python's.
+    """
+
+    bytes: int
+    files: int
+    threads: int
+    python_threads: int
+
+
+def sample() -> Sample:
+    """Return what this process holds now, after its garbage has been collected."""
+    gc.collect()
+    process = psutil.Process(os.getpid())
+    return Sample(
+        process.memory_info().rss,
+        process.num_fds(),
+        process.num_threads(),
+        threading.active_count(),
+    )
+
+
+def growth(samples: Sequence[Sample]) -> list[str]:
+    """Return what grew from the second third of the samples to the last, in words."""
+    if len(samples) < FEWEST:
+        return []
+    third = len(samples) // 3
+    before, after = samples[third : 2 * third], samples[-third:]
+    found = []
+    for name, allowed in (("bytes", MEMORY_GROWTH), ("files", 1), ("threads", 1),
+                          ("python_threads", 0)):  # fmt: skip
+        old, new = (median(getattr(s, name) for s in part) for part in (before, after))
+        if new > old + allowed:
+            found.append(f"{name} grew from {old:.0f} to {new:.0f}")
+    return found
