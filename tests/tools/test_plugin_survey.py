@@ -51,14 +51,16 @@ def stuck(site: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     written = site / "stuck"
 
     class Watched(subprocess.Popen):  # type: ignore[type-arg]
-        def communicate(self, question: bytes, limit: float) -> tuple[bytes, None]:
-            asked: bytes | None = question
+        def communicate(
+            self, question: bytes | None = None, timeout: float | None = None
+        ) -> tuple[bytes, None]:
+            asked = question
             while True:
                 try:
                     return super().communicate(asked, 0.05)
-                except subprocess.TimeoutExpired as expired:
-                    if b'"bad"' in question and written.exists():
-                        raise expired
+                except subprocess.TimeoutExpired:
+                    if question is None or (b'"bad"' in question and written.exists()):
+                        raise
                 asked = None
 
     monkeypatch.setattr(subprocess, "Popen", Watched)
@@ -228,19 +230,27 @@ def test_what_plugins_print_goes_to_standard_error(
     assert sorted(err.replace("\n", "")) == list("12345")
 
 
-def test_an_interrupt_ends_the_process_as_well(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("isolated", [False, True])
+def test_an_interrupt_ends_the_processes_as_well(
+    site: Path, monkeypatch: pytest.MonkeyPatch, isolated: bool
+) -> None:
     started = []
 
     class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
-        def communicate(self, *arguments: object) -> object:
+        def communicate(
+            self, question: bytes | None = None, timeout: float | None = None
+        ) -> tuple[bytes, None]:
             started.append(self)
-            raise KeyboardInterrupt
+            if question is not None and b'"bad"' in question:
+                raise KeyboardInterrupt
+            return super().communicate(question, timeout)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    write_plugin(site, "bad", ENDLESS["bad"])
+    for name in ("bad", "worse"):
+        write_plugin(site, name, ENDLESS["bad"])
     with pytest.raises(KeyboardInterrupt):
-        survey_plugins(SurveyRequest(ENOUGH))
-    assert [process.returncode is not None for process in started] == [True]
+        survey_plugins(SurveyRequest(ENOUGH, isolated=isolated))
+    assert [process.returncode is None for process in started] == [False] * len(started)
 
 
 def test_plugins_and_findings_come_back_as_they_went(site: Path) -> None:

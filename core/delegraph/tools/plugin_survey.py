@@ -81,21 +81,34 @@ def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
     declared = declared_plugins(PluginChoice.of())
     wanted = [plugin for plugin in declared if plugin.state is PluginState.OK]
     seen = [] if request.isolated or not wanted else _survey_together(wanted, request)
-    rest = wanted[len(seen) :]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        seen += threads.map(lambda plugin: _survey_alone(plugin, request), rest)
+    seen += _survey_each(wanted[len(seen) :], request)
     found = dict(zip(wanted, seen, strict=True))
     return tuple(found[p] if p in found else _not_imported(p) for p in declared)
 
 
 def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
     """Return the first of the plugins, as far as one process came with all of them."""
-    answers, _ = _ask(plugins, request)
+    answers, _ = _ask(plugins, request, [])
     return [_surveyed(answer) for answer in answers if "findings" in answer]
 
 
-def _survey_alone(plugin: Plugin, request: SurveyRequest) -> SurveyedPlugin:
-    answers, ending = _ask([plugin], request)
+def _survey_each(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
+    """Return the plugins as they are in processes of their own, some at a time."""
+    processes: list[subprocess.Popen[bytes]] = []
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        try:
+            return list(threads.map(lambda p: _survey_alone(p, request, processes), plugins))
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                _kill(process)  # so that the threads need not wait for it
+            raise
+
+
+def _survey_alone(
+    plugin: Plugin, request: SurveyRequest, processes: list[subprocess.Popen[bytes]]
+) -> SurveyedPlugin:
+    answers, ending = _ask([plugin], request, processes)
     if not answers:
         failed = replace(plugin, state=ending.state, error=ending.text)
         return replace(_not_imported(failed), outcome=ending.outcome)
@@ -110,15 +123,21 @@ def _surveyed(answer: dict[str, Any]) -> SurveyedPlugin:
     """Return what a process told of a plugin."""
     plugin = plugin_from_json(answer["plugin"])
     findings = tuple(finding_from_json(finding) for finding in answer["findings"])
-    is_failed = plugin.is_faulty or any(finding.level is Level.ERROR for finding in findings)
-    is_failed = is_failed and plugin.state is not PluginState.INCOMPATIBLE
-    outcome = "failed" if is_failed else plugin.state.value
+    outcome = _outcome(plugin)
+    if any(finding.level is Level.ERROR for finding in findings):
+        outcome = _FAILED
     return SurveyedPlugin(plugin, answer["plugin"], outcome, findings)
 
 
 def _not_imported(plugin: Plugin) -> SurveyedPlugin:
-    outcome = "failed" if plugin.state is PluginState.BROKEN else plugin.state.value
-    return SurveyedPlugin(plugin, plugin_json(plugin), outcome)
+    return SurveyedPlugin(plugin, plugin_json(plugin), _outcome(plugin))
+
+
+def _outcome(plugin: Plugin) -> str:
+    return _FAILED if plugin.state is PluginState.BROKEN else plugin.state.value
+
+
+_FAILED = "failed"
 
 
 # -- the processes ---------------------------------------------------------------------------------
@@ -133,10 +152,12 @@ class _Ending:
     outcome: str
 
 
-def _ask(plugins: Sequence[Plugin], request: SurveyRequest) -> tuple[list[dict[str, Any]], _Ending]:
+def _ask(
+    plugins: Sequence[Plugin], request: SurveyRequest, processes: list[subprocess.Popen[bytes]]
+) -> tuple[list[dict[str, Any]], _Ending]:
     """Return what a process of its own tells of the first plugins, and how it ended.
 
-    The answer to the last one may lack its findings.
+    The answer to the last one may lack its findings. The process is added to *processes*.
     """
     question = {
         "plugins": [[p.name, p.distribution, p.version, p.module] for p in plugins],
@@ -150,12 +171,13 @@ def _ask(plugins: Sequence[Plugin], request: SurveyRequest) -> tuple[list[dict[s
         stdout=subprocess.PIPE,
         start_new_session=True,  # so that the processes that it starts end with it
     ) as process:
+        processes.append(process)
         try:
             output, _ = process.communicate(json.dumps(question).encode(), request.time_limit)
             ending = _ended(process.returncode)
-        except subprocess.TimeoutExpired as expired:
+        except subprocess.TimeoutExpired:
             _kill(process)
-            output, ending = expired.stdout or b"", _timed_out(request.time_limit)
+            output, ending = _rest(process), _timed_out(request.time_limit)
         except BaseException:
             _kill(process)
             raise
@@ -167,6 +189,14 @@ def _ask(plugins: Sequence[Plugin], request: SurveyRequest) -> tuple[list[dict[s
         else:
             answers[-1].update(answer)
     return answers, ending
+
+
+def _rest(process: subprocess.Popen[bytes]) -> bytes:
+    """Return all that a process wrote that was ended; what it started may hold the pipe still."""
+    try:
+        return process.communicate(timeout=1)[0]
+    except subprocess.TimeoutExpired as expired:
+        return expired.stdout or b""
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
