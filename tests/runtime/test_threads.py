@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from delegraph.runtime import threads
 from delegraph.runtime.threads import BlasThreads
+from delegraph.testing import interrupted
 
 
 def blas_threads() -> set[int]:
@@ -90,3 +91,18 @@ def status_of_child(is_right: Callable[[], bool]) -> int:
         signal.alarm(30)
         os._exit(0 if is_right() else 1)
     return os.waitpid(pid, 0)[1]
+
+
+def test_blas_threads_are_restored_by_the_next_context_after_an_interrupt() -> None:
+    def call() -> None:
+        with BlasThreads(1):
+            pass
+
+    with threadpool_limits(2, user_api="blas"):
+        at = 0
+        while interrupted(call, at, inside=["delegraph.runtime.threads"]):
+            with BlasThreads(1):
+                assert blas_threads() == {1}
+            assert blas_threads() == {2}
+            at += 1
+        assert at > 5

@@ -6,6 +6,7 @@ import os
 import threading
 from functools import cache
 from typing import Any
+from weakref import ReferenceType, ref
 
 from threadpoolctl import ThreadpoolController
 
@@ -17,8 +18,9 @@ def _libraries() -> tuple[Any, ...]:
 
 
 _lock = threading.Lock()
-_open: list[tuple[int, int]] = []
-"""Thread and count of the contexts that are open, in the order in which they were entered."""
+_open: list[ReferenceType[BlasThreads]] = []
+"""The contexts that are open, in the order in which they were entered; gone where an interrupt has
+kept one from being left."""
 _outside: list[int] = []
 """Threads of each library before the first of them was."""
 
@@ -33,7 +35,7 @@ class BlasThreads:
     this takes 2 us where nothing needs to change.
     """
 
-    __slots__ = ("_before", "_count", "_thread")
+    __slots__ = ("__weakref__", "_before", "_count", "_thread")
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -43,29 +45,42 @@ class BlasThreads:
     def __enter__(self) -> None:
         self._thread = threading.get_ident()
         with _lock:
+            if _open and not _others(self):  # all lost
+                _restore(_outside, _outside)
+                _open.clear()
             self._before = [library.get_num_threads() for library in _libraries()]
             if not _open:
                 _outside[:] = self._before
-            _open.append((self._thread, self._count))
+            _open.append(ref(self))
             for library in _libraries():
                 _set(library, self._count)
 
     def __exit__(self, *error: object) -> None:
         with _lock:
-            _open.remove((self._thread, self._count))
-            common = [_open[-1][1]] * len(_outside) if _open else _outside
-            for library, own, shared in zip(_libraries(), self._before, common, strict=True):
-                _set(library, own if library.threading_layer == "openmp" else shared)
+            others = _others(self) if len(_open) > 1 else []
+            _restore(self._before, [others[-1]._count] * len(_outside) if others else _outside)
+            _open[:] = map(ref, others)  # last: after an interrupt, this one is lost
+
+
+def _others(context: BlasThreads | None = None) -> list[BlasThreads]:
+    """Return the other contexts that are open and not lost."""
+    found = [each() for each in _open]
+    return [each for each in found if each is not None and each is not context]
+
+
+def _restore(own: list[int], shared: list[int]) -> None:
+    """Give libraries their numbers back: of this thread, or of all where they know one only."""
+    for library, mine, common in zip(_libraries(), own, shared, strict=True):
+        _set(library, mine if library.threading_layer == "openmp" else common)
 
 
 def _after_fork() -> None:
     """Forget the threads that the child does not have: what they hold, nobody would let go of."""
     global _lock
     _lock = threading.Lock()
-    own = [entry for entry in _open if entry[0] == threading.get_ident()]
+    own = [ref(each) for each in _others() if each._thread == threading.get_ident()]
     if _open and not own:
-        for library, count in zip(_libraries(), _outside, strict=True):
-            _set(library, count)
+        _restore(_outside, _outside)
     _open[:] = own
 
 
