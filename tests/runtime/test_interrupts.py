@@ -31,7 +31,7 @@ def at_each_line(call: Callable[[int], bool], every: int = 1) -> None:
     assert at > 10
 
 
-SOME = 29
+SOME = 67
 """Of calls that run thousands of lines, every so many are tried."""
 
 
