@@ -43,7 +43,7 @@ test: lint
 
 conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run.py
-	@$(BIN)/python tests/conformance/run_wrong_types.py
+	@$(BIN)/python tests/conformance/run_ill_formed.py
 
 # `make fuzz TARGET="core numba_cpu" COPIES=300000` ends after so many copies of each, however long they
 # take; FUZZ="--first 1000" adds options, which `python tests/fuzz/run.py --help` lists. What is found

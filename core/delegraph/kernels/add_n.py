@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_same_type, require_type
+from delegraph.operators.checks import require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
@@ -18,6 +18,7 @@ def prepare_add_n(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/add_n.cc.
     """
+    require_counts(node, None)
     if len(node.inputs) < 2:
         raise OperatorError(f"node has {len(node.inputs)} inputs, expected two or more")
     first, *others = (input_tensor(context, node, i) for i in range(len(node.inputs)))

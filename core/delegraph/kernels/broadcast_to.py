@@ -52,6 +52,7 @@ def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/broadcast_args.cc.
     """
+    require_counts(node, 2)
     a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     check_type(b, a, "second shape")

@@ -130,6 +130,8 @@ def prepare_while(context: OpContext, node: Node) -> Eval:
     body = callee(context, getattr(node.options, "body_subgraph_index", -1))
     condition.check(inputs, 1, "condition")
     body.check(inputs, len(inputs), "body")
+    if len(outputs) != len(inputs):
+        raise OperatorError(f"{len(inputs)} inputs and {len(outputs)} outputs, expected as many")
     shapes = [tensor.shape for tensor in inputs]
     condition.take_shapes(shapes)
     body.take_shapes(shapes)

@@ -25,7 +25,7 @@ from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
@@ -83,6 +83,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Raises:
         OperatorError: types, shapes or quantization that the official kernel refuses as well.
     """
+    require_counts(node, 3)
     conv = _check(context, node)
     sizes = (window.output for window in conv.windows)
     context.resize_tensor(conv.y, (conv.x.shape[0], *sizes, conv.outputs))
@@ -94,8 +95,6 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _check(context: OpContext, node: Node) -> _Conv:
-    if len(node.inputs) != 3:
-        raise OperatorError(f"{len(node.inputs)} inputs, expected input, filter and bias")
     x, weight, bias = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
     if len(x.shape) != 4 or len(weight.shape) != 4:

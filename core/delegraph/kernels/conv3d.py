@@ -15,13 +15,14 @@ from delegraph.arithmetic.padding import require_fit, window
 from delegraph.arithmetic.patches import Patches
 from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
     Node,
     OpContext,
     input_tensor,
+    nothing,
     optional_input,
     output_tensor,
 )
@@ -36,8 +37,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Raises:
         OperatorError: other types, or shapes that do not fit.
     """
-    if len(node.inputs) not in (2, 3):
-        raise OperatorError(f"{len(node.inputs)} inputs, expected input, filter and maybe bias")
+    require_counts(node, (2, 3))  # input, filter and maybe bias
     x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
     bias, y, options = optional_input(context, node, 2), output_tensor(context, node), node.options
     _check(x, weight, bias, y)
@@ -50,6 +50,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     )
     require_fit(options.padding, windows)
     context.resize_tensor(y, (x.shape[0], *(w.output for w in windows), outputs))
+    if 0 in y.shape:
+        return nothing
     patches = Patches(context, windows, x.shape[4], 1, x.dtype, x.dtype, outputs)
     clamp_range = float_activation_range(options.fused_activation_function)
     add_bias = once_if_constant(

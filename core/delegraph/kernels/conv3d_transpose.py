@@ -18,7 +18,7 @@ from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.arithmetic.padding import Window, window
 from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_rank, require_shape, require_type
+from delegraph.operators.checks import require_counts, require_rank, require_shape, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -39,8 +39,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Raises:
         OperatorError: other types, or shapes that do not fit.
     """
-    if len(node.inputs) not in (3, 4):
-        raise OperatorError(f"{len(node.inputs)} inputs, expected shape, filter, input, maybe bias")
+    require_counts(node, (3, 4))  # shape, filter, input and maybe bias
     shape_input, weight, x = (input_tensor(context, node, i) for i in range(3))
     bias, y, options = optional_input(context, node, 3), output_tensor(context, node), node.options
     _check(shape_input, weight, x, bias, y)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph.errors import OperatorError
 from delegraph.operators.checks import option, require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import element_count
 from delegraph.schema.enums import TensorType
 
 
@@ -24,6 +26,13 @@ def prepare_cumsum(context: OpContext, node: Node) -> Eval:
     require_type(x, {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64})
     require_same_type(x, y)
     require_type(axis, {TensorType.INT32})
+    if not x.shape or element_count(axis.shape) != 1:
+        raise OperatorError(
+            f"input and axis have shapes {list(x.shape)} and {list(axis.shape)}, expected a "
+            "dimension in the first and one element in the second"
+        )
+    if axis.is_constant_or_persistent:
+        normalized_axis(integers(axis)[0], len(x.shape))  # refuses a wrong one now
     context.resize_tensor(y, x.shape)
     exclusive = bool(option(node, "exclusive", False))
     step = -1 if option(node, "reverse", False) else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.arithmetic.sparsity import dense_places
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
@@ -21,6 +21,7 @@ def prepare_densify(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/densify.cc. There the result is computed at the first invoke.
     """
+    require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     require_type(x, {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8})
     check_type(y, x)

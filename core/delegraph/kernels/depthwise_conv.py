@@ -37,7 +37,7 @@ from delegraph.arithmetic.weights import (
     once_if_constant,
 )
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -103,6 +103,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Raises:
         OperatorError: types, shapes or quantization that the official kernel refuses as well.
     """
+    require_counts(node, (2, 3))  # input, filter and maybe bias
     conv = _check(context, node)
     sizes = (window.output for window in conv.windows)
     context.resize_tensor(conv.y, (conv.x.shape[0], *sizes, conv.outputs))
@@ -114,8 +115,6 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _check(context: OpContext, node: Node) -> _Depthwise:
-    if len(node.inputs) not in (2, 3):
-        raise OperatorError(f"{len(node.inputs)} inputs, expected input, filter and maybe bias")
     x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
     bias = input_tensor(context, node, 2) if len(node.inputs) == 3 else None
     y = output_tensor(context, node)

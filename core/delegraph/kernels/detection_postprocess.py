@@ -12,6 +12,7 @@ from delegraph.arithmetic.box_suppression import descending, suppressed
 from delegraph.arithmetic.cpp_heap import largest
 from delegraph.arithmetic.output_shape import check_rank, size_outputs
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_counts
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -95,6 +96,7 @@ def prepare_detection_postprocess(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/detection_postprocess.cc, with one thread.
     """
+    require_counts(node, 3, 4)
     options = Options.parse(node.custom_options)
     inputs = [input_tensor(context, node, i) for i in range(3)]
     outputs = [output_tensor(context, node, i) for i in range(4)]

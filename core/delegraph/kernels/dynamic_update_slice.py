@@ -6,6 +6,7 @@ from delegraph.arithmetic.elements import forward, values_of
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
+from delegraph.operators.checks import require_counts
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -28,6 +29,7 @@ def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/dynamic_update_slice.cc.
     """
+    require_counts(node, 3)
     x, update = input_tensor(context, node, 0), input_tensor(context, node, 1)
     starts, y = input_tensor(context, node, 2), output_tensor(context, node)
     if x.type is TensorType.STRING:

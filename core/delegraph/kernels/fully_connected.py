@@ -32,7 +32,7 @@ from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -117,8 +117,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _check(context: OpContext, node: Node) -> _FullyConnected:
-    if len(node.inputs) not in (2, 3):
-        raise OperatorError(f"{len(node.inputs)} inputs, expected input, weights and maybe bias")
+    require_counts(node, (2, 3))  # input, weights and maybe bias
     x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
     bias, y, options = optional_input(context, node, 2), output_tensor(context, node), node.options
     if options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
@@ -153,7 +152,7 @@ def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
 def _output_shape(fc: _FullyConnected) -> tuple[int, ...]:
     if not fc.options.keep_num_dims:
         return fc.rows, fc.outputs
-    if fc.x.shape[-1] != fc.depth:
+    if not fc.x.shape or fc.x.shape[-1] != fc.depth:
         raise OperatorError(f"input is {list(fc.x.shape)}, expected {fc.depth} as last dimension")
     return (*fc.x.shape[:-1], fc.outputs)
 

@@ -12,7 +12,7 @@ from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.indices import check_bounds, row_numbers
 from delegraph.arithmetic.output_shape import check_type, normalized_axis, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_rank, require_type
+from delegraph.operators.checks import require_counts, require_rank, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -43,6 +43,7 @@ def prepare_gather(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/gather.cc.
     """
+    require_counts(node, 2)
     x, positions = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_type(x, _TYPES | {TensorType.INT4})
@@ -110,6 +111,7 @@ def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/gather_nd.cc.
     """
+    require_counts(node, 2)
     x, indices = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_type(x, _TYPES)

@@ -6,7 +6,7 @@ from typing import Any
 
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.resource_handle import input_handle, key_of, write_handle
@@ -24,6 +24,7 @@ def prepare_hashtable(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable.cc.
     """
+    require_counts(node, None)
     key_type = TensorType(int(getattr(node.options, "key_dtype", 0)))
     value_type = TensorType(int(getattr(node.options, "value_dtype", 0)))
     if (key_type, value_type) not in PAIRS:
@@ -42,6 +43,7 @@ def prepare_import(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_import.cc; resource/static_hashtable.cc.
     """
+    require_counts(node, 3, 0)
     handle = input_handle(context, node)
     keys, values = input_tensor(context, node, 1), input_tensor(context, node, 2)
     if (keys.type, values.type) not in PAIRS:
@@ -69,6 +71,7 @@ def prepare_find(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_find.cc.
     """
+    require_counts(node, 3)
     handle = input_handle(context, node)
     keys, default = input_tensor(context, node, 1), input_tensor(context, node, 2)
     y = output_tensor(context, node)
@@ -92,6 +95,7 @@ def prepare_size(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/hashtable_size.cc.
     """
+    require_counts(node, 1)
     handle, y = input_handle(context, node), output_tensor(context, node)
     require_type(y, {TensorType.INT64})
     return size_output(

@@ -27,6 +27,8 @@ def prepare_local_response_normalization(context: OpContext, node: Node) -> Eval
     if len(x.shape) != 4:
         raise OperatorError(f"input has shape {x.shape}, expected 4 dimensions")
     radius, channels = int(option(node, "radius", 0)), x.shape[3]
+    if radius < 0:
+        raise OperatorError(f"radius is {radius}, expected at least 0")
     window = 2 * radius + (1 if context.numerics == "builtin" else 0)
     bias, alpha = np.float32(option(node, "bias", 0)), np.float32(option(node, "alpha", 0))
     exponent = np.float32(-option(node, "beta", 0))

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.farmhash import fingerprint64
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_rank, require_shape, require_type
+from delegraph.operators.checks import (
+    option,
+    require_counts,
+    require_rank,
+    require_shape,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -33,8 +39,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/lsh_projection.cc.
     """
-    if len(node.inputs) not in (2, 3):
-        raise OperatorError(f"node has {len(node.inputs)} inputs, expected 2 or 3")
+    require_counts(node, (2, 3))
     seeds, x = input_tensor(context, node, 0), input_tensor(context, node, 1)
     weight, y = optional_input(context, node, 2), output_tensor(context, node)
     kind = option(node, "type", LSHProjectionType.UNKNOWN)

@@ -6,6 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_counts
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 
@@ -17,6 +18,7 @@ def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/matrix_diag.cc.
     """
+    require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     check_type(y, x)
     if not x.shape:
@@ -37,6 +39,7 @@ def prepare_matrix_set_diag(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/matrix_set_diag.cc.
     """
+    require_counts(node, 2)
     x, diagonal = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     check_type(y, x)

@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, WIDE_INDEX, require_type
+from delegraph.operators.checks import INDEX, WIDE_INDEX, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, element_count
@@ -33,6 +33,7 @@ def prepare_one_hot(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/one_hot.cc.
     """
+    require_counts(node, 4)
     indices, depth_input, on, off = (input_tensor(context, node, i) for i in range(4))
     y = output_tensor(context, node)
     require_type(y, _TYPES)

@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, normalized_axis, size_output, size_outputs
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_type
+from delegraph.operators.checks import option, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
@@ -36,6 +36,7 @@ def prepare_pack(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/pack.cc.
     """
+    require_counts(node, None)
     inputs = [input_tensor(context, node, i) for i in range(len(node.inputs))]
     y = output_tensor(context, node)
     count = int(option(node, "values_count", 0))
@@ -76,6 +77,7 @@ def prepare_unpack(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/unpack.cc.
     """
+    require_counts(node, 1, None)
     x = input_tensor(context, node, 0)
     outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
     require_type(x, _UNPACKED)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import WIDE_INDEX, require_type
+from delegraph.operators.checks import WIDE_INDEX, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -52,6 +52,7 @@ def prepare_pad(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/pad.cc, Prepare and EvalInt.
     """
+    require_counts(node, (2, 3))
     x, paddings = input_tensor(context, node, 0), input_tensor(context, node, 1)
     value, y = optional_input(context, node, 2), output_tensor(context, node)
     require_type(x, _TYPES)

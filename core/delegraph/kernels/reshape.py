@@ -8,7 +8,7 @@ from delegraph.arithmetic.elements import forward
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.operators.checks import WIDE_INDEX, require_type
+from delegraph.operators.checks import WIDE_INDEX, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -34,6 +34,7 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/reshape.cc, Prepare and GetOutputShape.
     """
+    require_counts(node, (1, 2))
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     shape_input = optional_input(context, node, 1)
     if shape_input is not None and not _is_int32_vector(shape_input):
@@ -97,6 +98,7 @@ def prepare_squeeze(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/squeeze.cc.
     """
+    require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     check_type(y, x)
     rank = len(x.shape)
@@ -120,6 +122,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/expand_dims.cc.
     """
+    require_counts(node, 2)
     x, axis_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     check_type(y, x)
@@ -143,6 +146,7 @@ def prepare_bitcast(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/bitcast.cc, CalculateShape.
     """
+    require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     for tensor in (x, y):
         if tensor.is_packed or tensor.type in OBJECT_TYPES:

@@ -17,7 +17,7 @@ from delegraph.arithmetic.output_shape import (
 from delegraph.arithmetic.resize_bilinear import resizer
 from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_type
+from delegraph.operators.checks import option, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor
@@ -49,6 +49,7 @@ def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/resize_bilinear.cc.
     """
+    require_counts(node, 2)
     require_type(input_tensor(context, node, 0), _BILINEAR_TYPES)
     is_known = are_known([input_tensor(context, node, 1)])
     if is_known and option(node, "align_corners", False) and _half_pixel_centers(node):
@@ -65,6 +66,7 @@ def prepare_resize_nearest(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/resize_nearest_neighbor.cc; reference/resize_nearest_neighbor.h.
     """
+    require_counts(node, 2)
     require_type(input_tensor(context, node, 0), _NEAREST_TYPES)
     return _prepare(context, node, _nearest)
 

@@ -14,7 +14,14 @@ from delegraph.arithmetic.output_shape import (
     size_output,
 )
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, WIDE_INDEX, option, require_type
+from delegraph.operators.checks import (
+    INDEX,
+    WIDE_INDEX,
+    option,
+    require_counts,
+    require_rank,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor
@@ -42,11 +49,13 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/reverse.cc.
     """
+    require_counts(node, 2)
     x, axes_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_type(x, _TYPES)
     check_type(y, x)
     require_type(axes_input, INDEX)
+    require_rank(axes_input, 1)
     if are_known((axes_input,)):
         _steps(x, axes_input)  # refuses wrong ones now
 
@@ -73,6 +82,7 @@ def prepare_reverse_sequence(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/reverse_sequence.cc.
     """
+    require_counts(node, 2)
     x, lengths_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_type(x, _SEQUENCE_TYPES)

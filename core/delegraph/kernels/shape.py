@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import fold_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import WIDE_INDEX, option, require_type
+from delegraph.operators.checks import WIDE_INDEX, option, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
@@ -19,6 +19,7 @@ def prepare_shape(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/shape.cc.
     """
+    require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     y.adopt_type(TensorType(option(node, "out_type", y.type)))
     require_type(y, WIDE_INDEX)
@@ -34,6 +35,7 @@ def prepare_rank(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/rank.cc.
     """
+    require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     if y.type is not TensorType.INT32:
         raise OperatorError(f"output is {y.type.name}, expected INT32")

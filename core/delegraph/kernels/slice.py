@@ -7,7 +7,13 @@ import numpy as np
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import WIDE_INDEX, require_same_type, require_type
+from delegraph.operators.checks import (
+    WIDE_INDEX,
+    require_counts,
+    require_rank,
+    require_same_type,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -22,12 +28,14 @@ def prepare_slice(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/slice.cc, CalculateOutputShapeVector.
     """
+    require_counts(node, 3)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     begin, size = input_tensor(context, node, 1), input_tensor(context, node, 2)
     check_type(y, x)
     require_type(begin, WIDE_INDEX)
     require_same_type(begin, size)
     for what, tensor in (("begin", begin), ("size", size)):
+        require_rank(tensor, 1)
         if element_count(tensor.shape) != len(x.shape):
             raise OperatorError(
                 f"{what} has {element_count(tensor.shape)} values, expected {len(x.shape)}"

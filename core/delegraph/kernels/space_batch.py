@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, require_type
+from delegraph.operators.checks import INDEX, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -23,6 +23,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/space_to_batch_nd.cc.
     """
+    require_counts(node, 3)
     x, block_input, paddings = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
     _check(x, block_input, paddings, y)
@@ -56,6 +57,7 @@ def prepare_batch_to_space(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/batch_to_space_nd.cc.
     """
+    require_counts(node, 3)
     x, block_input, crops_input = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
     _check(x, block_input, crops_input, y)

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor
@@ -38,6 +38,7 @@ def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/space_to_depth.cc.
     """
+    require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     size = _block_size(node, x, y)
     n, h, w, c = x.shape
@@ -62,6 +63,7 @@ def prepare_depth_to_space(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/depth_to_space.cc.
     """
+    require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     size = _block_size(node, x, y)
     n, h, w, depth = x.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, element_count
@@ -26,6 +26,7 @@ def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/sparse_to_dense.cc. An index outside is an error here.
     """
+    require_counts(node, 4)
     indices, shape_input, values, default = (input_tensor(context, node, i) for i in range(4))
     y = output_tensor(context, node)
     require_type(indices, _INDICES)

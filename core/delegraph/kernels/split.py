@@ -8,7 +8,14 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_outputs
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, WIDE_INDEX, require_type
+from delegraph.operators.checks import (
+    INDEX,
+    WIDE_INDEX,
+    option,
+    require_counts,
+    require_rank,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -31,6 +38,7 @@ def prepare_split(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/split.cc.
     """
+    require_counts(node, 2, option(node, "num_splits", len(node.outputs)))
     axis_input, x = input_tensor(context, node, 0), input_tensor(context, node, 1)
     outputs = _outputs(context, node, x, axis_input)
 
@@ -53,10 +61,12 @@ def prepare_split_v(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/split_v.cc.
     """
+    require_counts(node, 3, option(node, "num_splits", len(node.outputs)))
     x, sizes_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     axis_input = input_tensor(context, node, 2)
     outputs = _outputs(context, node, x, axis_input)
     require_type(sizes_input, WIDE_INDEX)
+    require_rank(sizes_input, 1)
     if element_count(sizes_input.shape) != len(outputs):
         raise OperatorError(f"{element_count(sizes_input.shape)} sizes, expected {len(outputs)}")
 

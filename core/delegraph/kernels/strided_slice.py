@@ -8,6 +8,7 @@ from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.arithmetic.slice_index import Masks, resolved
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_counts
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, element_count
@@ -24,6 +25,7 @@ def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
         tflite/kernels/strided_slice.cc; reference/strided_slice.h, StartForAxis and EndForAxis. An
         index outside the dimension that it shrinks is an error here; there the output is undefined.
     """
+    require_counts(node, 4)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     begin, end, strides = (input_tensor(context, node, i) for i in (1, 2, 3))
     if x.is_packed:

@@ -27,7 +27,7 @@ from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -115,6 +115,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Raises:
         OperatorError: types, shapes or quantization that the official kernel refuses as well.
     """
+    require_counts(node, (3, 4))  # shape, filter, input and maybe bias
     conv = _check(context, node)
     if conv.shape.is_constant_or_persistent:
         conv.resize_output(context)
@@ -137,10 +138,6 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _check(context: OpContext, node: Node) -> _TransposeConv:
-    if len(node.inputs) not in (3, 4):
-        raise OperatorError(
-            f"{len(node.inputs)} inputs, expected output shape, weights, input and maybe bias"
-        )
     shape, weight, x = (input_tensor(context, node, i) for i in range(3))
     bias, y = optional_input(context, node, 3), output_tensor(context, node)
     require_type(shape, (TensorType.INT32,))

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_type
+from delegraph.operators.checks import option, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
@@ -30,6 +30,7 @@ def prepare_unique(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/unique.cc.
     """
+    require_counts(node, 1, 2)
     x = input_tensor(context, node, 0)
     values, places = output_tensor(context, node, 0), output_tensor(context, node, 1)
     require_type(x, _TYPES)

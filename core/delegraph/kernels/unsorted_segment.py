@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, require_type
+from delegraph.operators.checks import INDEX, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, element_count
@@ -49,6 +49,7 @@ def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
     Source:
         tflite/kernels/unsorted_segment.cc.
     """
+    require_counts(node, 3)
     x, ids_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     count_input, y = input_tensor(context, node, 2), output_tensor(context, node)
     check_type(y, x)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.operators.checks import require_counts
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.resource_handle import input_handle, key_of, write_handle
@@ -33,6 +34,7 @@ def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/assign_variable.cc.
     """
+    require_counts(node, 2, 0)
     handle, value = input_handle(context, node), input_tensor(context, node, 1)
 
     def assign() -> None:
@@ -55,6 +57,7 @@ def prepare_read_variable(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/read_variable.cc.
     """
+    require_counts(node, 1)
     handle, y = input_handle(context, node), output_tensor(context, node)
     if not y.shape:
         context.set_dynamic(y)

@@ -17,15 +17,28 @@ WIDE_INDEX = (TensorType.INT32, TensorType.INT64)
 """Types of those that may be int64 as well."""
 
 
-def require_counts(node: Node, inputs: int, outputs: int = 1) -> None:
+def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int | None = 1) -> None:
     """Check how many inputs and outputs a node has.
+
+    Args:
+        node: the node.
+        inputs: the number, or those that are right; None for any.
+        outputs: the number; None for any.
 
     Raises:
         OperatorError: other counts.
     """
-    if len(node.inputs) != inputs or len(node.outputs) != outputs:
-        found = f"{len(node.inputs)} inputs and {len(node.outputs)} outputs"
-        raise OperatorError(f"node has {found}, expected {inputs} and {outputs}")
+    found = len(node.inputs), len(node.outputs)
+    allowed = [
+        (count,) if expected is None else (expected,) if isinstance(expected, int) else expected
+        for count, expected in zip(found, (inputs, outputs), strict=True)
+    ]
+    if any(count not in expected for count, expected in zip(found, allowed, strict=True)):
+        wanted = [" or ".join(map(str, expected)) for expected in allowed]
+        raise OperatorError(
+            f"node has {found[0]} inputs and {found[1]} outputs, expected {wanted[0]} and "
+            f"{wanted[1]}"
+        )
 
 
 def require_type(tensor: Tensor, allowed: Collection[TensorType]) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.data_movement import axes
-from delegraph.kernels.stablehlo.indices import StartIndices, offsets, without
+from delegraph.kernels.stablehlo.indices import StartIndices, batch_shape, offsets, without
 from delegraph.kernels.stablehlo.types import LITERT
 from delegraph.operators.checks import option, require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel
@@ -54,13 +54,21 @@ def prepare(context: OpContext, node: Node) -> Eval:
     window_dims = axes(node, "update_window_dims", rank)
     if len(window_dims) != len(window):
         raise OperatorError(f"{len(window_dims)} update_window_dims, expected {len(window)}")
+    vector_dim = int(option(node, "index_vector_dim", 0))
+    scatter_dims = without(rank, window_dims)
     starts = StartIndices(
         indices.shape,
-        int(option(node, "index_vector_dim", 0)),
+        vector_dim,
         axes(node, "scatter_dims_to_operand_dims", len(x.shape)),
-        without(rank, window_dims),
+        scatter_dims,
         rank,
     )
+    places = tuple(updates.shape[axis] for axis in scatter_dims)
+    if places != batch_shape(indices.shape, vector_dim):
+        raise OperatorError(
+            f"updates {list(updates.shape)} do not have a place for each of the indices "
+            f"{list(indices.shape)}"
+        )
     window_sizes = [updates.shape[axis] for axis in window_dims]
     steps = dict(zip(window, offsets(window_sizes, window_dims, rank), strict=True))
 

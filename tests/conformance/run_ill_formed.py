@@ -1,6 +1,6 @@
-"""Tries every operator with every type in the place of every tensor's.
+"""Tries every operator with every type in the place of every tensor's, and with other counts.
 
-python tests/conformance/run_wrong_types.py [--op NAME] [--cases N]
+python tests/conformance/run_ill_formed.py [--op NAME] [--cases N]
 
 Prints each complaint, and how many cases there were. Exit code 1 when there is a complaint.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from conformance.ill_formed import complaint, ill_formed, is_valid
 from conformance.judging import Judge
-from conformance.wrong_types import complaint, is_valid, wrongly_typed
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 
@@ -30,13 +30,13 @@ def main() -> int:
         for op in arguments.op or REGISTERED_OPERATORS:
             valid = filter(is_valid, cases(op, seed=3, count=12))
             for case in islice(valid, arguments.cases):
-                for name, changed in wrongly_typed(case):
-                    found = complaint(changed, judge)
+                for name, changed in ill_formed(case):
+                    found = complaint(name, changed, judge)
                     tried += 1
                     if found:
                         complaints += 1
                         print(f"{name}: {found}")
-    print(f"{tried} cases of wrong types, {complaints} complaints")
+    print(f"{tried} cases of ill-formed nodes, {complaints} complaints")
     return int(complaints > 0)
 
 

@@ -1,6 +1,6 @@
-"""What the kernels cannot compute they refuse while preparing: every operator, a part of the types.
+"""What the kernels cannot compute they refuse while preparing: every operator, some of the ways.
 
-``python tests/conformance/run_wrong_types.py`` tries them all.
+``python tests/conformance/run_ill_formed.py`` tries them all.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from conformance.ill_formed import complaint, is_valid, miscounted, wrongly_typed
 from conformance.judging import Judge
-from conformance.wrong_types import complaint, is_valid, wrongly_typed
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
 
@@ -26,10 +26,10 @@ def judge() -> Iterator[Judge]:
 
 
 @pytest.mark.parametrize("op", REGISTERED_OPERATORS)
-def test_another_type_is_refused_in_time_or_computed_alike(op: str, judge: Judge) -> None:
+def test_another_type_or_count_is_refused_in_time_or_computed_alike(op: str, judge: Judge) -> None:
     valid = next((case for case in cases(op, seed=3, count=12) if is_valid(case)), None)
     assert valid is not None
     first = int(np.random.default_rng(sum(map(ord, op))).integers(EVERY))
     some = islice(wrongly_typed(valid), first, None, EVERY)
-    found = {name: complaint(case, judge) for name, case in some}
+    found = {name: complaint(name, case, judge) for name, case in (*some, *miscounted(valid))}
     assert {name: text for name, text in found.items() if text} == {}

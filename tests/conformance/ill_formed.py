@@ -1,4 +1,4 @@
-"""Cases of an operator in which one of its tensors has another type than it should.
+"""Cases of an operator whose node is not well-formed: a tensor of another type, one too many.
 
 What Delegraph's kernels say of them decides what delegates may get, so a kernel must refuse while
 preparing what it cannot compute. What it does compute must be what the official kernel computes.
@@ -30,6 +30,15 @@ KNOWN_WHILE_RUNNING = {"ASSIGN_VARIABLE", "READ_VARIABLE", "VAR_HANDLE"}
 
 AGREED = ("same", "undefined")
 
+OFFICIAL_CRASHES = {"DEPTHWISE_CONV_2D with an input less"}
+"""What makes sense and the official kernels cannot do: this one looks for a bias that is absent."""
+
+
+def ill_formed(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
+    """Yield everything that this module makes of a case."""
+    yield from wrongly_typed(case)
+    yield from miscounted(case)
+
 
 def wrongly_typed(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
     """Yield cases that differ in the type of one tensor of the operator, each with its name.
@@ -47,13 +56,37 @@ def wrongly_typed(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
                 yield f"{case.op} {what} {declared.name} as {name}", changed
 
 
-def complaint(case: OperatorCase, judge: Judge) -> str:
-    """Return what is wrong about how Delegraph takes a wrongly typed case; empty for nothing."""
+def miscounted(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
+    """Yield cases with an input or an output more, or an input less, each with its name."""
+    main = (case.records.subgraphs or ())[0]
+    for node in _nodes(case, main):
+        inputs, outputs = tuple(node.inputs or ()), tuple(node.outputs or ())
+        others = {
+            "with an input more": node.replace(inputs=(*inputs, *inputs[-1:])),
+            "with an input less": node.replace(inputs=inputs[:-1]),
+            "with an output more": node.replace(outputs=(*outputs, *outputs[-1:])),
+        }
+        for name, other in others.items():
+            operators = tuple(other if o is node else o for o in main.operators or ())
+            graphs = (main.replace(operators=operators), *(case.records.subgraphs or ())[1:])
+            changed = replace(case, records=case.records.replace(subgraphs=graphs))
+            yield f"{case.op} {name}", changed
+
+
+def complaint(name: str, case: OperatorCase, judge: Judge) -> str:
+    """Return what is wrong about how Delegraph takes a case; empty for nothing.
+
+    Args:
+        name: of the case, as it came with it.
+        case: one that is not well-formed.
+        judge: asks the official interpreter.
+    """
     task = Task(case.model(), case.steps, case.is_random, 1e-3)
     mine = outcome(ours("builtin"), task)
     if mine.error is None:
         verdict = judge(task)
-        return "" if verdict.kind in AGREED else f"runs: {verdict.kind} {verdict.detail}"
+        agree = verdict.kind in AGREED or name in OFFICIAL_CRASHES
+        return "" if agree else f"runs: {verdict.kind} {verdict.detail}"
     foreign = _foreign_cause(mine.error)
     if foreign is not None:
         return f"{mine.stage}: {type(foreign).__name__} comes out: {mine.error}"
@@ -79,11 +112,15 @@ def _foreign_cause(error: BaseException) -> BaseException | None:
 
 def _places(case: OperatorCase, main: tables.SubGraph) -> Iterator[tuple[str, int]]:
     """Yield the operator's tensors, each with what it is to it."""
-    codes = [c.custom_code or c.builtin_code.name for c in case.records.operator_codes or ()]
-    nodes = [n for n in main.operators or () if codes[n.opcode_index] == case.op]
-    for node in nodes[:1]:
+    for node in _nodes(case, main):
         for side, indices in (("input", node.inputs), ("output", node.outputs)):
             yield from ((f"{side} {i}", t) for i, t in enumerate(indices or ()) if t >= 0)
+
+
+def _nodes(case: OperatorCase, main: tables.SubGraph) -> list[tables.Operator]:
+    """Return the first node of the operator that the case is about; none where there is none."""
+    codes = [c.custom_code or c.builtin_code.name for c in case.records.operator_codes or ()]
+    return [n for n in main.operators or () if codes[n.opcode_index] == case.op][:1]
 
 
 def _changed(
