@@ -199,9 +199,12 @@ class Session(SharedState):
             raise
 
     def _apply(self, delegate: Delegate, barred: Mapping[int, Barred]) -> None:
+        absorbed: set[int] = set().union(*(subgraph.plan.absorbed for subgraph in self.subgraphs))
         for subgraph, stack in zip(self.subgraphs, self._stacks, strict=True):
-            if not is_never_delegated(subgraph.spec.name) and not self._is_absorbed(subgraph):
-                stack.apply(delegate, barred.get(subgraph.spec.index, {}))
+            index = subgraph.spec.index
+            if not is_never_delegated(subgraph.spec.name) and index not in absorbed:
+                stack.apply(delegate, barred.get(index, {}))
+                absorbed |= subgraph.plan.absorbed  # a node of this one computes those
 
     def _kept_data(self) -> list[KeptData]:
         return [KeptData(subgraph) for subgraph in self.subgraphs if subgraph.is_allocated]
@@ -210,10 +213,6 @@ class Session(SharedState):
         for data in kept:
             self.allocate(data.subgraph)
             data.put_back()
-
-    def _is_absorbed(self, subgraph: Subgraph) -> bool:
-        """Whether a delegate node of another subgraph computes this one."""
-        return any(subgraph.spec.index in other.plan.absorbed for other in self.subgraphs)
 
     def remove_all_delegates(self) -> None:
         """Take every delegate off; what is allocated stays so, as in :meth:`apply`."""
