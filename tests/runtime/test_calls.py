@@ -58,6 +58,9 @@ CALLS: dict[str, Callable[[Interpreter], Any]] = {
     "modify_graph_with_delegate": lambda i: i.modify_graph_with_delegate(ByName("ADD")),
     "remove_all_delegates": lambda i: i.remove_all_delegates(),
     "close": lambda i: i.close(),
+    "invoke of a subgraph": lambda i: i.subgraph().invoke(),
+    "allocate of a subgraph": lambda i: i.subgraph().allocate(),
+    "resize_input of a subgraph": lambda i: i.subgraph().resize_input(0, (2,)),
 }
 READING: dict[str, Callable[[Interpreter], Any]] = {
     "get_tensor": lambda i: i.get_tensor(1),

@@ -39,7 +39,7 @@ def test_a_request_ends_the_call_and_no_later_one() -> None:
     stop.request()
     with pytest.raises(CallCancelledError, match=r"^Client requested cancel during Invoke\(\)$"):
         stop.raise_if_requested()
-    stop.end()
+    stop.forget()
     stop.begin()
     stop.raise_if_requested()
 
@@ -50,9 +50,9 @@ def test_a_call_whose_time_is_up_is_told_the_limit() -> None:
     wait_until_set(stop)
     with pytest.raises(TimeLimitError, match=r"the time limit of 0\.001 s and was stopped"):
         stop.raise_if_requested()
-    stop.end()
+    stop.forget()
     stop.begin()
-    stop.end()
+    stop.forget()
     assert issubclass(TimeLimitError, TimeoutError)
 
 
@@ -64,7 +64,7 @@ def test_the_time_of_a_call_that_has_ended_stops_no_later_one(
     stop = Cancellation(0.01)
     before = threading.active_count()
     stop.begin()
-    stop.end()
+    stop.forget()
     now[0] = LONG
     while threading.active_count() > before:
         pass
@@ -77,7 +77,7 @@ def test_many_calls_need_one_thread_which_ends_when_nothing_runs() -> None:
     for _ in range(100):
         stop.begin()
         assert threading.active_count() <= before + 1
-        stop.end()
+        stop.forget()
     while threading.active_count() > before:
         pass
 
@@ -85,7 +85,7 @@ def test_many_calls_need_one_thread_which_ends_when_nothing_runs() -> None:
 def test_closing_ends_the_thread() -> None:
     stop = Cancellation(LONG)
     stop.begin()
-    stop.end()
+    stop.forget()
     (thread,) = (t for t in threading.enumerate() if t.name == "delegraph time limit")
     stop.close()
     thread.join(30)
@@ -126,11 +126,11 @@ def test_an_interrupt_at_any_line_leaves_the_next_call_its_time() -> None:
         try:
             with interrupted_at(event) as seen:
                 stop.begin()
-                stop.end()
+                stop.forget()
         except Interrupt:
             pass
         reached = seen[0] >= event
         stop.begin()
         wait_until_set(stop)
-        stop.end()
+        stop.forget()
     assert event > 10

@@ -22,6 +22,8 @@ from delegraph import (
     Node,
     OpContext,
     Registration,
+    Rejection,
+    SimpleDelegateKernelInterface,
 )
 from delegraph.errors import ArgumentError, CallCancelledError, TimeLimitError
 from delegraph.micro import MicroInterpreter
@@ -32,9 +34,9 @@ from delegraph.schema.options import (
     StablehloWhileOptions,
     WhileOptions,
 )
-from delegraph.testing import constant, graph_model, tensor
+from delegraph.testing import graph_model, tensor
 from delegraph.testing.subgraphs import Graph, Op, model_of
-from support.by_name import ByName
+from support.by_name import ByName, Y, run, sines
 
 F = np.float32
 LOOPS = {
@@ -177,6 +179,8 @@ def test_cancelling_when_nothing_runs_stops_no_later_call() -> None:
     interpreter.cancel()
     interpreter.allocate_tensors()
     assert answer(interpreter) == 3
+    interpreter.cancel()
+    interpreter.subgraph().invoke()
     interpreter.close()
     interpreter.cancel()
 
@@ -269,6 +273,62 @@ def test_a_delegate_that_is_stopped_while_it_is_applied_changes_nothing(moment: 
     assert interpreter.get_tensor(1).tolist() == [0, 0, 0, 0]
 
 
+class Cancelling(ByName):
+    """Takes every SIN, and has the call cancelled at one moment; counts what comes to it.
+
+    Attributes:
+        interpreter: whose call it is.
+    """
+
+    interpreter: Interpreter
+
+    def __init__(self, moment: str) -> None:
+        super().__init__("SIN")
+        self.moment = moment
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        self.note("claim")
+        return super().is_node_supported_by_delegate(registration, node, context)
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        self.note("create")
+        return super().create_delegate_kernel_interface()
+
+    def note(self, moment: str) -> None:
+        self.calls.append(moment)
+        if moment == self.moment:
+            self.interpreter.cancel()
+
+
+@pytest.mark.parametrize("moment", ["claim", "create"])
+def test_no_more_of_a_delegate_is_called_after_the_request(moment: str) -> None:
+    interpreter = allocated(sines())
+    delegate = Cancelling(moment)
+    delegate.interpreter = interpreter
+    with pytest.raises(CallCancelledError):
+        interpreter.modify_graph_with_delegate(delegate)
+    assert delegate.calls.count(moment) == 1
+    assert run(interpreter).tolist() == pytest.approx(Y.tolist(), rel=1e-6)
+
+
+def test_no_more_nodes_are_prepared_after_the_request() -> None:
+    def prepare(context: OpContext, node: Node) -> Eval:
+        prepared.append(node.index)
+        interpreter.cancel()
+        return lambda: None
+
+    prepared: list[int] = []
+    model = graph_model([("Stop", "x", "a"), ("Stop", "a", "y")], inputs="x", outputs="y")
+    interpreter = Interpreter(
+        model_content=model, custom_ops={"Stop": Registration("Stop", prepare)}
+    )
+    with pytest.raises(CallCancelledError):
+        interpreter.allocate_tensors()
+    assert prepared == [0]
+
+
 def test_making_an_interpreter_has_a_time_limit() -> None:
     with pytest.raises(TimeLimitError):
         Interpreter(model_content=SINE, delegates=[Patient("claim")], time_limit=0.05)
@@ -286,21 +346,11 @@ def test_allocating_has_a_time_limit() -> None:
 def test_measuring_has_the_time_limit_of_the_call() -> None:
     with pytest.raises(TimeLimitError):
         Interpreter(
-            model_content=endless_sines(),
-            delegates=[ByName("SIN")],
+            model_content=SINE,
+            delegates=[Patient("eval")],
             partition_policy="measured",
             time_limit=0.2,
         )
-
-
-def endless_sines() -> bytes:
-    """While x < 2: x = sin(x)."""
-    x, y, a, less, b, c = (tensor((), "BOOL" if i == 3 else "FLOAT32") for i in range(6))
-    return model_of(
-        Graph([x], [y], [Op("WHILE", [x], [y], LOOPS["WHILE"])]),
-        Graph([a], [less], [Op("LESS", [a, constant(F(2))], [less], LessOptions())]),
-        Graph([b], [c], [Op("SIN", [b], [c])]),
-    )
 
 
 # -- other hosts, wrong arguments ----------------------------------------------------------------

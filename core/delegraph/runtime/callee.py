@@ -18,6 +18,7 @@ class SubgraphCallee:
         subgraph: the subgraph.
         resize_input: gives one of its inputs another shape.
         allocate: makes it ready.
+        invoke: runs it; None for its own.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class SubgraphCallee:
         subgraph: Subgraph,
         resize_input: Callable[[Subgraph, int, Sequence[int]], None],
         allocate: Callable[[Subgraph], None],
+        invoke: Callable[[], None] | None = None,
     ) -> None:
         self._subgraph = subgraph
         self._resize_input = resize_input
@@ -33,7 +35,7 @@ class SubgraphCallee:
         self.outputs = subgraph.outputs
         self.tensors: Sequence[Tensor] = subgraph.tensors  # the list itself: delegates add to it
         self.operators = subgraph.operators
-        self.invoke = subgraph.invoke
+        self.invoke = subgraph.invoke if invoke is None else invoke
         self.readable = subgraph.readable
 
     @property

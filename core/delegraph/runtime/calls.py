@@ -50,8 +50,8 @@ class Calls:
                 self._cancellation.begin()
             return work(*args)
         finally:
-            if self._is_timed:
-                self._cancellation.end()
+            if self._is_timed or self._cancellation.reason:
+                self._cancellation.forget()
             self._turn.append(None)
 
     def check(self, name: str) -> None:

@@ -57,14 +57,10 @@ class Cancellation:
         if self._watch is not None:
             self._watch.begin()
 
-    def end(self) -> None:
-        """Stop the time."""
+    def forget(self) -> None:
+        """Stop the time, and forget what was asked: the call has ended, or puts things back."""
         if self._watch is not None:
             self._watch.end()
-
-    def forget(self) -> None:
-        """Let the call that was asked to stop go on, to put back what it has changed."""
-        self.end()
         self.word[0] = self.reason = 0
 
     def request(self) -> None:

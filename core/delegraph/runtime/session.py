@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -114,7 +115,7 @@ class Session(SharedState):
         subgraph.buffers.write_through(tensor)
 
     def callee(self, index: int) -> CallableSubgraph:
-        """Return a subgraph as control flow calls it.
+        """Return a subgraph as control flow calls it, except that each call takes its turn.
 
         Raises:
             ArgumentError: no such subgraph.
@@ -122,7 +123,13 @@ class Session(SharedState):
         if not 0 <= index < len(self.callees):
             found = f"{index} for the model, which has {len(self.callees)} subgraphs"
             raise ArgumentError(f"subgraph_index is out of range: {found}.")
-        return self.callees[index]
+        run, subgraph = self.calls.run, self.subgraphs[index]
+        return SubgraphCallee(
+            subgraph,
+            partial(run, "resize_input of a subgraph", self.resize_input),
+            partial(run, "allocate of a subgraph", self.allocate),
+            partial(run, "invoke of a subgraph", subgraph.invoke),
+        )
 
     def resize_input(self, subgraph: Subgraph, index: int, shape: Sequence[int]) -> None:
         """Give a tensor another shape; :meth:`allocate` must follow.
