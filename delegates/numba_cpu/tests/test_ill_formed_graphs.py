@@ -1,0 +1,82 @@
+"""Graphs that are not well-formed end in an error before any compiled code runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter
+from delegraph.errors import NodeError
+from delegraph.schema.options import AddOptions, CastOptions, ReshapeOptions, WhereOptions
+from delegraph.testing import constant, graph_model, tensor
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.options import NumbaCpuOptions
+
+SHAPE = constant(np.array([64, 64], np.int32))
+MANY = (4096,)
+
+
+def interpreter_of(nodes: list[Any], tensors: dict[str, Any]) -> Interpreter:
+    content = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+    return Interpreter(
+        model_content=content, delegates=[NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))]
+    )
+
+
+def owners(interpreter: Interpreter) -> list[str | None]:
+    return [node.delegate for node in interpreter.placement.nodes]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "tensors"),
+    [
+        (
+            [("RELU", "x", "r"), ("RESHAPE", "r shape", "y", ReshapeOptions())],
+            {"x": tensor(MANY), "r": tensor(MANY), "y": tensor((64, 64), "INT8")},
+        ),
+        (
+            [("RESHAPE", "x shape", "r", ReshapeOptions()), ("RELU", "r", "y")],
+            {"x": tensor(MANY, "INT8"), "r": tensor((64, 64)), "y": tensor((64, 64))},
+        ),
+    ],
+    ids=["wide to narrow", "narrow to wide"],
+)
+def test_elements_of_another_width_are_not_claimed(
+    nodes: list[Any], tensors: dict[str, Any]
+) -> None:
+    interpreter = interpreter_of(nodes, {**tensors, "shape": SHAPE})
+    reshape = next(i for i, (op, *_) in enumerate(nodes) if op == "RESHAPE")
+    assert owners(interpreter)[reshape] is None
+    with pytest.raises(NodeError, match=r"\(RESHAPE\) failed to prepare: output is"):
+        interpreter.allocate_tensors()
+
+
+def test_an_input_that_nothing_gives_values_is_not_read() -> None:
+    interpreter = interpreter_of([("ADD", "x z", "y", AddOptions())], {})
+    assert owners(interpreter) == [None]
+    interpreter.allocate_tensors()
+    with pytest.raises(NodeError, match="Input tensor 1 lacks data"):
+        interpreter.invoke()
+
+
+def test_what_follows_an_open_shape_is_refused_while_invoking() -> None:
+    nodes = [
+        ("WHERE", "x", "w", WhereOptions()),
+        ("CAST", "w", "f", CastOptions()),
+        ("ADD", "f b", "y", AddOptions()),
+    ]
+    tensors = {
+        "x": tensor((4,), "BOOL"),
+        "w": tensor((4, 1), "INT64"),
+        "f": tensor((4, 1)),
+        "b": constant(np.ones((3, 1), np.float32)),
+        "y": tensor((4, 1)),
+    }
+    interpreter = interpreter_of(nodes, tensors)
+    assert owners(interpreter)[2] == "numba_cpu"
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.array([True, True, False, False]))
+    with pytest.raises(NodeError, match=r"Node number 2 \(ADD\) failed to prepare: .*in place of"):
+        interpreter.invoke()
