@@ -233,7 +233,7 @@ class Interpreter:
             StateError: another thread's call runs.
         """
         self.session.calls.check("get_tensor")
-        subgraph = self.subgraph(subgraph_index)
+        subgraph = self.session.subgraph(subgraph_index)
         return read_tensor(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
@@ -266,7 +266,7 @@ class Interpreter:
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """Return the details of every tensor of a subgraph."""
-        return [tensor_details(tensor) for tensor in self.subgraph(subgraph_index).tensors]
+        return [tensor_details(tensor) for tensor in self.session.subgraph(subgraph_index).tensors]
 
     def subgraph(self, index: int = 0) -> CallableSubgraph:
         """Return a running subgraph: its tensors may be read in place, or lent other memory.

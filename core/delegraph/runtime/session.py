@@ -114,16 +114,24 @@ class Session(SharedState):
         write_tensor(tensor, value)
         subgraph.buffers.write_through(tensor)
 
+    def subgraph(self, index: int) -> Subgraph:
+        """Return a subgraph by its index.
+
+        Raises:
+            ArgumentError: no such subgraph.
+        """
+        if not 0 <= index < len(self.subgraphs):
+            found = f"{index} for the model, which has {len(self.subgraphs)} subgraphs"
+            raise ArgumentError(f"subgraph_index is out of range: {found}.")
+        return self.subgraphs[index]
+
     def callee(self, index: int) -> CallableSubgraph:
         """Return a subgraph as control flow calls it, except that each call takes its turn.
 
         Raises:
             ArgumentError: no such subgraph.
         """
-        if not 0 <= index < len(self.callees):
-            found = f"{index} for the model, which has {len(self.callees)} subgraphs"
-            raise ArgumentError(f"subgraph_index is out of range: {found}.")
-        run, subgraph = self.calls.run, self.subgraphs[index]
+        run, subgraph = self.calls.run, self.subgraph(index)
         return SubgraphCallee(
             subgraph,
             partial(run, "resize_input of a subgraph", self.resize_input),
