@@ -66,3 +66,11 @@ def test_no_rows_and_no_columns_are_fine(is_asymmetric):
         stored, scales, _ = quantize_rows(np.zeros(shape, F), asymmetric=is_asymmetric)
         assert stored.shape == shape
         assert scales.shape == shape[:1]
+
+
+@pytest.mark.parametrize("row", [[np.nan, 1], [np.inf, 1], [-np.inf, 1], [3e38, -3e38]])
+def test_rows_without_a_finite_scale_have_none(row):
+    with np.errstate(all="ignore"):
+        _, scales, zero_points = quantize_rows(np.array([row, [0, 1]], F), asymmetric=True)
+    assert np.isnan(scales).tolist() == [True, False]
+    assert zero_points.tolist() == [0, -128]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,8 @@ from delegraph_numba_cpu.kernel_library import Library, library
 from delegraph_numba_cpu.memory import Address, Memory, Row
 from delegraph_numba_cpu.pool import Pool
 from delegraph_numba_cpu.program import Program
+
+sys.path.insert(0, str(Path(__file__).parent))  # for what tests share, wherever pytest is started
 
 _KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 

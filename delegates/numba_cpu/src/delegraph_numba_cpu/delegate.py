@@ -19,8 +19,9 @@ from delegraph import (
 from delegraph.delegation.delegate import raise_if_requested
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu.blocks.executor import IS_CANCELLED
 from delegraph_numba_cpu.cpu import level_named, physical_cores
+from delegraph_numba_cpu.guarded_memory import is_guarded
+from delegraph_numba_cpu.guarded_program import GuardedProgram
 from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
 from delegraph_numba_cpu.operators.checks import check_quantization, first_rejection
@@ -136,7 +137,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         for index in self._border:
             builder.border(index)
         lower_all(self.partition, builder)
-        program = builder.finish()
+        program = builder.finish(GuardedProgram if is_guarded() else Program)
         if context.cancellation is not None:
             program.heed(context.cancellation.word)
         self.program = program
@@ -144,8 +145,6 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
     def eval(self, context: DelegateContext, node: Node) -> None:
         program = self.program
         assert program is not None
-        program.bind()
-        POOL.run(program, self.kernel_library)
-        if program.header[IS_CANCELLED]:
+        if not program.run(POOL, self.kernel_library):
             raise_if_requested(context)
             raise DelegateError("the run was stopped, and nobody says why", phase="eval")

@@ -20,14 +20,17 @@ from delegraph_numba_cpu.blocks import Block, float_word
 from delegraph_numba_cpu.blocks.executor import (
     CANCELLATION,
     HEADER_WORDS,
+    IS_CANCELLED,
     NEVER,
     ROW_WORDS,
     ROWS,
 )
 from delegraph_numba_cpu.extents import Overrun, check_row
+from delegraph_numba_cpu.guarded_memory import GuardedMemory, is_guarded
 from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.memory import SLACK, Address, Memory, Row, as_addresses
 from delegraph_numba_cpu.pace import Pace
+from delegraph_numba_cpu.pool import Pool
 from delegraph_numba_cpu.working_memory import WorkingMemory
 
 
@@ -102,6 +105,8 @@ class ProgramBuilder:
     def constant(self, array: NDArray[Any]) -> Memory:
         """Return memory that holds *array*, copied where its address does not suit vectors."""
         array = np.ascontiguousarray(array)
+        if is_guarded():
+            return _guarded(array)
         if array.ctypes.data % 64 or array.base is not None:
             copy = aligned_buffer(array.nbytes + SLACK)[: array.nbytes]
             copy[:] = array.reshape(-1).view(np.uint8)
@@ -172,10 +177,11 @@ class ProgramBuilder:
         found = [f"node {index} ({name})" for index, name in zip(row.nodes, names, strict=True)]
         return ", ".join(found) or "a row of no node"
 
-    def finish(self) -> Program:
-        """Return the program; the builder is of no use afterwards."""
+    def finish(self, kind: type[Program] | None = None) -> Program:
+        """Return the program, of a kind; the builder is of no use afterwards."""
         self.kernel_library.load(row.block.family for row in self._rows)
-        return Program(self._rows, self.kernel_library, self.workers, self._working_memory)
+        make = Program if kind is None else kind
+        return make(self._rows, self.kernel_library, self.workers, self._working_memory)
 
 
 class Program:
@@ -250,6 +256,16 @@ class Program:
         block = row.block.pack(**concrete)
         self._words[start : start + len(block)] = block
 
+    def run(self, pool: Pool, library: Library) -> bool:
+        """Run the rows; return whether all have run, and nobody cancelled.
+
+        Raises:
+            DelegateError: as of :meth:`bind`.
+        """
+        self.bind()
+        pool.run(self, library)
+        return not self.header[IS_CANCELLED]
+
     def bind(self) -> None:
         """Let the rows work on the memory that there is now.
 
@@ -269,7 +285,7 @@ class Program:
             assert memory.tensor is not None
             array = memory.tensor.data
             if array is not memory.array:
-                _check_handed_over(memory, array)
+                check_handed_over(memory, array)
                 memory.array = None
                 memory.address = array.__array_interface__["data"][0]
                 for position, offset in places:
@@ -277,7 +293,15 @@ class Program:
                 memory.array = array
 
 
-def _check_handed_over(memory: Memory, array: Any) -> None:
+def _guarded(array: NDArray[Any]) -> Memory:
+    """Return a constant between guards, which nobody can write to."""
+    piece = GuardedMemory(array.nbytes)
+    piece.array[:] = array.reshape(-1).view(np.uint8)
+    piece.freeze()
+    return Memory(array.nbytes, piece.address, array=piece.array)
+
+
+def check_handed_over(memory: Memory, array: Any) -> None:
     """Raise unless an array has all bytes that rows were checked for, one after another."""
     if array is None:
         raise DelegateError(f"{memory.name} has no memory", phase="eval")

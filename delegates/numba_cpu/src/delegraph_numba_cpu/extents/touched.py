@@ -51,7 +51,7 @@ class Touched:
             Overrun: they are not all inside of the memory, or the room after it.
         """
         memory = self._words[name].memory
-        room = 0 if memory.tensor is not None else SLACK
+        room = 0 if memory.tensor is not None or memory.is_constant else SLACK
         self._touch(name, start, stop, memory.size + room, "reads")
 
     def write(self, name: str, stop: int, start: int = 0) -> None:

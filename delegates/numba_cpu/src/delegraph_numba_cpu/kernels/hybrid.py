@@ -118,10 +118,11 @@ def round_rows(block, tile, worker):
 @jit
 def row_parameters(ranges, row, pieces, is_asymmetric):
     """Return what :func:`parameters` does, of a row whose pieces were measured."""
-    low, high = np.float32(0), np.float32(0)
+    low, high, unsound = np.float32(0), np.float32(0), np.float32(0)
     for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
+        unsound += load_f32(place) * np.float32(0)  # NaN stays, whatever comes after it
         low, high = min(low, load_f32(place)), max(high, load_f32(place + 4))
-    return parameters(low, high, is_asymmetric)
+    return parameters(low + unsound, high + unsound, is_asymmetric)
 
 
 @kernel(blocks.MULTIPLY)

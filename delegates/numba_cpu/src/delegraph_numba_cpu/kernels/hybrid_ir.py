@@ -36,6 +36,10 @@ def _larger(builder, x, y):
     return builder.select(builder.fcmp_ordered(">", x, y), x, y)
 
 
+def _sum(builder, x, y):
+    return builder.fadd(x, y)
+
+
 def _folded(builder, x, combine):
     """Return all 16 elements combined: halves, and halves of these."""
     for count in (8, 4, 2, 1):
@@ -47,19 +51,23 @@ def _folded(builder, x, combine):
 
 @intrinsic
 def measure_floats(context, source, count, target):
-    """Store the smallest and the largest of *count* > 0 float32 and 0."""
+    """Store the smallest and the largest of *count* > 0 float32 and 0; NaN if one is not finite."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments
         loop = Loop(builder, count, 16)
-        low, high = loop.carried(constant(0.0, V16F32)), loop.carried(constant(0.0, V16F32))
+        zero = constant(0.0, V16F32)
+        low, high, unsound = loop.carried(zero), loop.carried(zero), loop.carried(zero)
         mask = first_lanes(builder, builder.sub(count, loop.index), 16)
         place = builder.add(source, builder.shl(loop.index, integer(2)))
         x = masked_load(builder, place, mask, V16F32)
         low, high = _smaller(builder, x, low), _larger(builder, x, high)
-        loop.close(low, high)
-        store(builder, _folded(builder, low, _smaller), target)
-        store(builder, _folded(builder, high, _larger), builder.add(target, integer(4)))
+        unsound = builder.fadd(unsound, builder.fmul(x, zero))
+        loop.close(low, high, unsound)
+        nothing = _folded(builder, unsound, _sum)  # 0 or NaN
+        low, high = _folded(builder, low, _smaller), _folded(builder, high, _larger)
+        store(builder, builder.fadd(low, nothing), target)
+        store(builder, builder.fadd(high, nothing), builder.add(target, integer(4)))
         return lowering.get_dummy_value()
 
     return types.void(i64, i64, i64), generate

@@ -144,12 +144,12 @@ def accumulate_bytes(block, source, length, weights, headers, width, target, mem
 
 @jit
 def clip(values, count, limit):
-    """Clamp a vector to ``[-limit, limit]``, if the limit is positive."""
+    """Clamp a vector to ``[-limit, limit]``, if the limit is positive; NaN stays."""
     if limit > 0:
         zero, high, low = r.floats(0.0), r.floats(limit), r.floats(-limit)
         for i in range(0, count, r.LANES):
             value = r.load_floats(values + 4 * i, count - i, zero)
-            value = r.larger_floats(r.smaller_floats(value, high), low)
+            value = r.larger_floats(low, r.smaller_floats(high, value))
             r.store_floats(values + 4 * i, value, count - i)
 
 
@@ -226,16 +226,16 @@ def store_hidden(block, gates, cell, hidden):
 
 @jit
 def activated(value, activation):
-    """Return the activation function of a vector."""
+    """Return the activation function of a vector; NaN stays."""
     zero = r.floats(0.0)
     if activation == blocks.TANH:
         return tanh(value)
     if activation == blocks.SIGN_BIT:
         return sign(value)
     if activation == blocks.RELU:
-        return r.larger_floats(value, zero)
+        return r.larger_floats(zero, value)
     if activation == blocks.RELU_N1_TO_1:
-        return r.smaller_floats(r.larger_floats(value, r.floats(-1.0)), r.floats(1.0))
+        return r.smaller_floats(r.floats(1.0), r.larger_floats(r.floats(-1.0), value))
     if activation == blocks.RELU6:
-        return r.smaller_floats(r.larger_floats(value, zero), r.floats(6.0))
+        return r.smaller_floats(r.floats(6.0), r.larger_floats(zero, value))
     return value

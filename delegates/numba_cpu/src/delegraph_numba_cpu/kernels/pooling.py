@@ -103,8 +103,8 @@ def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high
 @jit
 def store_mean(target, total, share, least, most, count):
     """Store the clamped mean of a sum."""
-    value = r.larger_floats(r.multiply_floats(total, share), least)
-    r.store_floats(target, r.smaller_floats(value, most), count)
+    value = r.larger_floats(least, r.multiply_floats(total, share))  # NaN stays, and so below
+    r.store_floats(target, r.smaller_floats(most, value), count)
 
 
 def largest_bytes(fill, load, larger, smaller, store, widen):

@@ -8,15 +8,22 @@ import numpy as np
 
 from delegraph_numba_cpu.kernels.machine import jit
 
+LARGEST, NAN = np.finfo(np.float32).max, np.float32(np.nan)
+
 
 @jit
 def parameters(low, high, is_asymmetric):
     """Return a row's scale, its inverse, zero point, and the smallest int8.
 
+    Of rows that are not all finite, whose limits are NaN, the scale is NaN, and so are products;
+    and of rows from end to end of float32 that need a zero point.
+
     As ``delegraph.arithmetic.quantize_rows`` does, operation by operation: a scale that is off by a
     bit rounds some activations to the other side.
     """
     one = np.float32(1)
+    if not low <= high or (is_asymmetric and not high - low <= LARGEST):
+        return NAN, NAN, 0, -128 if is_asymmetric else -127
     if not is_asymmetric:
         largest = max(-low, high)
         if largest == 0:

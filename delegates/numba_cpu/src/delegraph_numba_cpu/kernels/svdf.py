@@ -133,5 +133,5 @@ def activate(block, values, count):
         elif curve == blocks.SIGN_BIT:
             value = sign(value)
         else:
-            value = r.larger_floats(r.smaller_floats(value, high), low)
+            value = r.larger_floats(low, r.smaller_floats(high, value))  # NaN stays
         r.store_floats(values + 4 * i, value, count - i)

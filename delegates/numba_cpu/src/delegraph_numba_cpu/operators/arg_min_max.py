@@ -8,6 +8,7 @@ from functools import partial
 from delegraph import Rejection
 from delegraph.arithmetic.output_shape import integers, normalized_axis
 from delegraph_numba_cpu.blocks import arg_min_max as blocks
+from delegraph_numba_cpu.operators.checks import check_type, first_rejection
 from delegraph_numba_cpu.operators.reductions import FEATURES, Axes
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
@@ -18,12 +19,11 @@ def check_arg(call: Call) -> Rejection | None:
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
     x, axis = call.input(0), call.input(1)
-    if x.type.name not in blocks.ARG_KINDS:
-        expected = " or ".join(blocks.ARG_KINDS)
-        return Rejection("dtype", actual=x.type.name, expected=expected, tensor=x.index)
-    if not axis.is_constant:
-        return Rejection("computed-parameter", expected="a constant", tensor=axis.index)
-    return None
+    if not axis.is_constant or axis.data.size != 1:
+        return Rejection("computed-parameter", expected="a constant axis", tensor=axis.index)
+    return first_rejection(
+        check_type(x, *blocks.ARG_KINDS), check_type(call.output(), "INT32", "INT64")
+    )
 
 
 def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:

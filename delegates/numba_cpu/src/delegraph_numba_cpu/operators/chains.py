@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Tensor
+from delegraph.errors import OperatorError
 from delegraph_numba_cpu.blocks import float_word
 from delegraph_numba_cpu.blocks.elementwise import (
     CHAIN,
@@ -84,8 +85,15 @@ def geometry(shape: Sequence[int], target: Sequence[int]) -> Geometry:
     Geometry(shape=(20, 3), strides=(0, 1))
     >>> geometry((5, 4, 3), (5, 4, 3))
     Geometry(shape=(60,), strides=(1,))
+
+    Raises:
+        OperatorError: it cannot be.
     """
     padded = (1,) * (len(target) - len(shape)) + tuple(shape)
+    if len(shape) > len(target) or any(
+        n not in (1, m) for n, m in zip(padded, target, strict=True)
+    ):
+        raise OperatorError(f"{list(shape)} elements do not repeat to {list(target)}")
     merged: list[tuple[int, int]] = []  # innermost first
     stride = 1
     for size, length in zip(reversed(padded), reversed(target), strict=True):

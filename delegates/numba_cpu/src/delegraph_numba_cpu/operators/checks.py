@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+
 import numpy as np
 
 from delegraph import Rejection, Tensor
+from delegraph.errors import OperatorError
 from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.blocks.elementwise import LARGEST_RANK
 from delegraph_numba_cpu.operators.registry import Call
@@ -20,17 +24,8 @@ _RANGES = {
 
 def check_types(call: Call, *allowed: str) -> Rejection | None:
     """Return a rejection for the first tensor whose type is not *allowed*."""
-    for index in (*call.node.inputs, *call.node.outputs):
-        if index >= 0:
-            tensor = call.context.tensors[index]
-            if tensor.type.name not in allowed:
-                return Rejection(
-                    "dtype",
-                    actual=tensor.type.name,
-                    expected=" or ".join(allowed),
-                    tensor=index,
-                )
-    return None
+    given = (i for i in (*call.node.inputs, *call.node.outputs) if i >= 0)
+    return first_rejection(*(check_type(call.context.tensors[i], *allowed) for i in given))
 
 
 def first_rejection(*found: Rejection | None) -> Rejection | None:
@@ -54,6 +49,25 @@ def check_quantization(call: Call) -> Rejection | None:
     return None
 
 
+def check_same_type(*tensors: Tensor) -> Rejection | None:
+    """Return a rejection for the first tensor whose type is not that of the one before all."""
+    first, *others = tensors
+    for tensor in others:
+        if tensor.type is not first.type:
+            return Rejection(
+                "dtype", actual=tensor.type.name, expected=first.type.name, tensor=tensor.index
+            )
+    return None
+
+
+def check_type(tensor: Tensor, *allowed: str) -> Rejection | None:
+    """Return a rejection if a tensor's type is not *allowed*."""
+    if tensor.type.name in allowed:
+        return None
+    expected = " or ".join(allowed)
+    return Rejection("dtype", actual=tensor.type.name, expected=expected, tensor=tensor.index)
+
+
 def check_shapes(call: Call, inputs: int) -> Rejection | None:
     """Reject all but so many inputs, all tensors with up to eight dimensions."""
     if len(call.node.inputs) != inputs:
@@ -66,6 +80,18 @@ def check_shapes(call: Call, inputs: int) -> Rejection | None:
     return None
 
 
+def check_bias(call: Call, position: int = 2) -> Rejection | None:
+    """Reject all but a bias with a value for each output of the weights, or none."""
+    weight, bias = call.input(1), call.optional_input(position)
+    if bias is None or not weight.shape:
+        return None
+    outputs = weight.shape[-1 if call.name == "DEPTHWISE_CONV_2D" else 0]
+    size = math.prod(bias.shape)
+    if size == outputs:
+        return None
+    return Rejection("bias", actual=size, expected=outputs, tensor=bias.index)
+
+
 def check_one_scale(tensor: Tensor) -> Rejection | None:
     """Return a rejection for any other number of scales."""
     quantization = tensor.quantization
@@ -73,6 +99,17 @@ def check_one_scale(tensor: Tensor) -> Rejection | None:
     if scales == 1 and quantization is not None and not quantization.block_size:
         return None
     return Rejection("scales", actual=scales, expected=1, tensor=tensor.index)
+
+
+def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None:
+    """Check that the host has given outputs what a node's parameters ask for.
+
+    Raises:
+        OperatorError: it has not.
+    """
+    asked, found = list(asked), list(found)
+    if asked != found:
+        raise OperatorError(f"{what}: the node asks for {asked}, its outputs have {found}")
 
 
 def activation_of(call: Call) -> ActivationFunctionType:

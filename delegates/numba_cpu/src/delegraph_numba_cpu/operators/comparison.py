@@ -5,8 +5,13 @@ from __future__ import annotations
 from delegraph import Rejection
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import emit_operation
-from delegraph_numba_cpu.operators.checks import check_shapes
-from delegraph_numba_cpu.operators.pairs import check_pair, lower_pair
+from delegraph_numba_cpu.operators.checks import (
+    check_same_type,
+    check_shapes,
+    check_type,
+    first_rejection,
+)
+from delegraph_numba_cpu.operators.pairs import check_operands, lower_pair
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -27,11 +32,17 @@ COMPARISONS = {
 
 
 def check_comparison(call: Call) -> Rejection | None:
-    """Reject all but two tensors of one type."""
-    a, b = call.input(0), call.input(1)
-    if a.type is not b.type:
-        return Rejection("dtype", actual=b.type.name, expected=a.type.name, tensor=b.index)
-    return check_shapes(call, 2)
+    """Reject all but two tensors of one type, and truth values."""
+    return first_rejection(
+        check_shapes(call, 2),
+        check_same_type(call.input(0), call.input(1)),
+        check_type(call.output(), "BOOL"),
+    )
+
+
+def check_pair_comparison(call: Call) -> Rejection | None:
+    """Reject all but what the core's kernel takes, and truth values."""
+    return first_rejection(check_type(call.output(), "BOOL"), check_operands(call))
 
 
 def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
@@ -47,7 +58,7 @@ for _type in COMPARED:
     _operator = Operator(check_comparison, lower_comparison, (_type, "BOOL"), _features)
     register_variants(_type, dict.fromkeys(COMPARISONS, _operator))
 for _type in ("INT8", "UINT8"):
-    _operator = Operator(check_pair, lower_pair, (_type, "BOOL"), FEATURES)
+    _operator = Operator(check_pair_comparison, lower_pair, (_type, "BOOL"), FEATURES)
     register_variants(_type, dict.fromkeys(COMPARISONS, _operator))
-_OF_BOOL = Operator(check_pair, lower_pair, ("BOOL",), FEATURES)
+_OF_BOOL = Operator(check_pair_comparison, lower_pair, ("BOOL",), FEATURES)
 register_variants("BOOL", dict.fromkeys(("EQUAL", "NOT_EQUAL"), _OF_BOOL))

@@ -21,6 +21,7 @@ from delegraph.arithmetic.convolution_scale import (
 from delegraph.arithmetic.weights import bias_or_zeros
 from delegraph.errors import OperatorError
 from delegraph_numba_cpu.blocks import conv_int8 as blocks
+from delegraph_numba_cpu.operators.checks import check_bias
 from delegraph_numba_cpu.operators.packing_int8 import LANES, Integers, centred, zipped_channels
 from delegraph_numba_cpu.operators.registry import Call
 
@@ -226,6 +227,9 @@ def check_constants(call: Call) -> Rejection | None:
         return Rejection("sparse-weights", expected="dense weights", tensor=weight.index)
     if bias is not None and bias.type.name != "INT32":
         return Rejection("dtype", actual=bias.type.name, expected="INT32", tensor=bias.index)
+    found = check_bias(call, _input(call, bias=True))
+    if found is not None:
+        return found
     try:
         return product_of(call).rejection()
     except OperatorError as error:

@@ -29,6 +29,8 @@ def check_dequantize(call: Call) -> Rejection | None:
         return Rejection("constant", expected="a computed input", tensor=x.index)
     if y.type.name != "FLOAT32":
         return Rejection("dtype", actual=y.type.name, expected="FLOAT32", tensor=y.index)
+    if x.type.name == "INT16" and x.zero_point:
+        return Rejection("zero-point", actual=x.zero_point, expected=0, tensor=x.index)
     scales = None if x.type.name == "FLOAT16" else check_one_scale(x)
     return first_rejection(scales, check_shapes(call, 1))
 

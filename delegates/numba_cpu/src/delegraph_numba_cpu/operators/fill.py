@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.arithmetic.output_shape import integers
+from delegraph_numba_cpu.operators.checks import require_asked
 from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, check_moved, move_check
 from delegraph_numba_cpu.operators.moves import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
@@ -11,7 +13,12 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 
 def lower_fill(call: Call, builder: ProgramBuilder) -> None:
-    """Move the value everywhere."""
+    """Move the value everywhere.
+
+    Raises:
+        OperatorError: the output does not have the dimensions that are asked for.
+    """
+    require_asked("dimensions", integers(call.input(0)), call.output().shape)
     value, y = Part.of(builder, call.input(1)), Part.of(builder, call.output())
     move(builder, value.seen(np.broadcast_to(value.array, y.array.shape)), y)
 

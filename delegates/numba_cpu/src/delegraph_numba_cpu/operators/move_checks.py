@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from delegraph import Rejection, Tensor
+from delegraph_numba_cpu.operators.checks import check_same_type, check_type, first_rejection
 from delegraph_numba_cpu.operators.registry import Call, Check
 
 NUMBERS = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64")
@@ -32,7 +33,7 @@ def move_check(*parameters: int, inputs: int | None = None) -> Check:
 def check_moved(
     call: Call, *, parameters: tuple[int, ...] = (), inputs: int | None = None
 ) -> Rejection | None:
-    """Reject all but moves of whole elements whose parameters are known before the data.
+    """Reject all but moves of elements of one type whose parameters are known before the data.
 
     Args:
         call: the node.
@@ -53,8 +54,8 @@ def check_moved(
     if known.issuperset(node.outputs):
         return Rejection("folded", "it depends on shapes alone: Delegraph computes it once")
     data = [index for i, index in enumerate(node.inputs) if i not in parameters]
-    found = (_check_data(tensors[index]) for index in (*data, *node.outputs))
-    return next((rejection for rejection in found if rejection is not None), None)
+    moved = [tensors[index] for index in (*data, *node.outputs)]
+    return first_rejection(*map(_check_data, moved), check_same_type(*moved))
 
 
 def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
@@ -84,9 +85,6 @@ def _known_tensors(call: Call) -> frozenset[int]:
 
 
 def _check_data(tensor: Tensor) -> Rejection | None:
-    if tensor.type.name not in TYPES:
-        expected = " or ".join(TYPES)
-        return Rejection("dtype", actual=tensor.type.name, expected=expected, tensor=tensor.index)
     if tensor.sparsity is not None:
         return Rejection("sparse", expected="a dense constant", tensor=tensor.index)
-    return None
+    return check_type(tensor, *TYPES)

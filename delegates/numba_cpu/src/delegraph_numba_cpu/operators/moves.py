@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from delegraph import Tensor
+from delegraph.errors import OperatorError
 from delegraph_numba_cpu.blocks.moves import COPY, FILL, NEST, PICK
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import Address, Memory, ProgramBuilder
@@ -80,8 +81,12 @@ class Loop(NamedTuple):
 
 
 def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
-    """Emit a copy of each element of *source* to the same position of *target*; equal shapes."""
-    assert source.array.shape == target.array.shape
+    """Emit a copy of each element of *source* to the same position of *target*.
+
+    Raises:
+        OperatorError: they do not have the same shape, or elements of the same size.
+    """
+    _check_alike(source.array, target.array)
     if not source.array.size:
         return
     size = source.array.nbytes
@@ -97,6 +102,14 @@ def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
         words["grain"] = grain = min(loops[-2].steps, SQUARE_ROWS)
         words["tiles"] = tiles_for(builder, size, -(-words["rows"] // grain))
     builder.emit(NEST, source=source.start, target=target.start, **words)
+
+
+def _check_alike(source: NDArray[Any], target: NDArray[Any]) -> None:
+    if (source.shape, source.itemsize) != (target.shape, target.itemsize):
+        raise OperatorError(
+            f"{list(source.shape)} elements of {source.itemsize} bytes "
+            f"cannot move to {list(target.shape)} elements of {target.itemsize}"
+        )
 
 
 def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:

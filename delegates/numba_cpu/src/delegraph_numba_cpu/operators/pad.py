@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.output_shape import integers
+from delegraph.errors import OperatorError
 from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, WITH_HALVES, move_check
 from delegraph_numba_cpu.operators.moves import Part, fill, move, pick
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
@@ -31,8 +32,17 @@ def lower_pad(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _pads(call: Call) -> list[tuple[int, int]]:
+    """Return what stands before and after the input along each axis.
+
+    Raises:
+        OperatorError: less than nothing, or it is not what the output has more than the input.
+    """
     flat = integers(call.input(1))
-    return list(zip(flat[::2], flat[1::2], strict=True))
+    pads = list(zip(flat[::2], flat[1::2], strict=True))
+    sizes = (size + sum(pad) for size, pad in zip(call.input(0).shape, pads, strict=True))
+    if min(flat, default=0) < 0 or tuple(sizes) != call.output().shape:
+        raise OperatorError(f"paddings are {flat}, the output is {list(call.output().shape)}")
+    return pads
 
 
 def _value(call: Call) -> NDArray[Any]:

@@ -21,7 +21,12 @@ from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.arithmetic.vector_loop import inner_loop
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import emit_operation
-from delegraph_numba_cpu.operators.checks import activation_of, check_shapes
+from delegraph_numba_cpu.operators.checks import (
+    activation_of,
+    check_same_type,
+    check_shapes,
+    first_rejection,
+)
 from delegraph_numba_cpu.operators.evaluation import check_evaluation, evaluate, every_value
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.program import ProgramBuilder
@@ -109,8 +114,15 @@ def _without_zero(call: Call, divisors: Table) -> Table:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Reject all but what the core's kernel takes."""
+    """Reject all but what the core's kernel takes, with results of the same type."""
+    return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
+
+
+def check_operands(call: Call) -> Rejection | None:
+    """Reject all but what the core's kernel takes; results may be of any type."""
     rejection = check_shapes(call, 2)
+    if rejection is None:
+        rejection = check_same_type(call.input(0), call.input(1))
     if rejection is not None:
         return rejection
     a, b = (np.ones(1, call.input(i).dtype) for i in range(2))

@@ -7,7 +7,7 @@ from delegraph.arithmetic.activation import float_activation_range, quantized_ac
 from delegraph.arithmetic.padding import pool_windows
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.blocks import pooling as blocks
-from delegraph_numba_cpu.operators.checks import check_types
+from delegraph_numba_cpu.operators.checks import check_same_type, check_types, first_rejection
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -29,7 +29,7 @@ def check_pool(call: Call) -> Rejection | None:
     if not 0 < count <= blocks.LARGEST_COUNT:
         expected = f"1 to {blocks.LARGEST_COUNT} elements"
         return Rejection("window", actual=f"{count} elements", expected=expected)
-    return check_types(call, *TYPES)
+    return first_rejection(check_types(call, *TYPES), check_same_type(call.input(0), call.output()))
 
 
 def lower_average(call: Call, builder: ProgramBuilder) -> None:

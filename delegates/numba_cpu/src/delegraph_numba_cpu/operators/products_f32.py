@@ -10,7 +10,7 @@ from delegraph.arithmetic.activation import float_activation_range
 from delegraph.arithmetic.padding import Window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks.conv_f32 import CONV
-from delegraph_numba_cpu.operators.checks import check_types
+from delegraph_numba_cpu.operators.checks import check_bias, check_types, first_rejection
 from delegraph_numba_cpu.operators.packing_f32 import block_widths, emit_packed, packed_matrix
 from delegraph_numba_cpu.operators.registry import Call
 from delegraph_numba_cpu.operators.widened import is_widened
@@ -35,7 +35,7 @@ UNCLAMPED = {
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
     """Reject all but float32 with dense weights of a rank and a fused clamp."""
-    found = check_types(call, "FLOAT32")
+    found = first_rejection(check_types(call, "FLOAT32"), check_bias(call))
     if found is not None:
         return found
     for position in (1, 2):

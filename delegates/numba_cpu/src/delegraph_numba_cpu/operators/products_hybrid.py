@@ -14,7 +14,7 @@ from delegraph.arithmetic.weights import bias_or_zeros, dense_values
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks import conv_int8
 from delegraph_numba_cpu.blocks import hybrid as blocks
-from delegraph_numba_cpu.operators.checks import first_rejection
+from delegraph_numba_cpu.operators.checks import check_bias, first_rejection
 from delegraph_numba_cpu.operators.packing_int8 import LANES, matrix_blocks
 from delegraph_numba_cpu.operators.products_f32 import CLAMPS, check_constant, clamp_range
 from delegraph_numba_cpu.operators.products_int8 import (
@@ -63,6 +63,9 @@ def check_constants(call: Call) -> Rejection | None:
             if found is not None:
                 return found
     weight, activation = call.input(1), Act(call.options.fused_activation_function)
+    found = check_bias(call)
+    if found is not None:
+        return found
     if 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     if activation not in CLAMPS:

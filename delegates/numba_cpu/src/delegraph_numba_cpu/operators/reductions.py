@@ -13,6 +13,8 @@ from delegraph.arithmetic.fixed_point import quantize_multiplier
 from delegraph.arithmetic.output_shape import integers, normalized_axis
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.blocks import reductions as blocks
+from delegraph_numba_cpu.blocks.moves import COPY
+from delegraph_numba_cpu.operators.checks import check_same_type, check_type, first_rejection
 from delegraph_numba_cpu.operators.moves import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import Memory, ProgramBuilder
@@ -37,15 +39,10 @@ def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | N
     """Reject all but known axes of elements that are not so many that sums of bytes overflow."""
     if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs")
-    for tensor in (call.input(0), call.output()):
-        if tensor.type.name not in types:
-            expected = " or ".join(types)
-            return Rejection(
-                "dtype", actual=tensor.type.name, expected=expected, tensor=tensor.index
-            )
     if not call.input(1).is_constant:
         return Rejection("computed-parameter", expected="a constant", tensor=call.input(1).index)
-    return None
+    x, y = call.input(0), call.output()
+    return first_rejection(check_type(x, *types), check_same_type(x, y))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,9 @@ def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
     target, type = builder.tensor(y.index), axes.x.type.name
     if not axes.count:
         return
-    if type == "INT32":
+    if axes.length == 1:  # nothing is compared: NaN stays
+        builder.emit(COPY, source=axes.source, target=target, bytes=y.bytes)
+    elif type == "INT32":
         reduce_int32(builder, axes, target, blocks.MIN if smallest else blocks.MAX)
     elif type != "FLOAT32":
         flip = -1 if smallest else 0

@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection
+from delegraph.arithmetic.output_shape import integers
 from delegraph.arithmetic.resize_bilinear import Taps, fixed_taps, float_taps
 from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph_numba_cpu.blocks.resize import BILINEAR_F32, BILINEAR_S8, BILINEAR_U8, TAP_WORDS
+from delegraph_numba_cpu.operators.checks import (
+    check_same_type,
+    check_type,
+    first_rejection,
+    require_asked,
+)
 from delegraph_numba_cpu.operators.move_checks import FEATURES, check_moved
 from delegraph_numba_cpu.operators.move_checks import TYPES as MOVED_TYPES
 from delegraph_numba_cpu.operators.moves import pick
@@ -31,17 +38,19 @@ def check_bilinear(call: Call) -> Rejection | None:
     if call.options is None or len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
         return Rejection("operands", expected="two inputs, and options")
     x, size = call.input(0), call.input(1)
-    if x.type.name not in TYPES:
-        expected = " or ".join(TYPES)
-        return Rejection("dtype", actual=x.type.name, expected=expected, tensor=x.index)
     if not size.is_constant:
         return Rejection("computed-parameter", expected="a constant", tensor=size.index)
-    return None
+    return first_rejection(check_type(x, *TYPES), check_same_type(x, call.output()))
 
 
 def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the mixing, with tables of what each row and column mixes."""
+    """Emit the mixing, with tables of what each row and column mixes.
+
+    Raises:
+        OperatorError: the output does not have the size that is asked for.
+    """
     x, y, options = call.input(0), call.output(), call.options
+    require_asked("size", integers(call.input(1)), y.shape[1:3])
     if not math.prod(y.shape):
         return
     _, h, w, c = x.shape
@@ -84,8 +93,13 @@ def check_resize_nearest(call: Call) -> Rejection | None:
 
 
 def lower_resize_nearest(call: Call, builder: ProgramBuilder) -> None:
-    """Pick pixels."""
+    """Pick pixels.
+
+    Raises:
+        OperatorError: the output does not have the size that is asked for.
+    """
     x, y, options = call.input(0), call.output(), call.options
+    require_asked("size", integers(call.input(1)), y.shape[1:3])
     if not math.prod(y.shape):
         return
     n, h, w, _ = x.shape

@@ -5,7 +5,13 @@ from __future__ import annotations
 from delegraph import Rejection
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain, operand
-from delegraph_numba_cpu.operators.checks import check_shapes, check_types, first_rejection
+from delegraph_numba_cpu.operators.checks import (
+    check_same_type,
+    check_shapes,
+    check_type,
+    check_types,
+    first_rejection,
+)
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
 from delegraph_numba_cpu.program import ProgramBuilder
 
@@ -19,7 +25,12 @@ SELECTED = {1: Operation.SELECT_8_BIT, 4: Operation.SELECT_32_BIT, 8: Operation.
 
 def check_select(call: Call) -> Rejection | None:
     """Reject all but elements of 1, 4 and 8 bytes."""
-    return first_rejection(check_types(call, *SELECTED_TYPES), check_shapes(call, 3))
+    return first_rejection(
+        check_types(call, *SELECTED_TYPES),
+        check_shapes(call, 3),
+        check_type(call.input(0), "BOOL"),
+        check_same_type(call.input(1), call.input(2), call.output()),
+    )
 
 
 def lower_select(call: Call, builder: ProgramBuilder) -> None:

@@ -8,6 +8,8 @@ from itertools import product
 import numpy as np
 
 from delegraph.arithmetic.output_shape import integers
+from delegraph.errors import OperatorError
+from delegraph_numba_cpu.operators.checks import require_asked
 from delegraph_numba_cpu.operators.move_checks import FEATURES, TYPES, move_check
 from delegraph_numba_cpu.operators.moves import Part, fill, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
@@ -35,9 +37,17 @@ def _phases(call: Call, image: Part, batches: Part) -> list[tuple[Part, Part]]:
     """Return for each phase its pixels of the image, and where in the batches they are.
 
     Pixel ``p`` of an axis is position ``q`` of phase ``f``: ``p = q * block + f - before``.
+
+    Raises:
+        OperatorError: the output does not have the size that blocks and paddings ask for.
     """
-    blocks, before = integers(call.input(1)), integers(call.input(2))[::2]
-    shape = batches.array.shape
+    blocks, around = integers(call.input(1)), integers(call.input(2))
+    shape, before = batches.array.shape, around[::2]
+    if min(blocks, default=1) < 1 or min(around, default=0) < 0:
+        raise OperatorError(f"blocks of {blocks} with {around} around them")
+    sizes = image.array.shape[1 : len(blocks) + 1]
+    wide = (n + a + b for n, a, b in zip(sizes, before, around[1::2], strict=True))
+    require_asked("sizes", wide, (n * m for n, m in zip(shape[1:], blocks, strict=False)))
     split = batches.array.reshape(*blocks, shape[0] // math.prod(blocks), *shape[1:])
     found = []
     for phase in product(*map(range, blocks)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from delegraph.arithmetic.output_shape import integers, normalized_axis
+from delegraph_numba_cpu.operators.checks import require_asked
 from delegraph_numba_cpu.operators.move_checks import FEATURES, NUMBERS, move_check
 from delegraph_numba_cpu.operators.moves import Part, move
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
@@ -15,7 +16,15 @@ def lower_split(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_split_v(call: Call, builder: ProgramBuilder) -> None:
-    """Move the parts; the outputs' shapes tell their sizes."""
+    """Move the parts; the outputs' shapes tell their sizes.
+
+    Raises:
+        OperatorError: those are not what is asked for.
+    """
+    axis = normalized_axis(integers(call.input(2))[0], len(call.input(0).shape))
+    found = [call.output(i).shape[axis] for i in range(len(call.node.outputs))]
+    given = zip(integers(call.input(1)), found, strict=True)
+    require_asked("sizes", (n if size == -1 else size for size, n in given), found)
     _split(call, builder, data=0, axis=integers(call.input(2))[0])
 
 

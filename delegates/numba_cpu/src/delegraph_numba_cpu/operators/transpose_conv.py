@@ -12,10 +12,12 @@ from delegraph import Rejection
 from delegraph.arithmetic.convolution_scale import (
     scaling_of,
 )
+from delegraph.arithmetic.output_shape import integers
 from delegraph.arithmetic.padding import Window, window
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.blocks.moves import COPY
 from delegraph_numba_cpu.operators import products_f32, products_int8
+from delegraph_numba_cpu.operators.checks import check_bias, first_rejection, require_asked
 from delegraph_numba_cpu.operators.constants_int8 import TYPES, Product, check_constants, product_of
 from delegraph_numba_cpu.operators.packing_f32 import bias_values, pack_matrix
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
@@ -39,7 +41,7 @@ def check_f32(call: Call) -> Rejection | None:
         refused = None if position == X else products_f32.check_constant(call, position)
         if refused is not None:
             return refused
-    return _check_window(call)
+    return first_rejection(check_bias(call, BIAS), _check_window(call))
 
 
 def _check_window(call: Call) -> Rejection | None:
@@ -91,7 +93,12 @@ def phases(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> 
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution for each pair of phases."""
+    """Emit a convolution for each pair of phases.
+
+    Raises:
+        OperatorError: the output does not have the shape that is asked for.
+    """
+    require_asked("shape", integers(call.input(SHAPE)), call.output().shape)
     weight, x, y, options = call.input(WEIGHT), call.input(X), call.output(), call.options
     (images, height, width, channels), pixel = x.shape, 4 * weight.shape[0]
     kernel_h, kernel_w = weight.shape[1:3]
@@ -141,7 +148,12 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a transposed convolution, as one over an input with holes."""
+    """Emit a transposed convolution, as one over an input with holes.
+
+    Raises:
+        OperatorError: the output does not have the shape that is asked for.
+    """
+    require_asked("shape", integers(call.input(SHAPE)), call.output().shape)
     weight, x, y = call.input(1), call.input(2), call.output()
     options, product = call.options, product_of(call)
     down, across = (

@@ -1,0 +1,77 @@
+"""Memory between marks, and between pages that nobody may touch."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+VARIABLE = "DELEGRAPH_NUMBA_GUARD"
+
+MARK = 0xA5
+"""Every byte around a piece of memory."""
+
+LINE = 64
+
+NOTHING, READING = 0, 1
+"""What may be done with pages: PROT_NONE, PROT_READ."""
+
+
+def is_guarded() -> bool:
+    """Return whether programs are to be run between guards, as the environment says."""
+    return os.environ.get(VARIABLE, "") not in ("", "0")
+
+
+class GuardedMemory:
+    """A piece of memory that ends where a page ends, with marks around it.
+
+    Where the system can, the pages before and after belong to nobody: who touches them is ended by
+    the system at once. Elsewhere they have marks, too.
+
+    Attributes:
+        array: the piece, uint8.
+        address: where it is.
+    """
+
+    def __init__(self, size: int, room: int = 0) -> None:
+        """Make a piece of *size* bytes, and *room* after it that may be read."""
+        page = mmap.PAGESIZE
+        inner = -(-(LINE + size + room) // page) * page
+        self._map = mmap.mmap(-1, inner + 2 * page)
+        whole = np.frombuffer(self._map, np.uint8)
+        begin: int = whole.__array_interface__["data"][0]
+        start = page + inner - room - size
+        if room:
+            start -= start % LINE
+        self._pages = begin + page, inner
+        self._before, self._after = whole[page:start], whole[start + size : page + inner]
+        self.array: NDArray[np.uint8] = whole[start : start + size]
+        self.address = begin + start
+        whole[:] = MARK
+        _protect(begin, page, NOTHING)
+        _protect(begin + page + inner, page, NOTHING)
+
+    def freeze(self) -> None:
+        """Let nobody write to it any more."""
+        _protect(*self._pages, READING)
+
+    def overrun(self) -> str:
+        """Return ``before`` or ``after`` if somebody has written there; else nothing."""
+        if (self._before != MARK).any():
+            return "before"
+        return "after" if (self._after != MARK).any() else ""
+
+    def mend(self) -> None:
+        """Write the marks again."""
+        self._before[:] = MARK
+        self._after[:] = MARK
+
+
+def _protect(address: int, size: int, use: int) -> None:
+    """Say what pages may be used for; does nothing where the system has no such call."""
+    mprotect = None if os.name == "nt" else getattr(ctypes.CDLL(None), "mprotect", None)
+    if mprotect is not None:
+        mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), use)
