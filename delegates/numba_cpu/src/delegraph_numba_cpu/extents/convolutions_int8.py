@@ -126,11 +126,12 @@ def strip(row: Touched) -> None:
     channels, width = windows["channels"], windows["out_width"]
     row.write("y", row["rows"] * width * matrix["outputs"])
     _weights(matrix, 1)
-    row.require(matrix["depth"] == 4 * matrix["steps"] == channels, "weights are for all channels")
+    row.require(matrix["depth"] == channels, "weights are for all channels")
+    row.within("weights", channels, 4 * matrix["steps"])
     pixels = row["together"] * width
     row.within("the accumulators", blocks.ACC_BYTES, row["sums"])
     row.within("the sums", row["sums"] + 4 * max(pixels, LEAST_ROWS), row["row"])
-    between = row["row"] + max(pixels, LEAST_ROWS) * channels
+    between = row["row"] + (max(pixels, LEAST_ROWS) - 1) * channels + 4 * matrix["steps"]
     work = _depthwise(windows, taps)
     if not row.has("first_matrix"):
         row.within("the depthwise rows", between, row["work"])
