@@ -17,6 +17,8 @@ from delegraph.schema.options import AddOptions, PadOptions
 from delegraph.schema.writer import write_model
 from delegraph.testing import TensorDef, constant, one_op_model, tensor
 from delegraph.testing.one_op import one_op_records, quantized
+from delegraph.testing.operator_case import fed
+from support.agreement import assert_agrees
 from support.corpus import CORPUS, corpus_rows, needs_corpus
 
 
@@ -366,3 +368,9 @@ def test_damaged_file_is_named_in_the_error(tmp_path: Path) -> None:
     path.write_bytes(b"plain text, longer than a header")
     with pytest.raises(MalformedModelError, match=r"not_a_model\.tflite: .*TFL3"):
         load_model(path)
+
+
+@pytest.mark.parametrize("number", [-1, 6, 127])
+def test_a_number_of_no_activation_is_none(number: int) -> None:
+    x, y = (fed(np.array([-3, 7], np.float32)) for _ in range(2))
+    assert_agrees("ADD", [x, y], ["FLOAT32"], AddOptions(fused_activation_function=number))

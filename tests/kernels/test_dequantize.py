@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from delegraph.testing import constant
+from delegraph.errors import NodeError
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_agrees, assert_both_refuse
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.quantized_pairs import every_value, random_integers
 
 
@@ -55,3 +56,17 @@ def test_integers_without_a_scale_stand_for_zero(type):
 def test_packed_integers_without_elements():
     inputs = [fed(np.zeros((2, 0), np.int8), "INT4", scale=0.5)]
     assert_agrees("DEQUANTIZE", inputs, ["FLOAT32"], version=4)
+
+
+def test_channels_without_a_scale_of_their_own_are_refused():
+    x = fed(np.zeros(5, np.int8), scale=[0.5, 0.25, 1, 2, 4], zero_point=[0] * 5)
+    model, _ = model_and_arrays("DEQUANTIZE", [x], ["FLOAT32"], version=2)
+    with pytest.raises(NodeError, match=r"has 5 scales, expected one for each channel of \[2\]"):
+        delegraph_outputs(model, [np.zeros(2, np.int8)])
+
+
+def test_scales_along_an_axis_that_is_not_there_are_refused():
+    x = tensor((), "INT8", scale=[0.5, 0.25], zero_point=[0, 0])
+    model = one_op_model("DEQUANTIZE", [x], [tensor(())], version=2)
+    with pytest.raises(NodeError, match="has scales along axis 0, it has 0"):
+        delegraph_outputs(model, [np.zeros((), np.int8)])

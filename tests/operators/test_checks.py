@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from delegraph.errors import OperatorError
+from delegraph.errors import NodeError, OperatorError
 from delegraph.operators.checks import require_rank, require_shape
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
-from delegraph.testing import tensor
+from delegraph.schema.options import ArgMaxOptions
+from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_both_refuse
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 
 def test_number_of_inputs():
@@ -46,3 +47,25 @@ def test_rank(matrix):
     require_rank(matrix, 2)
     with pytest.raises(OperatorError, match=r"'m' has shape \[2, 3\], expected 4 dimensions"):
         require_rank(matrix, 4)
+
+
+def test_numbers_that_stand_for_no_type() -> None:
+    x, axis = fed(np.zeros((2, 3), np.float32)), fed(np.array(1, np.int32))
+    options = ArgMaxOptions(output_type=-8)
+    with pytest.raises(NodeError, match="option output_type is -8, expected the number of"):
+        assert_agrees("ARG_MAX", [x, axis], ["INT32"], options)
+
+
+def test_a_fully_connected_layer_needs_no_options() -> None:
+    x, weight = np.ones((2, 3), np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert_agrees("FULLY_CONNECTED", [fed(x), constant(weight), None], ["FLOAT32"])
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D"])
+def test_windows_without_options_have_no_stride(op: str) -> None:
+    x = fed(np.ones((1, 4, 4, 1), np.float32))
+    weight, bias = constant(np.ones((1, 2, 2, 1), np.float32)), constant(np.ones(1, np.float32))
+    inputs = [x] if op == "MAX_POOL_2D" else [x, weight, bias]
+    model, arrays = model_and_arrays(op, inputs, ["FLOAT32"])
+    with pytest.raises(NodeError, match=r"stride|filter"):
+        delegraph_outputs(model, arrays)

@@ -202,3 +202,35 @@ def test_an_input_that_nobody_has_set_is_named() -> None:
     interpreter.allocate_tensors()
     with pytest.raises(NodeError, match=r"Input tensor 0 lacks data; set_tensor\(\) comes first"):
         interpreter.invoke()
+
+
+def test_a_constant_is_no_output() -> None:
+    model = graph_model(
+        [("ABS", "x", "c")], inputs="x", outputs="c",
+        tensors={"x": tensor((2,)), "c": constant(X[:2])},
+    )  # fmt: skip
+    with (
+        Interpreter(model_content=model) as interpreter,
+        pytest.raises(NodeError, match=r"output Tensor\(1, 'c', .*\) is constant and cannot be w"),
+    ):
+        interpreter.allocate_tensors()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "user"),
+    [
+        ([("SIN", "s", "t"), ("ABS", "x", "s")], "node 0 reads it"),
+        ([("SIN", "x", "s"), ("CONCATENATION", "x x", "s")], "node 0 writes it"),
+    ],
+    ids=["read", "written"],
+)
+def test_an_output_keeps_the_shape_for_which_a_node_was_prepared(nodes: Any, user: str) -> None:
+    model = graph_model(
+        nodes, inputs="x", outputs="s",
+        tensors={"x": tensor((4,)), "s": tensor((2,)), "t": tensor((2,))},
+    )  # fmt: skip
+    with (
+        Interpreter(model_content=model) as interpreter,
+        pytest.raises(NodeError, match=rf"'s'.* cannot become \[\d\]: {user} before"),
+    ):
+        interpreter.allocate_tensors()

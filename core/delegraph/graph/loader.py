@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, 
 from delegraph.graph.tensor_loader import TensorLoader
 from delegraph.schema import tables
 from delegraph.schema.collector import collector_paused
-from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.schema.reader import read_model
 from delegraph.schema.table import Table
@@ -176,6 +177,8 @@ def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType
         options = options_2
     if type(options) is not options_table:
         options = None  # as the official runtime does with options of another operator
+    elif options_table in _WITH_ACTIVATION:
+        options = _with_known_activation(options)
     return OperatorSpec(
         index,
         name,
@@ -187,6 +190,26 @@ def _operator(index: int, record: tables.Operator, codes: Sequence[_OperatorType
         options,
         custom_options,
     )
+
+
+_ACTIVATION = "fused_activation_function"
+_WITH_ACTIVATION = frozenset(
+    table
+    for table in OPTIONS_OF_OPERATOR.values()
+    if any(field.name == _ACTIVATION for field in table.FIELDS)
+)
+"""Options that have a fused activation function."""
+
+
+def _with_known_activation(options: Any) -> Any:
+    """Return options in which a number that stands for no activation is NONE.
+
+    Source:
+        ConvertActivation, tflite/core/api/flatbuffer_conversions.cc.
+    """
+    if isinstance(options.fused_activation_function, ActivationFunctionType):
+        return options
+    return options.replace(**{_ACTIVATION: ActivationFunctionType.NONE})
 
 
 def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:

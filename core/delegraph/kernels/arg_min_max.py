@@ -10,7 +10,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_counts, require_type
+from delegraph.operators.checks import require_counts, require_type, type_option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
@@ -57,7 +57,7 @@ def _prepare(
     y = output_tensor(context, node)
     require_type(x, _INPUTS)
     require_type(axis, _INDICES)
-    y.adopt_type(TensorType(option(node, "output_type", y.type)))
+    y.adopt_type(type_option(node, "output_type", y.type))
     require_type(y, _INDICES)
     if np.prod(axis.shape) != 1 or not x.shape:
         raise OperatorError(

@@ -25,7 +25,11 @@ from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
@@ -109,7 +113,7 @@ def _check(context: OpContext, node: Node) -> _Conv:
         check_symmetric(weight)
     if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
-    options = node.options
+    options = options_or_defaults(node, "CONV_2D")
     windows = convolution_windows(options, x.shape, weight.shape[1:3])
     return _Conv(x, weight, bias, y, windows, _groups(x, weight), options.fused_activation_function)
 

@@ -15,7 +15,11 @@ from delegraph.arithmetic.padding import require_fit, window
 from delegraph.arithmetic.patches import Patches
 from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -39,7 +43,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """
     require_counts(node, (2, 3))  # input, filter and maybe bias
     x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    bias, y, options = optional_input(context, node, 2), output_tensor(context, node), node.options
+    bias, y = optional_input(context, node, 2), output_tensor(context, node)
+    options = options_or_defaults(node, "CONV_3D")
     _check(x, weight, bias, y)
     outputs = weight.shape[4]
     strides = (options.stride_d, options.stride_h, options.stride_w)

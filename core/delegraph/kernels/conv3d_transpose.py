@@ -18,7 +18,13 @@ from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.arithmetic.padding import Window, window
 from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_rank, require_shape, require_type
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_rank,
+    require_shape,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -41,7 +47,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """
     require_counts(node, (3, 4))  # shape, filter, input and maybe bias
     shape_input, weight, x = (input_tensor(context, node, i) for i in range(3))
-    bias, y, options = optional_input(context, node, 3), output_tensor(context, node), node.options
+    bias, y = optional_input(context, node, 3), output_tensor(context, node)
+    options = options_or_defaults(node, "CONV_3D_TRANSPOSE")
     _check(shape_input, weight, x, bias, y)
     outputs = weight.shape[3]
     clamp_range = float_activation_range(options.fused_activation_function)

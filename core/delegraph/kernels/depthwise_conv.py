@@ -37,7 +37,11 @@ from delegraph.arithmetic.weights import (
     once_if_constant,
 )
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -134,8 +138,9 @@ def _check(context: OpContext, node: Node) -> _Depthwise:
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
     if bias is not None:
         _check_bias(x, weight, bias)
-    windows = convolution_windows(node.options, x.shape, weight.shape[1:3])
-    return _Depthwise(x, weight, bias, y, windows, node.options.fused_activation_function)
+    options = options_or_defaults(node, "DEPTHWISE_CONV_2D")
+    windows = convolution_windows(options, x.shape, weight.shape[1:3])
+    return _Depthwise(x, weight, bias, y, windows, options.fused_activation_function)
 
 
 def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic.elements import values_of
 from delegraph.arithmetic.output_shape import are_known, fold_output
+from delegraph.errors import OperatorError
 from delegraph.kernels.quantize import channel_parameters
 from delegraph.operators.checks import adopt_type, require_counts, require_type, require_zero_points
 from delegraph.operators.op_table import kernel
@@ -62,6 +63,11 @@ def _widen(x: Tensor, y: Tensor) -> Eval:
 
 def _scale(x: Tensor, y: Tensor) -> Eval:
     scale, zero_point = channel_parameters(x)
+    if scale.ndim and any(n not in (1, m) for n, m in zip(scale.shape, x.shape, strict=True)):
+        raise OperatorError(
+            f"tensor {x.name!r} has {scale.size} scales, expected one for each channel of "
+            f"{list(x.shape)}"
+        )
     offset = -zero_point.astype(np.float32) * scale
 
     def run_channels() -> None:

@@ -32,7 +32,11 @@ from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_type,
+)
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -119,7 +123,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _check(context: OpContext, node: Node) -> _FullyConnected:
     require_counts(node, (2, 3))  # input, weights and maybe bias
     x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
-    bias, y, options = optional_input(context, node, 2), output_tensor(context, node), node.options
+    bias, y = optional_input(context, node, 2), output_tensor(context, node)
+    options = options_or_defaults(node, "FULLY_CONNECTED")
     if options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise OperatorError("weights are shuffled, expected the default weights format")
     require_type(x, tuple(_FILTER_TYPES))
@@ -133,7 +138,7 @@ def _check(context: OpContext, node: Node) -> _FullyConnected:
         _check_bias(x, weight, bias)
     is_hybrid = x.type == TensorType.FLOAT32 and weight.type != TensorType.FLOAT32
     if not is_hybrid and options.fused_activation_function not in _CLAMPS:
-        name = Act(options.fused_activation_function).name
+        name = options.fused_activation_function.name
         raise OperatorError(f"fused activation is {name}, expected a clamp")
     elements, depth = math.prod(x.shape), weight.shape[1]
     rows = elements // depth if depth else math.prod(x.shape[:-1])

@@ -6,7 +6,11 @@ from typing import Any
 
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import (
+    require_counts,
+    require_type,
+    type_option,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.resource_handle import input_handle, key_of, write_handle
@@ -25,8 +29,8 @@ def prepare_hashtable(context: OpContext, node: Node) -> Eval:
         tflite/kernels/hashtable.cc.
     """
     require_counts(node, None)
-    key_type = TensorType(int(getattr(node.options, "key_dtype", 0)))
-    value_type = TensorType(int(getattr(node.options, "value_dtype", 0)))
+    key_type = type_option(node, "key_dtype", TensorType.FLOAT32)
+    value_type = type_option(node, "value_dtype", TensorType.FLOAT32)
     if (key_type, value_type) not in PAIRS:
         raise OperatorError(
             f"a table of {key_type.name} to {value_type.name}, "

@@ -23,7 +23,12 @@ from delegraph.arithmetic.activation import (
 )
 from delegraph.arithmetic.padding import Window, pool_windows
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_same_type, require_type
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_same_type,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
@@ -149,7 +154,8 @@ def _rounded_means(context: OpContext, pool: _Pool) -> Eval:
 
 def _check(context: OpContext, node: Node, types: tuple[TensorType, ...]) -> _Pool:
     require_counts(node, 1)
-    x, y, options = input_tensor(context, node, 0), output_tensor(context, node), node.options
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    options = options_or_defaults(node, "MAX_POOL_2D")  # all pools have the same
     require_type(x, types)
     require_same_type(x, y)
     if len(x.shape) != 4:

@@ -182,8 +182,13 @@ def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.
         return scales.reshape(()), zero_points[:1].reshape(())
     if len(zero_points) != len(scales):
         zero_points = np.resize(zero_points[:1], len(scales))
+    axis = quantization.quantized_dimension
+    if not 0 <= axis < len(tensor.shape):
+        raise OperatorError(
+            f"tensor {tensor.name!r} has scales along axis {axis}, it has {len(tensor.shape)}"
+        )
     shape = [1] * len(tensor.shape)
-    shape[quantization.quantized_dimension] = len(scales)
+    shape[axis] = len(scales)
     return scales.reshape(shape), zero_points.reshape(shape)
 
 

@@ -6,7 +6,11 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import fold_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import WIDE_INDEX, option, require_counts, require_type
+from delegraph.operators.checks import (
+    WIDE_INDEX,
+    require_counts,
+    type_option,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
@@ -21,8 +25,10 @@ def prepare_shape(context: OpContext, node: Node) -> Eval:
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    y.adopt_type(TensorType(option(node, "out_type", y.type)))
-    require_type(y, WIDE_INDEX)
+    type_ = type_option(node, "out_type", y.type)
+    if type_ not in WIDE_INDEX:
+        raise OperatorError(f"option out_type is {type_.name}, expected INT32 or INT64")
+    y.adopt_type(type_)
     return fold_output(
         context, y, lambda: ((len(x.shape),), lambda: np.copyto(y.data, np.array(x.shape, y.dtype)))
     )

@@ -27,7 +27,11 @@ from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import (
+    options_or_defaults,
+    require_counts,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -155,7 +159,7 @@ def _check(context: OpContext, node: Node) -> _TransposeConv:
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
     if bias is not None:
         _check_bias(x, weight, bias)
-    return _TransposeConv(shape, weight, x, bias, y, node.options)
+    return _TransposeConv(shape, weight, x, bias, y, options_or_defaults(node, "TRANSPOSE_CONV"))
 
 
 def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:

@@ -6,7 +6,11 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_counts, require_type
+from delegraph.operators.checks import (
+    require_counts,
+    require_type,
+    type_option,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
@@ -35,7 +39,7 @@ def prepare_unique(context: OpContext, node: Node) -> Eval:
     values, places = output_tensor(context, node, 0), output_tensor(context, node, 1)
     require_type(x, _TYPES)
     check_type(values, x)
-    require_type(places, {TensorType(option(node, "idx_out_type", TensorType.INT32))})
+    require_type(places, {type_option(node, "idx_out_type", TensorType.INT32)})
     if len(x.shape) != 1:
         raise OperatorError(f"input has shape {list(x.shape)}, expected rank 1")
     context.set_dynamic(values)

@@ -8,7 +8,8 @@ from typing import Any
 from delegraph.errors import OperatorError
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
-from delegraph.schema.enums import TensorType
+from delegraph.schema.enums import BuiltinOperator, TensorType
+from delegraph.schema.options import OPTIONS_OF_OPERATOR
 
 INDEX = (TensorType.INT32,)
 """Types of sizes, axes and the like that the official kernels read as int32, whatever they are."""
@@ -129,3 +130,28 @@ def require_scales(*tensors: Tensor) -> None:
 def option(node: Node, name: str, default: Any) -> Any:
     """Return an option of the node, or *default* when the file gives no options at all."""
     return default if node.options is None else getattr(node.options, name)
+
+
+def options_or_defaults(node: Node, op: str) -> Any:
+    """Return the node's options; those that the schema has by default when the file gives none.
+
+    Args:
+        node: which.
+        op: its operator, ``"CONV_2D"``.
+    """
+    return OPTIONS_OF_OPERATOR[BuiltinOperator[op]]() if node.options is None else node.options
+
+
+def type_option(node: Node, name: str, default: TensorType) -> TensorType:
+    """Return an option of the node that is a type, or *default* as :func:`option` does.
+
+    Raises:
+        OperatorError: its number stands for no type.
+
+    Source:
+        ConvertTensorType, tflite/core/api/flatbuffer_conversions.cc.
+    """
+    number = option(node, name, default)
+    if number not in TensorType.__members__.values():
+        raise OperatorError(f"option {name} is {int(number)}, expected the number of a TensorType")
+    return TensorType(number)

@@ -81,6 +81,7 @@ class StepRunner:
         self._evals: list[Eval] = []  # of the nodes prepared so far
         self._stops: list[_Stop] = []
         self._open: set[int] = set()  # outputs of the node being prepared, as far as shapes go
+        self._first_use: dict[int, int] | None = None  # of each tensor; see _first_uses
 
     # -- preparing -----------------------------------------------------------------------------
 
@@ -99,6 +100,7 @@ class StepRunner:
         self._nodes.clear()
         self._evals.clear()
         self._stops.clear()
+        self._first_use = None
         self._is_cut_short = self.is_running = False
 
     @property
@@ -169,10 +171,36 @@ class StepRunner:
             return
         if dims != tensor.shape and not self._may_resize(tensor):
             raise OperatorError(f"{_described(tensor)} cannot become {list(dims)}")
+        self._require_free_output(tensor, dims)
         tensor.shape = dims
         if tensor.type in OBJECT_TYPES and self._may_resize(tensor):
             self._open.discard(tensor.index)  # has no place in the arena, and its shape is known
             self._memory.allocate_dynamic(tensor)
+
+    def _require_free_output(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
+        """Check that an output may be written, and that nobody relies on the shape it is losing.
+
+        Raises:
+            OperatorError: it is constant; or it loses its shape, and the node reads it, or a node
+                before it reads or writes it.
+        """
+        position = len(self._evals)
+        is_known = dims == tensor.shape and not tensor.is_constant
+        if is_known or position >= len(self._nodes):
+            return
+        if tensor.index not in self._nodes[position][0].outputs:
+            return
+        if tensor.is_constant:
+            raise OperatorError(f"output {_described(tensor)} cannot be written")
+        if self._first_use is None:
+            self._first_use = _first_uses(self._nodes)
+        first = self._first_use[tensor.index]
+        if first < 2 * position + 1:
+            user = self._nodes[first // 2][0].index
+            raise OperatorError(
+                f"output {tensor!r} cannot become {list(dims)}: node {user} "
+                f"{'writes' if first % 2 else 'reads'} it before, in its present shape"
+            )
 
     def _may_resize(self, tensor: Tensor) -> bool:
         if self._resizable is None:
@@ -294,6 +322,21 @@ class StepRunner:
             if index >= 0 and self._tensors[index].data is None:
                 return OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
         return error
+
+
+def _first_uses(nodes: Sequence[Step]) -> dict[int, int]:
+    """Return where each tensor is used first: 2 p by a node that reads it, 2 p + 1 by its writer.
+
+    Args:
+        nodes: in order; the position of one is p.
+    """
+    found: dict[int, int] = {}
+    for position, (node, _) in enumerate(nodes):
+        for index in node.inputs:
+            found.setdefault(index, 2 * position)
+        for index in node.outputs:
+            found.setdefault(index, 2 * position + 1)
+    return found
 
 
 def _described(tensor: Tensor) -> str:
