@@ -34,6 +34,13 @@ def test_negative_multiples_are_refused(given):
     assert_both_refuse("TILE", inputs, ["FLOAT32"], TileOptions(), match="negative")
 
 
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("shape", [(1, 2), (0, 2)])
+def test_a_dimension_that_no_int32_holds_is_refused(shape, given):
+    inputs = [fed(np.zeros(shape, np.float32)), given(np.array([1, 1 << 40], np.int64))]
+    assert_both_refuse("TILE", inputs, ["FLOAT32"], TileOptions(), match="from 0 to 2147")
+
+
 def test_int4_is_refused():
     inputs = [constant(np.ones((2, 3)), "INT4"), constant(np.array([1, 2], np.int32))]
     model, arrays = model_and_arrays("TILE", inputs, ["INT4"], TileOptions())

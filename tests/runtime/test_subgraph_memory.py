@@ -42,14 +42,14 @@ def test_a_shape_that_takes_more_is_refused_with_its_bytes(
         checked_shape(made(kind), shape, LIMIT)
 
 
-@pytest.mark.parametrize("shape", [(-1,), (2, -1), (0, 1 << 31, 1 << 31, 2), (1 << 62, 0, 2)])
+@pytest.mark.parametrize("shape", [(-1,), (2, -1), (0, 1 << 31), (1 << 40,), (0, 1 << 30, 1 << 30)])
 def test_a_shape_that_no_array_has_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(OperatorError, match="cannot have shape"):
         checked_shape(made(), shape, LIMIT)
 
 
 def test_a_shape_without_elements_may_have_large_dimensions() -> None:
-    assert checked_shape(made(), (0, 1 << 31, 4), LIMIT) == (0, 1 << 31, 4)
+    assert checked_shape(made(), (0, (1 << 31) - 1, 4), LIMIT) == (0, (1 << 31) - 1, 4)
 
 
 def test_shapes_known_only_while_invoking_are_limited_one_by_one() -> None:

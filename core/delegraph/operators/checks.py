@@ -14,6 +14,8 @@ from delegraph.schema.options import OPTIONS_OF_OPERATOR
 INDEX = (TensorType.INT32,)
 """Types of sizes, axes and the like that the official kernels read as int32, whatever they are."""
 
+_LARGEST_DIMENSION = 2**31 - 1
+
 WIDE_INDEX = (TensorType.INT32, TensorType.INT64)
 """Types of those that may be int64 as well."""
 
@@ -77,6 +79,19 @@ def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
     if tensor.shape != tuple(shape):
         raise OperatorError(
             f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected {list(shape)}"
+        )
+
+
+def require_dimensions(tensor: Tensor, shape: Sequence[int]) -> None:
+    """Check that each dimension a tensor shall get is one that the format can hold: an int32.
+
+    Raises:
+        OperatorError: one is negative, or more than 2,147,483,647.
+    """
+    if not all(0 <= size <= _LARGEST_DIMENSION for size in shape):
+        raise OperatorError(
+            f"{tensor!r} cannot have shape {list(shape)}, expected dimensions from 0 to "
+            f"{_LARGEST_DIMENSION}"
         )
 
 

@@ -19,6 +19,7 @@ from delegraph.memory.arena_planner import (
     TensorKind,
 )
 from delegraph.memory.workspace import Workspace
+from delegraph.operators.checks import require_dimensions
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
@@ -165,13 +166,12 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
     """Return *shape* as a tuple.
 
     Raises:
-        OperatorError: a negative dimension, or more bytes than *limit*.
+        OperatorError: a dimension that is no int32 or negative, or more bytes than *limit*.
     """
     dims = tuple(int(dim) for dim in shape)
-    if any(dim < 0 for dim in dims) or (
-        0 in dims and math.prod(d or 1 for d in dims) >= _COUNTABLE
-    ):
-        raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}")
+    require_dimensions(tensor, dims)
+    if 0 in dims and math.prod(d or 1 for d in dims) >= _COUNTABLE:
+        raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}: no array can")
     is_object = tensor.type in OBJECT_TYPES  # arrays of pointers
     size = math.prod(dims) * 8 if is_object else byte_size(tensor.type, dims)
     limit.require(size, f"{tensor!r} with shape {list(dims)}")

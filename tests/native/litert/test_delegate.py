@@ -193,6 +193,16 @@ def test_constants_cannot_be_written() -> None:
     seen(conv(), look)
 
 
+def test_no_tensor_gets_a_dimension_that_no_int32_holds() -> None:
+    def look(context: DelegateContext) -> None:
+        output = context.tensors[context.outputs[0]]
+        for shape in [(0, 2**32 + 1), (-1,)]:
+            with pytest.raises(OperatorError, match="from 0 to 2147483647"):
+                context.resize_tensor(output, shape)
+
+    seen(conv(), look)
+
+
 def test_threads_and_metadata_are_the_interpreters() -> None:
     content = graph_model([("SIN", "x", "y")], inputs="x", outputs="y", metadata={"note": b"hi"})
     found = []

@@ -16,6 +16,7 @@ from delegraph.graph.strings import decode_strings, encode_strings
 from delegraph.memory.arena import aligned_buffer
 from delegraph.native import tensor_types
 from delegraph.native.abi import TfLiteContext, TfLiteTensor, ints_at, libc, malloc
+from delegraph.operators.checks import require_dimensions
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
 
@@ -162,10 +163,10 @@ def require_resizable(tensor: Tensor, shape: tuple[int, ...]) -> None:
     """Check that a tensor can get *shape* now.
 
     Raises:
-        OperatorError: a negative dimension, a constant, or memory that is given out already.
+        OperatorError: a dimension that is no int32 or negative, a constant, or memory that is given
+            out already.
     """
-    if min(shape, default=0) < 0:
-        raise OperatorError(f"{tensor!r} cannot become {list(shape)}: a dimension is negative")
+    require_dimensions(tensor, shape)
     if tensor.is_constant:
         raise OperatorError(f"{tensor!r} is constant and cannot become {list(shape)}")
     if tensor.data is not None and not tensor.is_dynamic:
