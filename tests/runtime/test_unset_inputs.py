@@ -29,6 +29,7 @@ UNSET: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "later node": ([("SIN", "x", "s"), ("ADD", "s z", "y", AddOptions())], {}),
     "pad": ([("PAD", "z p", "y", PadOptions())], {"p": PADDING, "y": tensor((6,))}),
     "pack": ([("PACK", "x z", "y", PackOptions(values_count=2))], {"y": tensor((2, 4))}),
+    "too early": ([("ADD", "x z", "y", AddOptions()), ("ADD", "x x", "z", AddOptions())], {}),
     "unused": ([("ADD", "z z", "q", AddOptions()), ("SIN", "x", "y")], {}),
     "shape vector": (
         [("RESHAPE", "x z", "y", TWO_BY_TWO)],
@@ -44,6 +45,8 @@ UNSET: dict[str, tuple[list[Any], dict[str, Any]]] = {
     ),
 }
 CRASHES_LITERT = {"strings", "resource"}
+ANSWERS_AT_RANDOM = {"too early"}
+"""What LiteRT takes for values is what is in its memory, or right where XNNPACK sorts the nodes."""
 
 SET: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "no elements": (
@@ -55,10 +58,6 @@ SET: dict[str, tuple[list[Any], dict[str, Any]]] = {
         {"z": tensor((2, 1), "INT32"), "y": tensor((2, 2))},
     ),
     "variable": ([("ADD", "x z", "y", AddOptions())], {"z": tensor((4,), is_variable=True)}),
-    "computed by a later node": (
-        [("ADD", "x z", "y", AddOptions()), ("ADD", "x x", "z", AddOptions())],
-        {},
-    ),
 }
 
 
@@ -107,7 +106,7 @@ def test_a_delegate_is_told_why_it_does_not_get_the_node() -> None:
     assert "Input tensor 1 lacks data" in str(node.rejections["by_name"])
 
 
-@pytest.mark.parametrize("name", [name for name in (*UNSET, *SET) if name not in CRASHES_LITERT])
+@pytest.mark.parametrize("name", sorted({*UNSET, *SET} - CRASHES_LITERT - ANSWERS_AT_RANDOM))
 def test_the_official_interpreter_says_the_same(name: str) -> None:
     litert = pytest.importorskip("ai_edge_litert.interpreter")
     interpreter = litert.Interpreter(model_content=model_of({**UNSET, **SET}[name]))

@@ -15,7 +15,7 @@ UnsetInputs = Sequence[tuple[OperatorSpec, int]]
 
 
 def unset_inputs(subgraph: SubgraphSpec) -> UnsetInputs:
-    """Return the inputs that are nothing's: no input, constant, variable or operator's output.
+    """Return the inputs that are nothing's: no input, constant, variable or earlier node's output.
 
     In linear time.
 
@@ -25,15 +25,16 @@ def unset_inputs(subgraph: SubgraphSpec) -> UnsetInputs:
     """
     given = {-1, *subgraph.inputs}
     given.update(t.index for t in subgraph.tensors if t.data is not None or t.is_variable)
+    found = []
     for operator in subgraph.operators:
+        if not given.issuperset(operator.inputs):
+            found += [
+                (operator, index)
+                for position, index in enumerate(operator.inputs)
+                if index not in given and not _needs_no_values(subgraph, operator, position)
+            ]
         given.update(operator.outputs)
-    return [
-        (operator, index)
-        for operator in subgraph.operators
-        if not given.issuperset(operator.inputs)
-        for position, index in enumerate(operator.inputs)
-        if index not in given and not _needs_no_values(subgraph, operator, position)
-    ]
+    return found
 
 
 def _needs_no_values(subgraph: SubgraphSpec, operator: OperatorSpec, position: int) -> bool:
@@ -71,7 +72,7 @@ def _is_empty(tensor: Tensor) -> bool:
 def _error(operator: OperatorSpec, tensor: int) -> NodeError:
     return NodeError(
         f"Node number {operator.index} ({operator.name}) failed to invoke: Input tensor {tensor} "
-        "lacks data: it is no input of the graph, no constant and no node's output",
+        "lacks data: it is no input of the graph, no constant and no earlier node's output",
         node_index=operator.index,
         op=operator.name,
     )
