@@ -46,16 +46,18 @@ conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run_ill_formed.py
 
 # `make fuzz TARGET="core numba_cpu" COPIES=300000` ends after so many copies of each, however long they
-# take; FUZZ="--first 1000" adds options, which `python tests/fuzz/run.py --help` lists. What is found
+# take; GUIDED=1 lets coverage choose, by atheris; FUZZ="--first 1000" adds options, which `python tests/fuzz/run.py --help` lists. What is found
 # is saved in fuzz-findings: docs/fuzzing.md.
 MINUTES := $(if $(COPIES),100000,10)
 TARGET :=
 COPIES :=
+GUIDED :=
 FUZZ :=
 
 fuzz: $(VENV)/installed-test
+	@$(if $(GUIDED),$(PIP) install --quiet --group fuzz)
 	@$(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) --seed $(SEED) \
-	  $(addprefix --target ,$(strip $(TARGET))) $(addprefix --copies ,$(COPIES)) $(FUZZ)
+	  $(if $(GUIDED),--guided) $(addprefix --target ,$(strip $(TARGET))) $(addprefix --copies ,$(COPIES)) $(FUZZ)
 
 # `make soak HOURS=0.2` takes twelve minutes; SOAK="--threads 5" adds options: docs/fuzzing.md.
 HOURS := 1

@@ -1,6 +1,6 @@
 """Tries damaged copies of models on the core and on delegates, and keeps what goes wrong.
 
-python tests/fuzz/run.py [--target NAME]... [--minutes M | --copies N] [--seed N] [--first N]
+python tests/fuzz/run.py [--target NAME]... [--minutes M | --copies N] [--seed N] [--guided]
 python tests/fuzz/run.py --reproduce FILE [--target NAME]
 
 Exit code 1 when something was found. What counts as a finding: docs/fuzzing.md.
@@ -66,6 +66,17 @@ def fuzz(
         progress.update(task, completed=campaign.tried(), description=text)
         progress.refresh()
     return campaign.counts()
+
+
+def fuzz_guided(target: Target, given: argparse.Namespace, findings: Findings) -> Counter[str]:
+    """Let coverage choose what is damaged further; libFuzzer tells how many copies it tried."""
+    from fuzz.guided import guided  # needs atheris
+
+    for found in guided(target, _limits(given), given.minutes * 60, given.seed):
+        new = findings.add(target, found)
+        if new is not None:
+            save(new, given.folder)
+    return Counter()
 
 
 def reduce_all(chosen: Sequence[Finding], given: argparse.Namespace, progress: Progress) -> None:
@@ -150,6 +161,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first copy")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--guided", action="store_true", help="by coverage; needs atheris")
     parser.add_argument("--seconds", type=int, default=10, help="of processor, for a copy")
     parser.add_argument("--megabytes", type=int, default=2048, help="for a copy")
     parser.add_argument("--reduce", type=float, default=2.0, help="minutes for all findings")
@@ -176,7 +188,10 @@ def main(words: Sequence[str] | None = None) -> int:
         *columns, auto_refresh=False, console=shown, disable=not shown.is_terminal
     ) as progress:
         for target in chosen:
-            counts[target.name] = fuzz(target, given, findings, progress)
+            if given.guided:
+                counts[target.name] = fuzz_guided(target, given, findings)
+            else:
+                counts[target.name] = fuzz(target, given, findings, progress)
         as_found = list(findings)
         if as_found and given.reduce > 0:
             reduce_all(as_found, given, progress)

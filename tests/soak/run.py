@@ -13,6 +13,7 @@ import faulthandler
 import json
 import logging
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -24,7 +25,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
-os.environ.setdefault("DELEGRAPH_NUMBA_GUARD", "1")
+os.environ.pop("DELEGRAPH_NUMBA_GUARD", None)  # it runs call by call, without threads
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rich.console import Console
@@ -178,6 +179,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command line."""
     given = arguments(words)
     sys.unraisablehook = swallowed
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in the background
     logging.getLogger("delegraph").setLevel(logging.ERROR)  # delegates fail on purpose
     sys.setswitchinterval(1e-4)  # threads of Python meet more often
     shown = Console(stderr=True)
