@@ -50,3 +50,22 @@ def test_many_short_rows(op, dtype, shape):
     x = np.random.default_rng(2).integers(0, 100, shape).astype(dtype)
     inputs = [fed(x), constant(np.int32(-1))]
     assert_agrees(op, inputs, ["INT32"], OPTIONS[op](output_type=TensorType.INT32))
+
+
+ONE_NAN = [[1, np.nan, 2], [np.nan, -5, -5], [3, 2, np.nan], [np.nan, -np.inf, -np.inf]]
+
+
+@pytest.mark.parametrize("copies", [1, 700])
+@pytest.mark.parametrize("op", ["ARG_MAX", "ARG_MIN"])
+def test_nan_never_wins(op, copies):
+    inputs = [fed(np.float32(ONE_NAN * copies)), constant(np.int32(-1))]
+    assert_agrees(op, inputs, ["INT32"], OPTIONS[op](output_type=TensorType.INT32))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 40), (3000, 4)], ids=str)
+@pytest.mark.parametrize("op", ["ARG_MAX", "ARG_MIN"])
+def test_rows_of_nothing_but_nan_give_0(op, shape):
+    x = np.full(shape, np.nan, np.float32)
+    inputs = [fed(x), constant(np.int32(-1))]
+    (y,) = assert_agrees(op, inputs, ["INT32"], OPTIONS[op](output_type=TensorType.INT32))
+    assert not y.any()

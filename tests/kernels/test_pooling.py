@@ -55,6 +55,22 @@ def test_fused_activation(op, type_, act):
     assert_pool_agrees(op, type_, (1, 9, 9, 4), act=act)
 
 
+@pytest.mark.parametrize("op", ["AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"])
+@pytest.mark.parametrize("pixels", [[np.nan, 1, 2, 3], [np.inf, 1, 2, 3], [-np.inf] * 4], ids=str)
+def test_nan_and_infinities(op, pixels):
+    x = np.repeat(np.float32(pixels), 9).reshape(1, 2, 2, 9)
+    assert_agrees(op, [fed(x)], ["FLOAT32"], options(padding=Padding.VALID))
+
+
+def test_nan_counts_nothing_for_the_largest():
+    x = np.float32([[np.nan, 1, np.nan], [2, np.nan, np.nan]]).reshape(1, 2, 3, 1)
+    given = options(padding=Padding.VALID)
+    (y,) = assert_agrees("MAX_POOL_2D", [fed(x)], ["FLOAT32"], given)
+    assert y.ravel().tolist() == [2, 1]
+    (y,) = assert_agrees("MAX_POOL_2D", [fed(x[:, :, 2:].repeat(2, 2))], ["FLOAT32"], given)
+    assert y.item() == np.finfo(np.float32).min
+
+
 @pytest.mark.parametrize("type_", ["UINT8", "INT8", "INT16"])
 def test_averages_round_halves_away_from_zero(type_):
     values = np.array([[-3, -2], [3, 2]]) if type_ != "UINT8" else np.array([[2, 3], [4, 5]])

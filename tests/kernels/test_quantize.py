@@ -30,6 +30,14 @@ def test_floats_that_vector_loops_leave_over_are_exact(size):
     assert_agrees("QUANTIZE", [fed(x)], output, version=2)
 
 
+@pytest.mark.parametrize("type", ZERO_POINTS)
+def test_nan_becomes_the_least_integer(type):
+    x = np.float32([np.nan, 1, -np.nan, *[0.25] * 6, np.nan, -1])
+    output = [tensor(x.shape, type, scale=0.5, zero_point=0)]
+    (y,) = assert_agrees("QUANTIZE", [fed(x)], output, version=2)
+    assert y[[0, 2, 9]].tolist() == [LIMITS[type][0]] * 3
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_every_channel_has_its_scale(axis):
     x = random_floats(2, (3, 5, 4))

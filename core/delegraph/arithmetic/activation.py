@@ -20,6 +20,8 @@ _FLOAT_RANGES: dict[Act, tuple[float, float]] = {
     Act.RELU6: (0.0, 6.0),
 }
 
+_FLOAT32 = np.dtype(np.float32)
+
 _INTEGER_RANGES = {
     TensorType.UINT8: (0, 255),
     TensorType.INT8: (-128, 127),
@@ -36,6 +38,15 @@ def float_activation_range(activation: int) -> tuple[float, float]:
         CalculateActivationRange, tflite/kernels/kernel_util.h.
     """
     return _FLOAT_RANGES.get(Act(activation), (-np.inf, np.inf))
+
+
+def finite_activation_range(
+    activation: int, dtype: np.dtype[Any] = _FLOAT32
+) -> tuple[float, float]:
+    """Return :func:`float_activation_range`, with a type's largest numbers for infinite bounds."""
+    low, high = float_activation_range(activation)
+    largest = float(np.finfo(dtype).max)
+    return max(low, -largest), min(high, largest)
 
 
 def quantized_activation_range(activation: int, output: Tensor) -> tuple[int, int]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.arithmetic.output_shape import integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
@@ -33,25 +35,43 @@ _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 def prepare_arg_max(context: OpContext, node: Node) -> Eval:
     """Return the eval of ARG_MAX along an axis: int32 or int64; the first of equal elements wins.
 
+    NaN never wins; where all elements are NaN, the result is 0.
+
     Source:
-        tflite/kernels/arg_min_max.cc.
+        tflite/kernels/arg_min_max.cc. Of several NaN in a row it may find one before a number.
     """
-    return _prepare(context, node, np.argmax, np.greater, np.maximum)
+    return _prepare(context, node, _Search(np.argmax, np.greater, np.maximum, np.fmax))
 
 
 @kernel("ARG_MIN", versions=(1, 3))
 def prepare_arg_min(context: OpContext, node: Node) -> Eval:
     """Return the eval of ARG_MIN along an axis, as ARG_MAX."""
-    return _prepare(context, node, np.argmin, np.less, np.minimum)
+    return _prepare(context, node, _Search(np.argmin, np.less, np.minimum, np.fmin))
 
 
-def _prepare(
-    context: OpContext,
-    node: Node,
-    function: Callable[..., Any],
-    is_better: Callable[..., Any],
-    better: Callable[..., Any],
-) -> Eval:
+@dataclass(frozen=True)
+class _Search:
+    """What the operator looks for.
+
+    Attributes:
+        first: finds the first best element, or the first NaN.
+        is_better: compares two elements.
+        better: returns the better of two elements, or NaN.
+        better_number: returns the better of two elements, the other if one is NaN.
+    """
+
+    first: Callable[..., Any]
+    is_better: Callable[..., Any]
+    better: Callable[..., Any]
+    better_number: Any
+
+    def first_number(self, x: NDArray[Any], axis: int) -> NDArray[np.intp]:
+        """Return where the first best elements are that are numbers; 0 where none is."""
+        best = self.better_number.reduce(x, axis=axis, keepdims=True)
+        return np.asarray(np.argmax(x == best, axis=axis))
+
+
+def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
     require_counts(node, 2)
     x, axis = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
@@ -65,20 +85,32 @@ def _prepare(
             "first and one element in the second"
         )
 
+    is_float = x.type is TensorType.FLOAT32
+
     def plan() -> tuple[tuple[int, ...], Eval]:
         along = normalized_axis(integers(axis)[0], len(x.shape))
         if x.shape[along] == 0:
             raise OperatorError(f"axis {along} of {x.shape} is empty, expected elements")
 
         def run() -> None:
-            y.data[...] = function(x.data, axis=along)
+            found = search.first(x.data, axis=along)
+            if is_float and _has_nan(x.data, found, along):
+                found = search.first_number(x.data, along)
+            y.data[...] = found
 
         shape = x.shape[:along] + x.shape[along + 1 :]
         if axis.is_constant_or_persistent and _has_many_short_rows(x, along):
-            return shape, _along_rows(context, x, y, is_better, better)
+            return shape, _along_rows(context, x, y, search)
         return shape, run
 
     return size_output(context, y, plan, shape_inputs=(axis,))
+
+
+def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
+    """Return whether an element at the positions along an axis is NaN."""
+    if positions.size == 1:
+        return math.isnan(x.item(positions.item()))
+    return bool(np.isnan(np.take_along_axis(x, np.expand_dims(positions, axis), axis)).any())
 
 
 def _has_many_short_rows(x: Tensor, along: int) -> bool:
@@ -87,13 +119,7 @@ def _has_many_short_rows(x: Tensor, along: int) -> bool:
     return is_last and is_short and math.prod(x.shape[:along]) >= _MANY
 
 
-def _along_rows(
-    context: OpContext,
-    x: Tensor,
-    y: Tensor,
-    is_better: Callable[..., Any],
-    better: Callable[..., Any],
-) -> Eval:
+def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Eval:
     """Return the eval for many short rows: column after column, many rows at a time.
 
     Going through the rows, as ``argmax`` does, would cost more per row than per element.
@@ -103,6 +129,7 @@ def _along_rows(
     size = min(size, math.prod(x.shape[:-1]))
     columns = context.scratch((length, size), x.dtype)
     marks = context.scratch((3, size), np.uint8)  # whether it is better, where, and where the best
+    is_float = x.type is TensorType.FLOAT32
     positions = [np.array(i, np.uint8) for i in range(length)]
 
     def run() -> None:
@@ -114,10 +141,12 @@ def _along_rows(
             np.copyto(columns.data[:, : len(block)], block.T)
             index.fill(0)
             for column, position in zip(others, positions[1:], strict=True):
-                is_better(column, best, out=found.view(np.bool_))
+                search.is_better(column, best, out=found.view(np.bool_))
                 np.multiply(found, position, candidate)
                 np.maximum(index, candidate, out=index)  # positions only grow
-                better(best, column, out=best)
+                search.better(best, column, out=best)
+            if is_float and np.isnan(best.max()):
+                index = search.first_number(block, 1)
             out[start : start + len(block)] = index
 
     return run

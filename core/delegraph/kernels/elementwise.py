@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic import quantized_binary as quantized
-from delegraph.arithmetic.activation import float_activation_range
+from delegraph.arithmetic.activation import finite_activation_range, float_activation_range
 from delegraph.arithmetic.broadcast import broadcast_operands
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers, binary_lookup
@@ -195,10 +195,10 @@ def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArra
     Source:
         CalculateActivationRange, tflite/kernels/kernel_util.h.
     """
-    low, high = float_activation_range(activation)
     if dtype.kind == "f":
-        largest = float(np.finfo(dtype).max)
-        return np.array(max(low, -largest), dtype), np.array(min(high, largest), dtype)
+        least, most = finite_activation_range(activation, dtype)
+        return np.array(least, dtype), np.array(most, dtype)
+    low, high = float_activation_range(activation)
     if low == -np.inf:
         return None
     upper = np.iinfo(dtype).max if high == np.inf else int(high)

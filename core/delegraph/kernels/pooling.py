@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import (
     clamp,
-    float_activation_range,
+    finite_activation_range,
     quantized_activation_range,
 )
 from delegraph.arithmetic.padding import Window, pool_windows
@@ -48,9 +48,9 @@ class _Pool:
 
     @property
     def range(self) -> tuple[float, float]:
-        """What the fused activation clamps stored values to."""
+        """What the fused activation clamps stored values to; floats are finite without one, too."""
         if self.x.type == TensorType.FLOAT32:
-            return float_activation_range(self.activation)
+            return finite_activation_range(self.activation)
         return quantized_activation_range(self.activation, self.y)
 
     def counts(self) -> NDArray[np.float32]:
@@ -78,15 +78,15 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
 
 @kernel("MAX_POOL_2D", versions=(1, 3))
 def prepare_max(context: OpContext, node: Node) -> Eval:
-    """Return the evaluation of MAX_POOL_2D.
+    """Return the evaluation of MAX_POOL_2D; NaN counts nothing.
 
     Raises:
         OperatorError: another type than float32, uint8, int8 or int16, or a bad window.
     """
     pool = _check(context, node, (TensorType.FLOAT32, *_QUANTIZED))
     is_float = pool.x.type == TensorType.FLOAT32
-    least = -np.inf if is_float else np.iinfo(pool.x.dtype).min
-    reduce = _Reduction(context, pool, pool.x.dtype, np.maximum, least)
+    least = float(np.finfo(np.float32).min if is_float else np.iinfo(pool.x.dtype).min)
+    reduce = _Reduction(context, pool, pool.x.dtype, np.fmax, least)
     low, high = pool.range
 
     def evaluate() -> None:

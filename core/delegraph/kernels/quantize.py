@@ -65,8 +65,9 @@ def prepare_quantize(context: OpContext, node: Node) -> Eval:
         OperatorError: other types, an output without scales, or int16 to int16 with zero points.
 
     Source:
-        tflite/kernels/quantize.cc. Values beyond int32 saturate here and wrap there. Integers
-        without a scale all become the output's zero point.
+        tflite/kernels/quantize.cc. Values beyond int32 saturate here and wrap there, and NaN, of
+        which C says nothing, becomes the least integer. Integers without a scale all become the
+        output's zero point.
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
@@ -116,21 +117,29 @@ def _limits(y: Tensor) -> tuple[int, int]:
     return (-8, 7) if y.is_packed else (limits.min, limits.max)
 
 
+def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
+    """Return values between limits; the least where they are NaN."""
+    return np.asarray(np.minimum(np.fmax(values, low), high))
+
+
 def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
     """Return the eval of the elements before *end*, block by block to stay in cache."""
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
     zero_point = np.array(y.zero_point, np.float32)
-    lower, upper = np.float32(low) - zero_point, np.float32(high) - zero_point
+    size = min(_BLOCK, end)  # arrays, since with them fmax is far quicker than with numbers
+    lower = np.full(size, np.float32(low) - zero_point)
+    upper = np.full(size, np.float32(high) - zero_point)
     blocks = [slice(i, min(i + _BLOCK, end)) for i in range(0, end, _BLOCK)]
-    scratch = context.scratch((min(_BLOCK, end),), np.float32)
+    scratch = context.scratch((size,), np.float32)
 
     def run() -> None:
         values, out = x.data.reshape(-1), y.data.reshape(-1)
         for block in blocks:
             f = scratch.data[: block.stop - block.start]
             np.multiply(values[block], inverse, f)
-            f.clip(lower, upper, f)
+            np.fmax(f, lower[: len(f)], out=f)  # NaN becomes the limit
+            np.minimum(f, upper[: len(f)], out=f)
             np.rint(f, f)
             np.add(f, zero_point, f)
             np.copyto(out[block], f, casting="unsafe")
@@ -145,7 +154,7 @@ def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
 
     def run() -> None:
         ratio = round_half_away(x.data.reshape(-1)[start:] / np.float64(scale))
-        y.data.reshape(-1)[start:] = (ratio + zero_point).clip(low, high)
+        y.data.reshape(-1)[start:] = _limited(ratio + zero_point, low, high)
 
     return run
 
@@ -157,7 +166,7 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
 
     def run() -> None:
         ratio = round_half_away(x.data / scale)
-        q = (ratio + zero_point).clip(low, high)
+        q = _limited(ratio + zero_point, low, high)
         y.data[...] = pack(q.astype(np.int8), y.type) if y.is_packed else q
 
     return run

@@ -100,9 +100,15 @@ def is_refused_alone(case: OperatorCase) -> bool:
 
 
 def taken_cases(op: str) -> Iterator[OperatorCase]:
+    """Yield a case of each combination of types, if the delegate takes one."""
+    seen = set()
     for case in cases(op, seed=5, count=CASES):
+        types = tuple(declared.type for declared in main(case).tensors or ())
+        if len(case.steps) != 1 or types in seen:
+            continue
         trial = trial_of(case)
-        if trial is not None and len(case.steps) == 1 and Alone(trial.case).check() is True:
+        if trial is not None and Alone(trial.case).check() is True:
+            seen.add(types)
             yield trial.case
 
 
@@ -113,7 +119,7 @@ def test_what_the_core_refuses_is_refused_without_it(op: str) -> None:
         if op not in SHAPED_BY_THE_HOST:
             wrong += other_parameters(case)
         for each in wrong:
-            assert not is_refused_by_the_core(each) or is_refused_alone(each), each
+            assert is_refused_alone(each) or not is_refused_by_the_core(each), each
 
 
 VECTOR = np.arange(6, dtype=np.float32).reshape(2, 3)

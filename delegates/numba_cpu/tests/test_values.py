@@ -6,7 +6,8 @@ refuses while it runs, a model with the delegate refuses. New operators are swep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +15,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegraph import Interpreter
 from delegraph.errors import DelegraphError
-from delegraph.testing.conformance.trials import all_answers, open_interpreter, trial_of
-from delegraph.testing.operator_case import OperatorCase
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import ArgMaxOptions, ArgMinOptions
+from delegraph.testing import constant, tensor
+from delegraph.testing.conformance.trials import (
+    Outputs,
+    all_answers,
+    open_interpreter,
+    trials_of,
+)
+from delegraph.testing.operator_case import OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases import cases
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.operators import OPERATORS
@@ -24,7 +34,11 @@ from delegraph_numba_cpu.options import NumbaCpuOptions
 
 Array = NDArray[Any]
 
-CASES = 2
+CASES = int(os.environ.get("DELEGRAPH_SWEEP_CASES", "2"))
+"""Of each operator; ``DELEGRAPH_SWEEP_CASES=50`` tries more than there is time for every day."""
+
+THREADS = (1, 3)
+"""Cases take them in turn."""
 
 FLOAT_KINDS = "fV"
 """Of NumPy's types; V is bfloat16's."""
@@ -35,9 +49,6 @@ ADDING = (
 )  # fmt: skip
 """Whether their sums or products of the largest floats are infinite depends on the order."""
 
-WITHOUT_ORDER = ("ARG_MAX", "ARG_MIN", "MAX_POOL_2D", "QUANTIZE")
-"""What they make of NaN: the official kernels give one answer here and another there."""
-
 SMALLEST_NORMAL = 1.2e-38
 
 LARGEST, TINY = np.finfo(np.float32).max, np.finfo(np.float32).smallest_subnormal
@@ -47,6 +58,12 @@ FLOATS = {
     "infinities": [np.inf, 1.0, -np.inf, -2.0],
     "denormals": [TINY, -TINY, 1e-40, -0.0, 0.0],
     "extremes": [LARGEST, -LARGEST, 1.0, 1e-30],
+}
+
+
+ARG_OPTIONS = {
+    "ARG_MAX": ArgMaxOptions(output_type=TensorType.INT32),
+    "ARG_MIN": ArgMinOptions(output_type=TensorType.INT32),
 }
 
 
@@ -69,29 +86,43 @@ def extreme(like: Array, kind: str, first: int) -> Array:
     return np.array(values, like.dtype)[order].reshape(like.shape)
 
 
-def extreme_cases(op: str, kind: str) -> Iterator[OperatorCase]:
-    """Yield cases of an operator that are fed extreme values, if their answers are defined."""
-    ops = {"extremes": ADDING, "NaN": WITHOUT_ORDER}.get(kind, ())
-    for case in cases(op, seed=2, count=CASES):
-        kinds = {array.dtype.kind for step in case.steps for array in step}
-        trial = trial_of(case)
-        if trial is None or "O" in kinds or (op in ops and kinds & set(FLOAT_KINDS)):
-            continue
-        steps = tuple(
-            tuple(extreme(array, kind, i + k) for k, array in enumerate(step))
-            for i, step in enumerate(case.steps)
-        )
-        yield replace(trial.case, steps=steps)
+def extreme_cases(op: str, case: OperatorCase) -> dict[str, OperatorCase]:
+    """Return a case fed with each kind of extreme values that has a defined answer."""
+    dtypes = {array.dtype.kind for step in case.steps for array in step}
+    if "O" in dtypes:
+        return {}
+    is_open = op in ADDING and not dtypes.isdisjoint(FLOAT_KINDS)
+    return {
+        kind: replace(case, steps=extreme_steps(case, kind))
+        for kind in FLOATS
+        if not (kind == "extremes" and is_open)
+    }
 
 
-def answer(case: OperatorCase, *delegates: NumbaCpuDelegate) -> tuple[tuple[Array, ...], ...] | str:
+def extreme_steps(case: OperatorCase, kind: str) -> tuple[tuple[Array, ...], ...]:
+    """Return what a case is fed, made extreme."""
+    return tuple(
+        tuple(extreme(array, kind, i + k) for k, array in enumerate(step))
+        for i, step in enumerate(case.steps)
+    )
+
+
+def answer(interpreter: Interpreter, case: OperatorCase) -> Outputs | str:
     """Return the outputs of each step; the word ``refused`` when it is refused."""
-    with np.errstate(all="ignore"):
-        try:
-            with open_interpreter(case, *delegates) as interpreter:
-                return all_answers(interpreter, case)
-        except DelegraphError:
-            return "refused"
+    try:
+        found = all_answers(interpreter, case)
+    except DelegraphError:
+        return "refused"
+    interpreter.reset_all_variables()
+    return found
+
+
+def all_kinds(
+    case: OperatorCase, kinds: Mapping[str, OperatorCase], *delegates: NumbaCpuDelegate
+) -> dict[str, Outputs | str]:
+    """Return the answers to each kind of values, one after the other by one interpreter."""
+    with np.errstate(all="ignore"), open_interpreter(case, *delegates) as interpreter:
+        return {kind: answer(interpreter, fed) for kind, fed in kinds.items()}
 
 
 def assert_same(found: Array, expected: Array, tolerance: float) -> None:
@@ -109,17 +140,39 @@ def assert_same(found: Array, expected: Array, tolerance: float) -> None:
     np.testing.assert_allclose(wide[finite], wanted[finite], rtol=0, atol=near)
 
 
-@pytest.mark.parametrize("kind", sorted(FLOATS))
+def assert_same_answers(found: Outputs | str, expected: Outputs | str, tolerance: float) -> None:
+    """Check the outputs of each step, or that both are refused."""
+    if isinstance(expected, str) or isinstance(found, str):
+        assert found == expected
+        return
+    for step, wanted in zip(found, expected, strict=True):
+        for x, y in zip(step, wanted, strict=True):
+            assert_same(x, y, tolerance)
+
+
 @pytest.mark.parametrize("op", sorted(OPERATORS))
-def test_extreme_values_have_the_answers_of_the_core(op: str, kind: str) -> None:
-    for case in extreme_cases(op, kind):
-        expected = answer(case)
-        for threads in (1, 3):
-            delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=threads))
-            found = answer(case, delegate)
-            if isinstance(expected, str) or isinstance(found, str):
-                assert found == expected, case
-                continue
-            for step, wanted in zip(found, expected, strict=True):
-                for x, y in zip(step, wanted, strict=True):
-                    assert_same(x, y, case.tolerance)
+def test_extreme_values_have_the_answers_of_the_core(op: str) -> None:
+    for i, trial in enumerate(trials_of(cases(op, seed=2, count=CASES))):
+        case, kinds = trial.case, extreme_cases(op, trial.case)
+        delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=THREADS[i % 2]))
+        expected, found = all_kinds(case, kinds), all_kinds(case, kinds, delegate)
+        for kind in kinds:
+            try:
+                assert_same_answers(found[kind], expected[kind], case.tolerance)
+            except AssertionError as error:
+                raise AssertionError(f"{kind}, {delegate.options}, {case}") from error
+
+
+@pytest.mark.parametrize("length", [3, 70])
+@pytest.mark.parametrize("op", ["ARG_MAX", "ARG_MIN"])
+def test_rows_with_nan_have_the_positions_of_the_core(op: str, length: int) -> None:
+    x = np.full((4, length), np.nan, np.float32)
+    x[1:, 1] = 1
+    x[2, 0], x[2, 2:] = -np.inf, np.inf
+    x[3, 2] = -2
+    for axis, size in ((1, 4), (0, length)):
+        given = [fed(x), constant(np.array([axis], np.int32))]
+        case = operator_case(op, given, [tensor((size,), "INT32")], ARG_OPTIONS[op])
+        delegate = NumbaCpuDelegate(NumbaCpuOptions())
+        expected, found = (all_kinds(case, {op: case}, *by) for by in ((), (delegate,)))
+        assert_same_answers(found[op], expected[op], 0)

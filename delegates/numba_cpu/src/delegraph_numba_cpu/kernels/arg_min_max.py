@@ -1,4 +1,4 @@
-"""ARG_MAX and ARG_MIN: the position of the first largest or smallest element."""
+"""ARG_MAX and ARG_MIN: the position of the first largest or smallest element; NaN is neither."""
 
 from __future__ import annotations
 
@@ -29,8 +29,13 @@ def searcher(load, size):
 
     @jit
     def find(source, length, step, smallest):
-        best, position = load(source), 0
-        for k in range(1, length):
+        first = 0
+        best = load(source)
+        while best != best and first + 1 < length:  # NaN
+            first += 1
+            best = load(source + size * step * first)
+        position = first if best == best else 0
+        for k in range(first + 1, length):
             value = load(source + size * step * k)
             if value < best if smallest else value > best:
                 best, position = value, k
@@ -52,7 +57,7 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
         fill: makes a vector of copies of a number.
         start: what no element is below, turned or not.
         turned: turns the order of the elements of a vector round, if told.
-        larger: returns the larger elements of two vectors.
+        larger: returns the larger elements of two vectors; the second's where one is NaN.
         fold: returns the largest element of one.
         cut: keeps the first lanes of a vector.
     """
@@ -66,11 +71,11 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
         none = fill(start)
         best = none
         for i in range(0, length, r.LANES):
-            best = larger(best, piece(source + i * size, length - i, smallest, none))
+            best = larger(piece(source + i * size, length - i, smallest, none), best)
         best = fill(fold(best))
         for i in range(0, length, r.LANES):
             lane = r.first_equal(piece(source + i * size, length - i, smallest, none), best)
-            if lane < r.LANES:
+            if lane < min(r.LANES, length - i):  # beyond it is what cut put there
                 return i + lane
         return 0
 

@@ -131,6 +131,10 @@ class Lanes:
         """Return the larger of both; NaN stays."""
         return self._compare("<", low).choose(low, self)
 
+    def number_at_least(self, low: Any) -> Lanes:
+        """Return the larger of both; *low* where this is NaN."""
+        return self._compare(">", low).choose(self, low)
+
     def at_most(self, high: Any) -> Lanes:
         """Return the smaller of both; NaN stays."""
         return self._compare(">", high).choose(high, self)

@@ -289,11 +289,11 @@ operation(Operation.SMALLER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(a, b
 def _quantize(element: Any) -> Callable[..., Lanes]:
     """Return float32 times a factor, rounded to even, limited, and moved by the zero point.
 
-    Limits are relative to the zero point.
+    Limits are relative to the zero point. NaN becomes the least.
     """
 
     def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
-        nearest = (x * factor).at_least(low).at_most(high).nearest_integer()
+        nearest = (x * factor).number_at_least(low).at_most(high).nearest_integer()
         return (nearest + zero_point).narrow(element)
 
     return function
@@ -303,7 +303,7 @@ def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
     """The same by a division in float64, halves away from zero; the limits are absolute."""
 
     def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
-        ratio = (x.to_float(F64) / scale.to_float(F64)).at_least(-1e9).at_most(1e9)
+        ratio = (x.to_float(F64) / scale.to_float(F64)).number_at_least(-1e9).at_most(1e9)
         whole = ratio.to_integer()
         rest = ratio - whole.to_float(F64)
         up, down = (

@@ -57,14 +57,14 @@ def pool(block, itemsize, limit, combine):
 
 @jit
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store the clamped largest elements of a window."""
+    """Store the clamped largest elements of a window; NaN counts nothing."""
     least, most = r.floats(low), r.floats(high)
     for c in range(0, channels, r.LANES):
         value = least
         for i in range(rows):
             address = source + i * row_step + 4 * c
             for _ in range(columns):
-                value = r.larger_floats(value, r.load_floats(address, channels - c, least))
+                value = r.larger_floats(r.load_floats(address, channels - c, least), value)
                 address += pixel
         r.store_floats(target + 4 * c, r.smaller_floats(value, most), channels - c)
 

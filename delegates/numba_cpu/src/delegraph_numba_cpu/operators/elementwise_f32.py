@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from delegraph import Rejection
-from delegraph.arithmetic.activation import float_activation_range
+from delegraph.arithmetic.activation import finite_activation_range
 from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import Chain
@@ -21,8 +21,6 @@ from delegraph_numba_cpu.operators.checks import (
 from delegraph_numba_cpu.operators.fusion import Fusion, Partition
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
-
-LARGEST = float(np.finfo(np.float32).max)
 
 PAIRS = {
     "ADD": Operation.ADD,
@@ -70,8 +68,7 @@ Steps = Callable[[Call, Chain, Sequence[int]], int]
 def _pair(call: Call, chain: Chain, operands: Sequence[int]) -> int:
     if call.name not in FUSED:
         return chain.step(PAIRS[call.name], operands)
-    low, high = float_activation_range(activation_of(call))
-    limits = max(low, -LARGEST), min(high, LARGEST)
+    limits = finite_activation_range(activation_of(call))
     return chain.step(PAIRS[call.name], operands, *limits)
 
 

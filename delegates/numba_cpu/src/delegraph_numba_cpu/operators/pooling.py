@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph import Rejection
-from delegraph.arithmetic.activation import float_activation_range, quantized_activation_range
+from delegraph.arithmetic.activation import finite_activation_range, quantized_activation_range
 from delegraph.arithmetic.padding import pool_windows
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.blocks import pooling as blocks
@@ -78,7 +78,7 @@ def _range(call: Call) -> tuple[float, float]:
     """Return what the fused activation clamps stored values to."""
     activation = call.options.fused_activation_function
     if call.output().type.name == "FLOAT32":
-        return float_activation_range(activation)
+        return finite_activation_range(activation)
     return quantized_activation_range(activation, call.output())
 
 
