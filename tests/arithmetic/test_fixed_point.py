@@ -128,3 +128,16 @@ def test_the_exponent_of_a_tensors_scale_is_found_or_the_tensor_named():
     assert [scale_exponent(tensor(2.0**e)) for e in (-15, -3, 0, 2)] == [-15, -3, 0, 2]
     with pytest.raises(OperatorError, match=r"'state' has scale 0\.3.*, expected a power of two"):
         scale_exponent(tensor(0.3))
+
+
+@pytest.mark.parametrize("real", [2.0**31, 1e300])
+def test_multipliers_that_no_shift_stands_for_are_refused(real):
+    with pytest.raises(OperatorError, match=r"scales give the multiplier .*, expected less than"):
+        quantize_multiplier(real)
+    with pytest.raises(OperatorError, match=r"scales give the multiplier .*, expected less than"):
+        quantize_multipliers([1.0, real])
+
+
+def test_negative_multipliers_of_channels_are_refused():
+    with pytest.raises(OperatorError, match=r"multiplier -0\.5, expected none below 0"):
+        quantize_multipliers([1.0, -0.5])

@@ -6,6 +6,8 @@ preparing what it cannot compute. What it does compute must be what the official
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,6 +29,9 @@ TYPES = (
 
 KNOWN_WHILE_RUNNING = {"ASSIGN_VARIABLE", "READ_VARIABLE", "VAR_HANDLE"}
 """What a variable holds is known only then, to the official kernels, too."""
+
+ODD_SCALES = (0.0, -1.0, math.nan, math.inf, 1e-45, 1e-30, 1e20, 3e38)
+ODD_ZERO_POINTS = (-(2**31), -40_000, 300, 2**31 - 1, 2**40)
 
 AGREED = ("same", "undefined")
 
@@ -71,6 +76,36 @@ def miscounted(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
             graphs = (main.replace(operators=operators), *(case.records.subgraphs or ())[1:])
             changed = replace(case, records=case.records.replace(subgraphs=graphs))
             yield f"{case.op} {name}", changed
+
+
+def oddly_quantized(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
+    """Yield cases in which one tensor's scale or zero point makes no sense, each with its name."""
+    main = (case.records.subgraphs or ())[0]
+    for what, index in _places(case, main):
+        record = (main.tensors or ())[index]
+        found = record.quantization
+        if found is None or found.scale is None or not len(found.scale):
+            continue
+        scales = {f"scale {s:g}": {"scale": np.full_like(found.scale, s)} for s in ODD_SCALES}
+        zeros = {
+            f"zero point {z}": {"zero_point": np.full(len(found.scale), z, np.int64)}
+            for z in ODD_ZERO_POINTS
+        }
+        for name, changes in {**scales, **zeros}.items():
+            other = record.replace(quantization=found.replace(**changes))
+            tensors = (other if t is record else t for t in main.tensors or ())
+            graphs = (main.replace(tensors=tuple(tensors)), *(case.records.subgraphs or ())[1:])
+            changed = replace(case, records=case.records.replace(subgraphs=graphs))
+            yield f"{case.op} {what} {record.type.name} {name}", changed
+
+
+def foreign_error(case: OperatorCase) -> str:
+    """Return what Python or NumPy say of a case, warnings included; empty for nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = outcome(ours("builtin"), Task(case.model(), case.steps))
+    foreign = None if found.error is None else _foreign_cause(found.error)
+    return "" if foreign is None else f"{found.stage}: {type(foreign).__name__}: {foreign}"
 
 
 def complaint(name: str, case: OperatorCase, judge: Judge) -> str:

@@ -1,4 +1,4 @@
-"""Tries every operator with every type in the place of every tensor's, and with other counts.
+"""Tries every operator with every type in the place of every tensor's, other counts and odd scales.
 
 python tests/conformance/run_ill_formed.py [--op NAME] [--cases N]
 
@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from conformance.ill_formed import complaint, ill_formed, is_valid
+from conformance.ill_formed import (
+    complaint,
+    foreign_error,
+    ill_formed,
+    is_valid,
+    oddly_quantized,
+)
 from conformance.judging import Judge
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
@@ -30,8 +36,9 @@ def main() -> int:
         for op in arguments.op or REGISTERED_OPERATORS:
             valid = filter(is_valid, cases(op, seed=3, count=12))
             for case in islice(valid, arguments.cases):
-                for name, changed in ill_formed(case):
-                    found = complaint(name, changed, judge)
+                ways = ((name, complaint(name, c, judge)) for name, c in ill_formed(case))
+                odd = ((name, foreign_error(c)) for name, c in oddly_quantized(case))
+                for name, found in chain(ways, odd):
                     tried += 1
                     if found:
                         complaints += 1

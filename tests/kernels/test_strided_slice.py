@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from delegraph.errors import NodeError
 from delegraph.schema.options import StridedSliceOptions
-from delegraph.testing import constant
+from delegraph.testing import constant, delegraph_outputs
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_agrees, assert_both_refuse
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 X = np.arange(120, dtype=np.int32).reshape(4, 5, 6)
 
@@ -73,3 +74,13 @@ def test_a_late_begin_with_offset_keeps_the_shape_static():
     inputs[1] = fed(np.array([2, 3], np.int32))
     (y,) = assert_agrees("STRIDED_SLICE", inputs, ["INT32"], options, version=8)
     np.testing.assert_array_equal(y, X[0, 2:4, 3:5])
+
+
+def test_a_new_axis_beyond_the_indices_is_refused():
+    inputs = inputs_of(X, [0], [4], [1])  # of which the official kernel gives [4, 1, 5]
+    model, arrays = model_and_arrays(
+        "STRIDED_SLICE", inputs, ["INT32"], StridedSliceOptions(new_axis_mask=0b10)
+    )
+    with pytest.raises(NodeError, match="new_axis_mask has bit 1, expected none beyond 1 indices"):
+        delegraph_outputs(model, arrays)
+    assert_agrees("STRIDED_SLICE", inputs, ["INT32"], StridedSliceOptions(new_axis_mask=0b1000))

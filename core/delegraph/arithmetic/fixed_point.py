@@ -34,16 +34,21 @@ from delegraph.operators.tensor import Tensor
 IntArray: TypeAlias = NDArray[Any]
 """An integer array of any width."""
 
+_LARGEST_SHIFT = 31
+
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """Return the Q31 mantissa and the left shift that stand for *real*.
 
-    Multipliers below 2**-32 become ``(0, 0)``.
+    Multipliers below 2**-32 become ``(0, 0)``, and so do infinities and NaN.
 
     >>> quantize_multiplier(0.375)
     (1610612736, -1)
+
+    Raises:
+        OperatorError: *real* is 2**31 or more, which no shift of 32 bits stands for.
 
     Source:
         QuantizeMultiplier, tflite/kernels/internal/quantization_util.cc.
@@ -57,6 +62,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
         shift += 1
     if shift < -31:
         return 0, 0
+    _require_shifts(shift, real)
     return mantissa, shift
 
 
@@ -66,7 +72,10 @@ def quantize_multipliers(
     """Return :func:`quantize_multiplier` of several multipliers: two ``[K], int64`` arrays.
 
     Args:
-        reals: ``[K]``, not negative.
+        reals: ``[K]``.
+
+    Raises:
+        OperatorError: one is negative, 2**31 or more.
     """
     values = np.asarray(reals, np.float64)
     fractions, exponents = np.frexp(np.where(np.isfinite(values), values, 0.0))
@@ -78,7 +87,15 @@ def quantize_multipliers(
     is_nothing = (mantissas == 0) | (shifts < -31)
     mantissas[is_nothing] = 0
     shifts[is_nothing] = 0
+    if mantissas.min(initial=0) < 0:
+        raise OperatorError(f"scales give the multiplier {values.min()}, expected none below 0")
+    _require_shifts(int(shifts.max(initial=0)), float(values.max(initial=0)))
     return mantissas, shifts
+
+
+def _require_shifts(largest: int, real: float) -> None:
+    if largest > _LARGEST_SHIFT:
+        raise OperatorError(f"scales give the multiplier {real:g}, expected less than 2**31")
 
 
 def round_half_away(value: float) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from delegraph.arithmetic import gemmlowp
 from delegraph.arithmetic.fixed_point import power_of_two
 from delegraph.arithmetic.lookup_table import Integers, every_value
+from delegraph.errors import OperatorError
 from delegraph.operators.numerics import Numerics
 
 _INTEGER_BITS = 3
@@ -22,6 +23,9 @@ _FIXED_POINT_EXPONENT = _INTEGER_BITS - 15  # log2 of the scale that gemmlowp's 
 
 def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return 1 / (1 + exp(-q * scale)) in Q0.15 for every int16 q: ``[65536]``.
+
+    Raises:
+        OperatorError: the scale is below 4e-14 or above 5.3.
 
     Source:
         Logistic(int16_t), tflite/kernels/internal/{optimized/optimized_ops,
@@ -38,6 +42,9 @@ def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
 def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return tanh(q * scale) in Q0.15 for every int16 q: ``[65536]``.
 
+    Raises:
+        OperatorError: the scale is below 4e-14 or above 5.3.
+
     Source:
         Tanh(int16_t), tflite/kernels/internal/{optimized/optimized_ops,
         reference/integer_ops/tanh}.h.
@@ -53,10 +60,17 @@ def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
 
 
 def _rescaled(scale: float) -> Integers:
-    """Return every int16 brought to the scale of the table: 3 * 2**12 steps a unit."""
+    """Return every int16 brought to the scale of the table: 3 * 2**12 steps a unit.
+
+    Raises:
+        OperatorError: the products leave int32, which the official kernels compute them in, or the
+            multiplier is 0, which means another scale to those.
+    """
     multiplier, shift = scale * 4096 * 3, 0
     while multiplier <= 32767 / 2 and shift <= 30:
         multiplier, shift = multiplier * 2, shift + 1
+    if not 1 <= multiplier < 1 << 16:
+        raise OperatorError(f"input scale is {scale:g}, expected one from 4e-14 to 5.3")
     half = 1 << (shift - 1) if shift > 0 else 0
     return (every_value(np.dtype(np.int16)) * int(multiplier) + half) >> shift
 

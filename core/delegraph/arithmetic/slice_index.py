@@ -85,8 +85,8 @@ def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
     Raises:
         OperatorError: the masks do not fit the rank and the count of indices.
     """
-    new = masks.new_axis & ~masks.ellipsis & ((1 << count) - 1)
-    dims = rank + new.bit_count()
+    new = masks.new_axis & ~masks.ellipsis
+    dims = rank + (new & ((1 << count) - 1)).bit_count()
     spec: list[int] = []
     hidden = 0  # dimensions that an ellipsis stands for, without the first
     while (i := len(spec)) < dims:
@@ -95,6 +95,10 @@ def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
             hidden = stop - i - 1
             spec += [FULL] * (stop - i)
         elif new >> (i - hidden) & 1:
+            if i - hidden >= count:  # the official kernel loses a dimension of the input there
+                raise OperatorError(
+                    f"new_axis_mask has bit {i - hidden}, expected none beyond {count} indices"
+                )
             spec.append(NEW_AXIS)
         else:
             spec.append(i - hidden if i - hidden < count else FULL)

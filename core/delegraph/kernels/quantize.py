@@ -92,6 +92,7 @@ def _affine(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         AffineQuantize, tflite/kernels/internal/{optimized/optimized_ops,reference/quantize}.h as
         compiled for x86.
     """
+    require_scales(y)
     size = math.prod(x.shape)
     has_channels = channel_parameters(y)[0].ndim > 0
     if y.is_packed and has_channels:

@@ -123,6 +123,8 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
     x, y = unary_operands(context, node, _QUANTIZED)
     if x.type is TensorType.FLOAT32:
         return run_ufunc(np.exp, x, y)
+    if x.type is TensorType.INT16:
+        require_zero_points(0, x, y)
     return run_transform(in_double(np.exp), x, y)
 
 
@@ -221,8 +223,8 @@ def _rsqrt(x: Any, y: Any) -> None:
 def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
     """Return int8 RSQRT. Source: RsqrtEvalQuantizedInt8, tflite/kernels/elementwise.cc."""
     shift_up = 20
-    scale = float(np.sqrt(np.float32(x.scale)) * np.float32(y.scale))
-    multiplier, shift = quantize_multiplier(1.0 / scale)
+    scale = np.float64(np.sqrt(np.float32(x.scale)) * np.float32(y.scale))
+    multiplier, shift = quantize_multiplier(float(1 / scale))  # of infinity where it is 0
 
     def function(q: Integers) -> Integers:
         value = q - x.zero_point

@@ -22,7 +22,6 @@ from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph import constant_value
 from delegraph.runtime.subgraph_memory import view
-from delegraph.schema.enums import TensorType
 
 
 class MicroSubgraph:
@@ -137,7 +136,7 @@ class MicroSubgraph:
         """Set every variable to zero, INT8 ones to their zero point."""
         for tensor in self.tensors:
             if tensor.is_variable and tensor.data is not None:
-                tensor.data[...] = tensor.zero_point if tensor.type == TensorType.INT8 else 0
+                tensor.data[...] = tensor.initial_value
 
     def free(self) -> None:
         """Let the kernels give up what ``init`` returned."""

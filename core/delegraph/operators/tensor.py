@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES, byte_size
 from delegraph.graph.model import Quantization, Sparsity, TensorSpec
 from delegraph.schema.enums import TensorType
@@ -179,13 +180,44 @@ class Tensor:
 
     @property
     def scale(self) -> float:
-        """The per-tensor scale; 0.0 without quantization, as in TFLite."""
-        return 0.0 if self.quantization is None else self.quantization.scale
+        """The per-tensor scale; 0.0 without quantization, as in TFLite.
+
+        Raises:
+            OperatorError: it is negative, infinite or no number: nothing can be computed with it.
+        """
+        scale = 0.0 if self.quantization is None else self.quantization.scale
+        if not 0 <= scale < math.inf:
+            raise OperatorError(f"tensor {self.name!r} has scale {scale}, expected a positive one")
+        return scale
 
     @property
     def zero_point(self) -> int:
-        """The per-tensor zero point; 0 without quantization."""
-        return 0 if self.quantization is None else self.quantization.zero_point
+        """The per-tensor zero point; 0 without quantization.
+
+        Raises:
+            OperatorError: it is no value of the tensor's type, 16 bits or narrower: sums of
+                differences to it could leave the types that they are computed in.
+        """
+        zero_point = 0 if self.quantization is None else self.quantization.zero_point
+        if zero_point and self.dtype.kind in "iu" and self.dtype.itemsize <= 2:
+            limits = np.iinfo(self.dtype)
+            if not limits.min <= zero_point <= limits.max:
+                raise OperatorError(
+                    f"tensor {self.name!r} has zero point {zero_point}, expected a value of "
+                    f"{self.type.name}"
+                )
+        return zero_point
+
+    @property
+    def initial_value(self) -> int:
+        """What a variable begins with: the low byte of the zero point of INT8, else 0.
+
+        Source:
+            ResetVariableTensor, tflite/core/api/tensor_utils.cc.
+        """
+        if self.type is not TensorType.INT8 or self.quantization is None:
+            return 0
+        return int(np.asarray(self.quantization.zero_point).astype(np.int8))
 
     @property
     def bytes(self) -> int:

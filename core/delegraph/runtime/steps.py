@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from delegraph.errors import CallCancelledError, DelegraphError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, Registration
@@ -130,7 +132,8 @@ class StepRunner:
             node, registration = self._nodes[position]
             self._begin(node)
             try:
-                self._evals.append(self._prepare(node, registration))
+                with np.errstate(all="ignore"):  # as while invoking: scales may be anything
+                    self._evals.append(self._prepare(node, registration))
             except Exception as error:
                 raise self._failure(position, "prepare", error) from error
             if self._open:

@@ -157,16 +157,11 @@ class Subgraph:
         self.memory.release()
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero, INT8 ones to their zero point.
-
-        Source:
-            ResetVariableTensor, tflite/core/api/tensor_utils.cc.
-        """
+        """Set every variable tensor to zero, INT8 ones to their zero point."""
         for index in self.variables:
             tensor = self.tensors[index]
             if tensor.data is not None:
-                value = tensor.zero_point if tensor.type == TensorType.INT8 else 0
-                tensor.data[...] = np.asarray(value).astype(np.int8)  # its low byte, as there
+                tensor.data[...] = tensor.initial_value
 
     # -- invoke --------------------------------------------------------------------------------
 

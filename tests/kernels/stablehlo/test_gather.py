@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from delegraph.errors import NodeError
 from delegraph.schema.options import StablehloGatherOptions
-from delegraph.testing import tensor
+from delegraph.testing import delegraph_outputs, tensor
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_agrees, assert_both_refuse
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.stablehlo import assert_result
 
 OPERAND = np.arange(1, 25, dtype=np.int32).reshape(3, 4, 2)
@@ -85,3 +86,13 @@ def test_slice_sizes_for_another_rank_are_refused():
     inputs = [fed(OPERAND), fed(np.zeros((1, 1), np.int32))]
     given, y = options((1, 2), (0,), (0,), 1, (1, 4)), tensor((1, 4, 2), "INT32")
     assert_both_refuse("STABLEHLO_GATHER", inputs, [y], given, match="expected 3 numbers")
+
+
+@pytest.mark.parametrize("size", [-1, 0, 2])
+def test_collapsed_axes_keep_one_element(size):
+    inputs = [fed(OPERAND[0, :, 0]), fed(np.array([3], np.int32))]
+    model, arrays = model_and_arrays(
+        "STABLEHLO_GATHER", inputs, ["INT32"], options((), (0,), (0,), 1, (size,))
+    )
+    with pytest.raises(NodeError, match="of 1 along the collapsed axes"):
+        delegraph_outputs(model, arrays)

@@ -33,10 +33,16 @@ def prepare(context: OpContext, node: Node) -> Eval:
     require_same_type(x, y)
     slice_sizes = sizes(node, "slice_sizes", len(x.shape))
     room = [size - part for size, part in zip(x.shape, slice_sizes, strict=True)]
-    if min(room, default=0) < 0:
-        raise OperatorError(f"slices {list(slice_sizes)} of an operand {list(x.shape)}")
+    collapsed = axes(node, "collapsed_slice_dims", len(x.shape))
+    if min([*room, *slice_sizes], default=0) < 0 or any(
+        slice_sizes[axis] != 1 for axis in collapsed
+    ):
+        raise OperatorError(
+            f"slices {list(slice_sizes)} of an operand {list(x.shape)}, expected parts of it, of 1 "
+            f"along the collapsed axes {list(collapsed)}"
+        )
     vector_axis = int(option(node, "index_vector_dim", 0))
-    kept = without(len(x.shape), axes(node, "collapsed_slice_dims", len(x.shape)))
+    kept = without(len(x.shape), collapsed)
     batch = batch_shape(indices.shape, vector_axis)
     rank = len(batch) + len(kept)
     offset_dims = sorted(axes(node, "offset_dims", rank))
