@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.testing import graph_model
+from delegraph.testing import graph_model, tensor
 from support.command import Command
 
 
@@ -100,7 +100,12 @@ def test_sizes_that_are_not_known_are_a_question_mark(
     )
     assert "0 sin 1 1 16 B 16 B SIN" in delegraph("explain", model, "-d", "sin").lines
     model.write_bytes(
-        graph_model([("UNIQUE", "x", "a i"), ("SIN", "a", "y")], inputs="x", outputs="y")
+        graph_model(
+            [("UNIQUE", "x", "a i"), ("SIN", "a", "y")],
+            inputs="x",
+            outputs="y",
+            tensors={"i": tensor((4,), "INT32")},
+        )
     )
     ran = delegraph("explain", model, "-d", "sin")
     assert "0 sin 1 1 ? ? SIN" in ran.lines

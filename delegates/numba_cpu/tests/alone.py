@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import Node, Registration, Rejection, Tensor, builtin_registration
+from delegraph import Interpreter, Node, Registration, Rejection, Tensor, builtin_registration
 from delegraph.graph.loader import parse_model
 from delegraph.operators.numerics import Numerics
-from delegraph.runtime.subgraph import constant_value
 from delegraph.testing.operator_case import OperatorCase
 from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
@@ -36,7 +35,8 @@ class Alone:
     def __init__(self, case: OperatorCase) -> None:
         graph = parse_model(case.model()).subgraphs[0]
         self.numerics: Numerics = "builtin"
-        self.tensors = [Tensor.from_spec(spec, constant_value(spec)) for spec in graph.tensors]
+        self._host = Interpreter(model_content=case.model(), delegates=[])  # keeps the tensors
+        self.tensors: Sequence[Tensor] = self._host.subgraph().tensors
         self.inputs, self.outputs = graph.inputs, graph.outputs
         operator = next(op for op in graph.operators if op.name == case.op)
         self.node = Node.from_operator(operator)

@@ -219,6 +219,11 @@ def of_the_model(description: str) -> list[str]:
     return [plan, *(line for line in lines[1:] if " - type 0 " not in line)]
 
 
+def nodes_of(description: str) -> list[str]:
+    """Return the lines of a description that are about nodes."""
+    return [line for line in of_the_model(description) if line.startswith("node ")]
+
+
 def test_options_are_the_structs_that_litert_makes(folder: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="the official interpreter is the control")
     mine, theirs = (descriptions(host, folder, []) for host in ("delegraph", "litert"))
@@ -226,8 +231,8 @@ def test_options_are_the_structs_that_litert_makes(folder: Path) -> None:
     assert None not in mine.values()
     compared = {name: text for name, text in theirs.items() if text is not None}
     assert len(compared) >= 290  # it refuses a few operators with such options
-    for name, text in compared.items():
-        assert of_the_model(mine[name] or "") == of_the_model(text), name
+    for name, text in compared.items():  # types of tensors are decided at another time there
+        assert nodes_of(mine[name] or "") == nodes_of(text) != [], name
 
 
 @needs_corpus
