@@ -230,3 +230,12 @@ def test_an_output_scale_of_zero_makes_every_output_the_zero_point(type):
     weight = constant(np.ones((4, 3), type.lower()), scale=0.5)
     y = tensor((2, 4), type, scale=0.0, zero_point=3)
     assert_agrees("FULLY_CONNECTED", [x, weight, None], [y], options())
+
+
+def test_a_bias_may_be_computed_where_weights_have_8_bits() -> None:
+    x, bias = np.ones((2, 3), np.float32), np.array([1, -2], np.float32)
+    weight = constant(np.arange(6, dtype=np.int8).reshape(2, 3), scale=0.5)
+    options = FullyConnectedOptions()
+    assert_agrees(
+        "FULLY_CONNECTED", [fed(x), weight, fed(bias)], ["FLOAT32"], options, tolerance=1e-6
+    )

@@ -234,3 +234,15 @@ def test_an_output_keeps_the_shape_for_which_a_node_was_prepared(nodes: Any, use
         pytest.raises(NodeError, match=rf"'s'.* cannot become \[\d\]: {user} before"),
     ):
         interpreter.allocate_tensors()
+
+
+def test_the_outputs_of_a_node_are_different_tensors() -> None:
+    model = graph_model(
+        [("SPLIT", "axis x", "s s")], inputs="axis x", outputs="s",
+        tensors={"x": tensor((4,)), "axis": tensor((), "INT32"), "s": tensor((2,))},
+    )  # fmt: skip
+    with (
+        Interpreter(model_content=model) as interpreter,
+        pytest.raises(NodeError, match=r"has outputs \[2, 2\], expected different tensors"),
+    ):
+        interpreter.allocate_tensors()

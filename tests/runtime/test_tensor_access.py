@@ -139,3 +139,11 @@ def test_only_open_dimensions_may_change_in_a_strict_resize():
     for shape in ([7, 4], [7], [7, 3, 1]):
         with pytest.raises(ResizeError, match=r"tensor 4 to \[.*the dimensions that are -1 in"):
             require_resizable(open_, shape)
+
+
+def test_a_packed_constant_cannot_be_set() -> None:
+    tensor = Tensor(0, TensorType.INT4, (2,), name="c", allocation_type=AllocationType.MMAP_RO)
+    tensor.data = np.array([0x11], np.uint8)
+    tensor.data.flags.writeable = False
+    with pytest.raises(ArgumentError, match="is constant"):
+        write_tensor(tensor, np.ones(2, np.int8))

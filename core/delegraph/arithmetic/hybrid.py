@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.activation import clamp, float_activation_range
 from delegraph.arithmetic.channelwise import by_pattern, repeated
-from delegraph.arithmetic.exact_matmul import integer_weights
+from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.operators.tensor import Tensor
 
@@ -108,13 +108,18 @@ class HybridProduct:
         low, high = float_activation_range(activation)
         is_fixed = weight.is_constant_or_persistent
 
-        def plan() -> HybridWeights:
-            integers = dense_values(weight).view(np.int8).reshape(channels, -1)
-            weights = integer_weights(
-                integers.astype(np.int16), _LARGEST_INPUT, groups, is_fixed=is_fixed
+        def integers() -> IntegerWeights:
+            values = dense_values(weight).view(np.int8).reshape(channels, -1)
+            return integer_weights(
+                values.astype(np.int16), _LARGEST_INPUT, groups, is_fixed=is_fixed
             )
+
+        current = once_if_constant(integers, weight)
+
+        def plan() -> HybridWeights:
+            weights = current()
             values = bias_or_zeros(bias, channels, np.float32)
             return HybridWeights(weights.matrices, weights.sums, scales, values, low, high)
 
         self.current = once_if_constant(plan, weight, bias)
-        self.dtype = self.current().matrices[0].dtype if is_fixed else np.dtype(np.float64)
+        self.dtype = current().matrices[0].dtype if is_fixed else np.dtype(np.float64)

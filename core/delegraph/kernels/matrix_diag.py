@@ -23,9 +23,9 @@ def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
     check_type(y, x)
     if not x.shape:
         raise OperatorError("input is a scalar, expected at least rank 1")
-    i = np.arange(x.shape[-1])
 
     def fill() -> None:
+        i = np.arange(x.shape[-1])  # not before the output is checked against the limit
         y.data.fill(0)
         y.data[..., i, i] = x.data
 

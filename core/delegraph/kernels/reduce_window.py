@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -135,6 +136,8 @@ def _operands(context: OpContext, node: Node, inputs: int) -> tuple[Tensor, Tens
     x, init = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_type(x, _TYPES)
+    if math.prod(init.shape) != 1:
+        raise OperatorError(f"initial value has shape {list(init.shape)}, expected one element")
     for tensor in (init, y):
         require_same_type(tensor, x)
     if not 1 <= len(x.shape) <= _MAX_RANK:

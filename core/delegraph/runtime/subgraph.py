@@ -254,6 +254,14 @@ class Subgraph:
 
     def _check_consistent(self) -> None:
         for operator in self.spec.operators:
+            written = [index for index in operator.outputs if index >= 0]
+            if len(set(written)) < len(written):
+                raise NodeError(
+                    f"Node number {operator.index} ({operator.name}) has outputs "
+                    f"{list(operator.outputs)}, expected different tensors",
+                    node_index=operator.index,
+                    op=operator.name,
+                )
             both = set(operator.inputs).intersection(operator.outputs) - {-1}
             if both and not operator.is_custom:
                 tensor = min(both)

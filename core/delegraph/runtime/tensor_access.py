@@ -37,10 +37,10 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         raise _wrong_shape(tensor, array)
     if tensor.data is None:
         raise ArgumentError("Tensor is unallocated. Try calling allocate_tensors() first")
+    if not tensor.data.flags.writeable:
+        raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant")
     if tensor.is_packed:
         tensor.data[...] = pack(array, tensor.type)
-    elif not tensor.data.flags.writeable:
-        raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant")
     else:
         np.copyto(tensor.data, array)
 
