@@ -20,8 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers must not inherit threads
-os.environ.setdefault("DELEGRAPH_NUMBA_GUARD", "1")
+if __name__ == "__main__":  # before NumPy is imported; who imports this keeps their settings
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers must not inherit threads
+    os.environ.setdefault("DELEGRAPH_NUMBA_GUARD", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rich.console import Console

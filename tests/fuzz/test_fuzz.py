@@ -40,6 +40,12 @@ SMALL = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test try copies as `make fuzz` does."""
+    monkeypatch.setenv("DELEGRAPH_NUMBA_GUARD", "1")
+
+
 def campaign(target: Target, models: Any = SMALL, copies: int = COPIES, seed: int = 0) -> Any:
     made = Campaign(target, models, seed=seed, numbers=range(copies), jobs=2, limits=LIMITS)
     findings = Findings()

@@ -25,7 +25,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
-os.environ.pop("DELEGRAPH_NUMBA_GUARD", None)  # it runs call by call, without threads
+if __name__ == "__main__":  # who imports this keeps their settings
+    os.environ.pop("DELEGRAPH_NUMBA_GUARD", None)  # it runs call by call, without threads
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rich.console import Console
