@@ -73,3 +73,12 @@ def test_a_model_with_its_plan_is_written(delegraph: Command, tmp_path: Path) ->
 def test_delegates_are_shown_beside_no_delegates(delegraph: Command, sines: Path) -> None:
     ran = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive")
     assert "planner bytes without delegates of the bound milliseconds" in ran.lines
+
+
+def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:
+    words = ("memory", sines, "--planner", "naive")
+    ran = delegraph(*words, "--table-limit", "1")
+    assert ran.code == 1
+    assert "more tables than the limit of 1" in ran.err
+    assert delegraph(*words, "--micro", "--time-limit", "60", "--depth-limit", "3").code == 0
+    assert delegraph(*words, "--time-limit", "0").code == 2

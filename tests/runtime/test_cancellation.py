@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph.errors import CallCancelledError, TimeLimitError
+from delegraph import Eval, Interpreter, Node, OpContext, Registration
+from delegraph.errors import ArgumentError, CallCancelledError, TimeLimitError
 from delegraph.runtime import cancellation
 from delegraph.runtime.cancellation import Cancellation
+from delegraph.schema.options import LessOptions, WhileOptions
+from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 
 LONG = 3600.0
+SINE = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+LIMIT = 1.0  # seconds; what ends by itself takes milliseconds, even on a busy machine
 
 
 def wait_until_set(stop: Cancellation) -> None:
@@ -134,3 +139,70 @@ def test_an_interrupt_at_any_line_leaves_the_next_call_its_time() -> None:
         wait_until_set(stop)
         stop.forget()
     assert event > 10
+
+
+# -- interpreters inside a kernel --------------------------------------------------------------
+
+
+def endless() -> bytes:
+    """Return a model that takes the sine as long as it is less than two."""
+    number, loop = tensor((1,)), WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    two = {"x": number, "two": constant(np.float32([2])), "less": tensor((1,), "BOOL")}
+    return subgraphs_model(
+        [
+            ([("WHILE", "x", "y", loop)], "x", "y", {"x": number, "y": number}),
+            ([("LESS", "x two", "less", LessOptions())], "x", "less", two),
+            ([("SIN", "x", "y")], "x", "y", {"x": number, "y": number}),
+        ]
+    )
+
+
+def outside(model: bytes, before: Callable[[], None], **options: Any) -> Interpreter:
+    """Return an interpreter whose one kernel calls *before*, then runs *model* inside, twice."""
+
+    def prepare(context: OpContext, node: Node) -> Eval:
+        request = getattr(context, "cancellation", None)
+        inner = Interpreter(model_content=model, cancellation=request)
+        inner.allocate_tensors()
+        inner.set_tensor(0, np.ones(inner.get_input_details()[0]["shape"], np.float32))
+
+        def run() -> None:
+            before()
+            for _ in range(2):
+                inner.invoke()
+
+        return run
+
+    content = one_op_model("inner", [tensor((1,))], [tensor((1,))])
+    registration = Registration("inner", prepare)
+    outer = Interpreter(model_content=content, custom_ops={"inner": registration}, **options)
+    outer.allocate_tensors()
+    outer.set_tensor(0, np.float32([1]))
+    return outer
+
+
+def test_it_is_cancelled_with_the_call() -> None:
+    outer = outside(SINE, lambda: outer.cancel() if is_asked else None)
+    is_asked = True
+    for _ in range(2):
+        with pytest.raises(CallCancelledError):
+            outer.invoke()
+    is_asked = False
+    outer.invoke()
+
+
+def test_it_ends_when_the_time_of_the_call_is_up() -> None:
+    outer = outside(endless(), lambda: None, time_limit=LIMIT)
+    with pytest.raises(TimeLimitError, match="the time limit of 1 s"):
+        outer.invoke()
+
+
+def test_cancelling_it_does_nothing_to_the_call() -> None:
+    request = Cancellation()
+    Interpreter(model_content=SINE, cancellation=request).cancel()
+    request.raise_if_requested()
+
+
+def test_it_has_no_time_of_its_own() -> None:
+    with pytest.raises(ArgumentError, match="time_limit and cancellation are given"):
+        Interpreter(model_content=SINE, time_limit=1, cancellation=Cancellation())

@@ -14,6 +14,7 @@ from delegraph.cli.exit_codes import CHECK_FAILED, OK
 from delegraph.cli.options import (
     delegate_option,
     json_option,
+    limit_options,
     model_argument,
     requested_delegates,
     traceback_option,
@@ -56,6 +57,9 @@ class MemoryRequest:
     write_offline: str | None
     delegates: tuple[str, ...]
     delegate_files: tuple[str, ...]
+    time_limit: float | None
+    table_limit: int | None
+    depth_limit: int | None
     as_json: bool
 
 
@@ -106,6 +110,7 @@ class MemoryAnswer:
     help="Write the model with the plan inside, which TFLM then follows.",
 )
 @delegate_option
+@limit_options
 @json_option
 @traceback_option
 def command(**options: Any) -> int:
@@ -144,20 +149,27 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
     delegates = requested_delegates(request.delegates, request.delegate_files)
     align = 16 if request.write_offline is not None else request.align
     with progress(f"planning {request.model}"):
-        report = _report(request.model, delegates or [], planners, align)
-        plain = _report(request.model, [], planners, align) if delegates else None
-        estimate = estimate_arena(load_model(request.model)) if request.micro else None
+        report = _report(request, delegates or [], planners, align)
+        plain = _report(request, [], planners, align) if delegates else None
+        model = load_model(request.model, request.table_limit) if request.micro else None
+        estimate = None if model is None else estimate_arena(model)
     chosen = report.result_of("best" if request.planner == "all" else request.planner)
     return MemoryAnswer(report, plain, estimate, chosen)
 
 
 def _report(
-    model: str, delegates: Sequence[Any], planners: Sequence[str], alignment: int
+    request: MemoryRequest, delegates: Sequence[Any], planners: Sequence[str], alignment: int
 ) -> MemoryReport:
     from delegraph import Interpreter
     from delegraph.tools.memory_report import memory_report
 
-    with Interpreter(model, delegates=delegates) as interpreter:
+    with Interpreter(
+        request.model,
+        delegates=delegates,
+        time_limit=request.time_limit,
+        table_limit=request.table_limit,
+        depth_limit=request.depth_limit,
+    ) as interpreter:
         interpreter.allocate_tensors()
         return memory_report(interpreter, planners, alignment)
 
@@ -175,7 +187,7 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
         )
     tensors = answer.report.tensors
     offsets = {t.index: o for t, o in zip(tensors, answer.chosen.offsets, strict=True)}
-    content = with_offline_plan(load_model(request.model), offsets)
+    content = with_offline_plan(load_model(request.model, request.table_limit), offsets)
     try:
         Path(request.write_offline).write_bytes(content)
     except OSError as error:

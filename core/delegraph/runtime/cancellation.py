@@ -19,6 +19,7 @@ from time import monotonic, sleep
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.delegate import StopRequest
 from delegraph.errors import CallCancelledError, TimeLimitError
 
 _CANCELLED = 1
@@ -91,6 +92,37 @@ class Cancellation:
         """Let go of the thread that watches the time."""
         if self._watch is not None:
             self._watch.close()
+
+
+class NestedCancellation(Cancellation):
+    """That of an interpreter whose calls are part of another one's: they stop when that shall.
+
+    Args:
+        outer: what stops the call that they are part of.
+    """
+
+    def __init__(self, outer: StopRequest) -> None:  # without super: nothing here is its own
+        self._outer = outer
+        self._watch = None
+        self.word = outer.word
+
+    @property
+    def reason(self) -> int:  # type: ignore[override]  # nobody sets that of another call
+        """Not zero: stop."""
+        return int(self.word[0])
+
+    def request(self) -> None:
+        """Nothing: who may stop the call that this one is part of asks that."""
+
+    def begin(self) -> None:
+        """Nothing: the call that this one is part of has begun."""
+
+    def forget(self) -> None:
+        """Nothing: the call that this one is part of shall still stop."""
+
+    def raise_if_requested(self) -> None:
+        """Raise the error of the call that this one is part of."""
+        self._outer.raise_if_requested()
 
 
 class _Watch:

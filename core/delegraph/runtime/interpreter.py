@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike, NDArray
 
-from delegraph.delegation.delegate import PartitionPolicy
+from delegraph.delegation.delegate import PartitionPolicy, StopRequest
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import StateError
@@ -60,8 +60,7 @@ class Interpreter:
         experimental_default_delegate_latest_features: accepted; it changes nothing here.
         experimental_compress_quantization_zero_points: accepted; results are the same.
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
-        experimental_force_delegate_node_profiling: profile delegate nodes as a whole, even of
-            delegates that profile their own operators.
+        experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
         delegates: as ``experimental_delegates``, names included: ``["numba_cpu", "sin:x=1"]``.
             A set, or a mapping of names to options, is applied by the delegates' ranks. Before
             them come installed ones that the model's custom operators call for; ``[]``: none.
@@ -80,9 +79,9 @@ class Interpreter:
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
         time_limit: seconds that making the interpreter, allocating, changing delegates or invoking
             may take each; then that call ends in an error, and the next one may follow.
-        table_limit: tables that the file may hold: each operator, its options and each tensor are
-            one; default: a million.
+        table_limit: operators, their options and tensors in the file; default: a million.
         depth_limit: calls of subgraphs within each other; default: 50.
+        cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
@@ -122,6 +121,7 @@ class Interpreter:
         time_limit: float | None = None,
         table_limit: int | None = None,
         depth_limit: int | None = None,
+        cancellation: StopRequest | None = None,
     ) -> None:
         num_threads = checked_num_threads(num_threads)
         check_choice("op resolver type", experimental_op_resolver_type, list(OpResolverType))
@@ -138,6 +138,7 @@ class Interpreter:
             require=require,
             time_limit=time_limit,
             depth_limit=depth_limit,
+            cancellation=cancellation,
         )
         self._views = LiveViews()
         self._session: Session | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from delegraph.delegation.delegate import PartitionPolicy
+from delegraph.delegation.delegate import PartitionPolicy, StopRequest
+from delegraph.errors import ArgumentError
 from delegraph.operators.numerics import Numerics
 from delegraph.runtime.arguments import check_choice, check_count, check_time_limit
 from delegraph.runtime.delegates.failure_policy import RAISE, FailurePolicy
@@ -30,6 +31,8 @@ class Options:
         require: ``"full"`` when every node must have a delegate.
         time_limit: seconds that a call may take; None for any.
         depth_limit: calls of subgraphs within each other; None for ``graph.calls.DEPTH_LIMIT``.
+        cancellation: what stops the call that this interpreter's calls are part of; None where they
+            are part of none.
         memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
     """
 
@@ -45,6 +48,7 @@ class Options:
     require: Requirement | None = None
     time_limit: float | None = None
     depth_limit: int | None = None
+    cancellation: StopRequest | None = None
 
     def __post_init__(self) -> None:
         """Reject what is not among the choices.
@@ -57,6 +61,8 @@ class Options:
         check_choice("partition_policy", self.partition_policy, get_args(PartitionPolicy))
         check_time_limit(self.time_limit)
         check_count("depth_limit", self.depth_limit)
+        if self.time_limit is not None and self.cancellation is not None:
+            raise ArgumentError("time_limit and cancellation are given, expected one of them")
 
     @property
     def num_threads(self) -> int:

@@ -15,7 +15,7 @@ from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.calls import Calls
-from delegraph.runtime.cancellation import Cancellation
+from delegraph.runtime.cancellation import Cancellation, NestedCancellation
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
 from delegraph.runtime.delegates.plan_state import Barred
 from delegraph.runtime.op_resolver import OpResolver
@@ -60,7 +60,11 @@ class SharedState:
         self.rules = BoundRules(rules, model) if rules else None
         self.incidents = Incidents()
         self.supervision = Supervision()
-        self.cancellation = Cancellation(options.time_limit)
+        self.cancellation = (
+            Cancellation(options.time_limit)
+            if options.cancellation is None
+            else NestedCancellation(options.cancellation)
+        )
         self.calls = Calls(self.cancellation)
         self.profile: Profile | None = None
         self.callees: list[CallableSubgraph] = []

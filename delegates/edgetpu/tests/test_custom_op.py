@@ -18,9 +18,11 @@ from compiled_models import (
     random_inputs,
 )
 from delegraph import Interpreter
-from delegraph.errors import ArgumentError, NodeError
+from delegraph.errors import ArgumentError, NodeError, TimeLimitError
+from delegraph.schema.options import LessOptions, WhileOptions
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
+from delegraph.testing import constant, subgraphs_model
 from delegraph.testing.one_op import one_op_model, tensor
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
@@ -265,3 +267,23 @@ def test_a_damaged_model_in_a_sound_executable_is_an_error() -> None:
 def test_tensors_inside_an_executable_obey_the_interpreters_limit() -> None:
     text = refusal(compiled(DIGITS.read_bytes()), memory_limit=1000)
     assert "needs 1024 bytes, more than the limit of 1000 bytes" in text
+
+
+@pytest.mark.parametrize("delegates", [[], ["edgetpu"]])
+def test_a_loop_inside_an_executable_ends_when_the_time_of_the_call_is_up(
+    delegates: list[str],
+) -> None:
+    """While x < 2: x = sin(x), from 1."""
+    number, loop = tensor((1,)), WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
+    two = {"x": number, "two": constant(np.float32([2])), "less": tensor((1,), "BOOL")}
+    endless = subgraphs_model(
+        [
+            ([("WHILE", "x", "y", loop)], "x", "y", {"x": number, "y": number}),
+            ([("LESS", "x two", "less", LessOptions())], "x", "less", two),
+            ([("SIN", "x", "y")], "x", "y", {"x": number, "y": number}),
+        ]
+    )
+    content = compiled(endless)
+    interpreter = Interpreter(model_content=content, delegates=delegates, time_limit=1)
+    with pytest.raises(TimeLimitError):
+        outputs_of(interpreter, [np.float32([1])])

@@ -170,6 +170,7 @@ class CompiledNode:
             num_threads=num_threads,
             numerics=context.numerics,
             memory_limit=None if limit.is_default else limit.bytes,
+            cancellation=getattr(context, "cancellation", None),  # no kernel's context has to
         )
         interpreter.allocate_tensors()
         if interpreter.subgraph().has_dynamic_tensors:
