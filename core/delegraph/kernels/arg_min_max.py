@@ -28,6 +28,7 @@ _INPUTS = {
 _INDICES = {TensorType.INT32, TensorType.INT64}
 _SHORT = 32  # longest row that is searched column by column
 _MANY = 2048  # rows from which that pays
+_SMALL = 1 << 14  # elements that are looked through before elements are picked out
 _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 
@@ -107,9 +108,11 @@ def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
 
 
 def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
-    """Return whether an element at the positions along an axis is NaN."""
+    """Return whether elements along an axis are NaN, which is found at the positions then."""
     if positions.size == 1:
         return math.isnan(x.item(positions.item()))
+    if 0 < x.size <= _SMALL:
+        return math.isnan(x.max())
     return bool(np.isnan(np.take_along_axis(x, np.expand_dims(positions, axis), axis)).any())
 
 

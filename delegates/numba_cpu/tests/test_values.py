@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import ArgMaxOptions, ArgMinOptions
+from delegraph.schema.options import ArgMaxOptions, ArgMinOptions, Pool2DOptions
 from delegraph.testing import constant, tensor
 from delegraph.testing.conformance.trials import (
     Outputs,
@@ -28,6 +28,7 @@ from delegraph.testing.conformance.trials import (
 )
 from delegraph.testing.operator_case import OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases import cases
+from delegraph_numba_cpu.cpu import supported_levels
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.operators import OPERATORS
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -176,3 +177,15 @@ def test_rows_with_nan_have_the_positions_of_the_core(op: str, length: int) -> N
         delegate = NumbaCpuDelegate(NumbaCpuOptions())
         expected, found = (all_kinds(case, {op: case}, *by) for by in ((), (delegate,)))
         assert_same_answers(found[op], expected[op], 0)
+
+
+@pytest.mark.parametrize("level", [level.name for level in supported_levels()])
+@pytest.mark.parametrize("channels", [7, 32, 70])
+def test_the_largest_of_windows_with_nan_are_those_of_the_core(channels: int, level: str) -> None:
+    random = np.random.default_rng(channels)
+    x = random.choice(np.float32([np.nan, np.inf, -np.inf, 1, 2]), (2, 5, 5, channels))
+    options = Pool2DOptions(stride_h=1, stride_w=1, filter_height=2, filter_width=2)
+    case = operator_case("MAX_POOL_2D", [fed(x)], [tensor(x.shape)], options)
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level))
+    expected, found = (all_kinds(case, {"NaN": case}, *by) for by in ((), (delegate,)))
+    assert_same_answers(found["NaN"], expected["NaN"], 0)

@@ -59,7 +59,18 @@ def pool(block, itemsize, limit, combine):
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
     """Store the clamped largest elements of a window; NaN counts nothing."""
     least, most = r.floats(low), r.floats(high)
-    for c in range(0, channels, r.LANES):
+    whole = channels - channels % (2 * r.LANES)
+    for c in range(0, whole, 2 * r.LANES):
+        a = b = least
+        for i in range(rows):
+            address = source + i * row_step + 4 * c
+            for _ in range(columns):
+                a = r.larger_floats(r.load_floats(address, r.LANES, least), a)
+                b = r.larger_floats(r.load_floats(address + 4 * r.LANES, r.LANES, least), b)
+                address += pixel
+        r.store_floats(target + 4 * c, r.smaller_floats(a, most), r.LANES)
+        r.store_floats(target + 4 * (c + r.LANES), r.smaller_floats(b, most), r.LANES)
+    for c in range(whole, channels, r.LANES):
         value = least
         for i in range(rows):
             address = source + i * row_step + 4 * c
