@@ -179,7 +179,7 @@ def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.
     A tensor without quantization has scale 0.
 
     Raises:
-        OperatorError: the tensor has blockwise scales.
+        OperatorError: the tensor has blockwise scales, or one that makes no sense.
     """
     quantization = tensor.quantization
     if quantization is None:
@@ -189,7 +189,7 @@ def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.
     scales = quantization.scales.astype(np.float32)
     zero_points = quantization.zero_points.astype(np.int32)
     if len(scales) == 1:
-        return scales.reshape(()), zero_points[:1].reshape(())
+        return np.asarray(tensor.scale, np.float32), zero_points[:1].reshape(())
     if len(zero_points) != len(scales):
         zero_points = np.resize(zero_points[:1], len(scales))
     axis = quantization.quantized_dimension

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import ArgMaxOptions, ArgMinOptions, Pool2DOptions
-from delegraph.testing import constant, tensor
+from delegraph.schema.options import ArgMaxOptions, ArgMinOptions, GatherOptions, Pool2DOptions
+from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.conformance.trials import (
     Outputs,
     all_answers,
@@ -189,3 +189,29 @@ def test_the_largest_of_windows_with_nan_are_those_of_the_core(channels: int, le
     delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level))
     expected, found = (all_kinds(case, {"NaN": case}, *by) for by in ((), (delegate,)))
     assert_same_answers(found["NaN"], expected["NaN"], 0)
+
+
+@pytest.mark.parametrize("given", [constant, fed])
+@pytest.mark.parametrize("index", [-1, 4, 2**31 - 1, -(2**31)])
+def test_an_index_out_of_range_is_refused_as_by_the_core(given: Any, index: int) -> None:
+    x, where = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, index], np.int32)
+    case = operator_case("GATHER", [fed(x), given(where)], [tensor((2, 3))], GatherOptions())
+    arrays = list(case.steps[0])
+    for delegates in ([], ["numba_cpu"]):
+        with pytest.raises(DelegraphError, match=str(index)):
+            delegraph_outputs(case.model(), arrays, delegates=delegates)
+
+
+@pytest.mark.parametrize(("op", "scale"), [("DEQUANTIZE", -1.0), ("RELU", 3e38), ("GELU", 3e38)])
+def test_odd_scales_end_as_in_the_core(op: str, scale: float) -> None:
+    x = np.arange(-8, 8, dtype=np.int8)
+    y = tensor((16,)) if op == "DEQUANTIZE" else tensor((16,), "INT8", scale=0.5)
+    case = operator_case(op, [fed(x, scale=scale)], [y])
+    messages = []
+    for delegates in ([], ["numba_cpu"]):
+        try:
+            outputs = delegraph_outputs(case.model(), list(case.steps[0]), delegates=delegates)
+            messages.append(str([z.tolist() for z in outputs]))
+        except DelegraphError as error:
+            messages.append(str(error))
+    assert messages[0] == messages[1]

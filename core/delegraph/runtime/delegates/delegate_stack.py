@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import partial
 from types import MappingProxyType
 
+import numpy as np
+
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import DelegateError, DelegatePhase, in_words
@@ -89,7 +91,8 @@ class DelegateStack:
     def _let_claim(self, application: Application, lost: Barred) -> None:
         delegate, subgraph = application.delegate, self._subgraph
         application.may_claim = True
-        delegate.prepare(subgraph.context)
+        with np.errstate(all="ignore"):  # as where nodes are prepared
+            delegate.prepare(subgraph.context)
         application.may_claim = False
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
         refused = subgraph.findings.rejections
