@@ -254,3 +254,16 @@ def test_a_graph_that_is_prepared_is_not_prepared_again() -> None:
     assert len(subgraph.findings.known) == len(subgraph.spec.tensors)
     x = np.array([0.5, 1.0, 2.0, 0.0], np.float32)
     np.testing.assert_allclose(run(interpreter, x), np.sin(x) + x + np.sin(2 * x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("remade", ["x", "a"])
+def test_the_order_of_nodes_is_kept_where_a_tensor_is_made_again(remade: str) -> None:
+    nodes: list[Any] = [("SIN", "x", "a"), ("NEG", remade, "y"), ("COS", "b", remade)]
+    model = graph_model([("EXP", "x", "b"), *nodes], inputs="x", outputs="y")
+    delegate = Asked("SIN", "NEG", "COS")
+    expected = run(Interpreter(model_content=model))
+    interpreter = Interpreter(model_content=model, delegates=[delegate])
+    assert delegate.asked == []
+    np.testing.assert_array_equal(run(interpreter), expected)
+    reasons = {str(node.rejections["by_name"]) for node in interpreter.placement.nodes}
+    assert all("(COS) makes tensor" in reason for reason in reasons)

@@ -9,7 +9,7 @@ from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes
+from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes, order_errors
 from delegraph.runtime.steps import Step
 from delegraph.runtime.unset_inputs import unset_input_errors, unset_inputs
 
@@ -33,7 +33,8 @@ def check_subgraph(
     """
     nodes = [original_step(steps[index], operators[index]) for index in sorted(operators)]
     unset = unset_input_errors(unset_inputs(spec), context.tensors)
-    errors = {i: unset[o.index] for i, o in operators.items() if o.index in unset}
+    wrong = {**order_errors(spec), **unset}
+    errors = {i: wrong[o.index] for i, o in operators.items() if o.index in wrong}
     unknown = [i for i in spec.inputs if _may_change(spec, context.tensors[i])]
     limit = MemoryLimit.of_machine()
     return check_nodes(context, nodes, limit, errors=errors, unknown=unknown)

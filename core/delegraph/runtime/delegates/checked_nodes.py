@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from delegraph.delegation.rejections import Rejection
-from delegraph.errors import DelegraphError, UnresolvedOpError, in_words
+from delegraph.errors import DelegraphError, NodeError, UnresolvedOpError, in_words
 from delegraph.graph.calls import called_subgraphs
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node, OpContext, Registration
@@ -105,6 +106,30 @@ class Findings:
 
 
 NOTHING_KNOWN = Findings({}, {})
+
+
+def order_errors(subgraph: SubgraphSpec) -> dict[int, DelegraphError]:
+    """Return errors of all nodes if one writes an input of the subgraph, or what another has made.
+
+    Then what nodes read depends on their order, and partitions do not keep it: only tensors tell
+    them what comes first.
+    """
+    made = set(subgraph.inputs)
+    for operator in subgraph.operators:
+        again = made.intersection(operator.outputs)
+        if again:
+            reason = f"node {operator.index} ({operator.name}) makes tensor {min(again)} once more"
+            return {o.index: _order_error(o, reason) for o in subgraph.operators}
+        made.update(output for output in operator.outputs if output >= 0)
+    return {}
+
+
+def _order_error(operator: OperatorSpec, reason: str) -> NodeError:
+    return NodeError(
+        f"Node number {operator.index} ({operator.name}) must keep its place: {reason}",
+        node_index=operator.index,
+        op=operator.name,
+    )
 
 
 def check_nodes(

@@ -15,7 +15,7 @@ import numpy as np
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import DelegateError, DelegatePhase, in_words
-from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes
+from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.failure_policy import Incident
@@ -122,7 +122,7 @@ class DelegateStack:
         shapes = [subgraph.tensors[index].shape for index in subgraph.inputs]
         if shapes == self._checked_shapes:
             return
-        errors = subgraph.unset_input_errors()
+        errors = {**order_errors(subgraph.spec), **subgraph.unset_input_errors()}
         is_prepared = subgraph.is_allocated or self._needs_shapes(delegate)
         if is_prepared and not subgraph.has_dynamic_tensors and not self._plan.applied:
             subgraph.findings = Findings.of_prepared(subgraph.tensors, errors)
