@@ -137,7 +137,7 @@ def test_applying_a_delegate_may_be_interrupted(flags: DelegateFlags) -> None:
         )
         interpreter.invoke()  # what was allocated is so, with its data
         np.testing.assert_allclose(invoked(interpreter, x), right, 1e-5)
-        assert partitions(interpreter) == [] or not is_interrupted
+        assert len(partitions(interpreter)) in ((0, 2) if is_interrupted else (2,))
         interpreter.modify_graph_with_delegate(ByName("SIN", flags=flags))
         np.testing.assert_allclose(outputs(interpreter, inputs(at, *LARGE)).shape, LARGE)
         np.testing.assert_allclose(outputs(interpreter, x), right, 1e-5)

@@ -186,7 +186,7 @@ BIG: dict[str, Callable[[str], OperatorCase]] = {
         o.StridedSliceOptions(),
     ),
     "parts of a last axis": lambda t: operator_case(
-        "SPLIT", [known(2), x((67, 61, 30), t)], [y(t)] * 3, o.SplitOptions(num_splits=3)
+        "SPLIT", [known(2), x((67, 61, 30), t)], [y(t), y(t), y(t)], o.SplitOptions(num_splits=3)
     ),
     "stacked last": lambda t: operator_case(
         "PACK", [x((67, 61, 31), t), x((67, 61, 31), t, 1)], [y(t)],
