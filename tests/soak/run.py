@@ -47,7 +47,7 @@ CACHE_EVERY = 8
 SHOWN = 10
 """Failures after which a soak ends."""
 
-STUCK = 300
+STUCK = 120
 """Seconds after the end of a round when every thread's stack is printed, and that is all."""
 
 
