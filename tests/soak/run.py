@@ -33,6 +33,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from delegraph import load_delegate
 from soak.acts import IN_MAIN, IN_THREADS, Act, Owned, available_delegates, swallowed
 from soak.cache import private_cache, vanish
 from soak.subjects import Subject, subjects
@@ -124,6 +125,8 @@ def soak(hours: float, seed: int, threads: int, progress: Progress, cache: Path 
     owned = [_owned(subjects(seed + i), chance) for i in range(threads + 1)]
     seconds = hours * 3600
     rounds = max(ROUNDS, round(seconds / 60))
+    for name in available_delegates():  # Ctrl-C during an import can leave Python's locks held
+        load_delegate(name)
 
     def damaged_cache(_: Owned) -> None:
         if cache is not None:
