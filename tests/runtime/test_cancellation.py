@@ -1,10 +1,7 @@
 """The word that stops a call, by request or when its time is up."""
 
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,14 @@ from delegraph.errors import ArgumentError, CallCancelledError, TimeLimitError
 from delegraph.runtime import cancellation
 from delegraph.runtime.cancellation import Cancellation
 from delegraph.schema.options import LessOptions, WhileOptions
-from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
+from delegraph.testing import (
+    constant,
+    graph_model,
+    interrupted,
+    one_op_model,
+    subgraphs_model,
+    tensor,
+)
 
 LONG = 3600.0
 SINE = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
@@ -97,44 +101,17 @@ def test_closing_ends_the_thread() -> None:
     assert not thread.is_alive()
 
 
-class Interrupt(BaseException):
-    """What the trace function raises."""
-
-
-@contextmanager
-def interrupted_at(event: int) -> Iterator[list[int]]:
-    """Raise at the line event of that number within the module; yield what was counted."""
-    seen = [0]
-
-    def trace(frame: FrameType, kind: str, _: Any) -> Any:
-        if frame.f_code.co_filename != cancellation.__file__:
-            return None
-        if kind == "line":
-            seen[0] += 1
-            if seen[0] == event:
-                raise Interrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield seen
-    finally:
-        sys.settrace(before)
-
-
 def test_an_interrupt_at_any_line_leaves_the_next_call_its_time() -> None:
-    event, reached = 0, True
-    while reached:
+    event, was_interrupted = 0, True
+    while was_interrupted:
         event += 1
         stop = Cancellation(0.002)
-        try:
-            with interrupted_at(event) as seen:
-                stop.begin()
-                stop.forget()
-        except Interrupt:
-            pass
-        reached = seen[0] >= event
+
+        def call(stop: Cancellation = stop) -> None:
+            stop.begin()
+            stop.forget()
+
+        was_interrupted = interrupted(call, event - 1, inside=[cancellation.__name__])
         stop.begin()
         wait_until_set(stop)
         stop.forget()

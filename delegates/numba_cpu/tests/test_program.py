@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gc
-import sys
 from itertools import pairwise
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph.errors import DelegateError
+from delegraph.testing import interrupted
 from delegraph_numba_cpu.blocks.moves import COPY
 from delegraph_numba_cpu.kernel_library import Library
 from delegraph_numba_cpu.memory import SLACK, Memory, Row
@@ -85,31 +85,6 @@ def test_rows_follow_tensors_that_the_host_moves(lib: Library) -> None:
     assert (before == 7).all()
 
 
-def interrupt_at_line(program: Program, line: int) -> bool:
-    """Bind a program, with an interrupt at one of the lines that run; whether there was one."""
-    seen = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal seen
-        if frame.f_code is not Program.bind.__code__:
-            return None
-        if event == "line":
-            seen += 1
-            if seen == line:
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        program.bind()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
 @pytest.mark.parametrize("moves_back", [False, True])
 def test_an_interrupt_anywhere_leaves_no_row_at_the_old_place(
     lib: Library, moves_back: bool
@@ -126,7 +101,9 @@ def test_an_interrupt_anywhere_leaves_no_row_at_the_old_place(
         line += 1
         old = source.data, target.data
         source.data, target.data = bytes_of(line), bytes_of(0)
-        was_interrupted = interrupt_at_line(program, line)
+        was_interrupted = interrupted(
+            program.bind, line - 1, inside=["delegraph_numba_cpu.program"]
+        )
         if moves_back:
             source.data, target.data = old
             target.data[:] = 0
