@@ -36,7 +36,8 @@ for a delegate or a plugin to provide.
 *Versions* are the operator versions that the kernel implements. *Types* are those of the data for
 which Delegraph and LiteRT 2.3 were both run and agree (`make conformance`); `INT16 by INT8` names
 the data's type and the weights'. Other types are refused by both, or stand in no case. *In place*
-says that the output may share memory with an input of the same size.
+says that the output may share memory with an input of the same size. Where the two do not agree,
+[differences.md](differences.md#operators) says why.
 """
 
 

@@ -106,7 +106,7 @@ def test_names_of_modules_say_what_they_hold() -> None:
 
 
 OUTSIDE = {
-    *("benchmarks", "conformance", "distributions", "docs"),
+    *("benchmarks", "conformance", "differences", "distributions", "docs"),
     *("fuzz", "mutation", "soak", "support"),
 }
 """Folders of tests that are about more than one folder of the core."""

@@ -1,0 +1,1 @@
+"""Checks of the section Extreme values."""
