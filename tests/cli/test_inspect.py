@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.schema.metadata import AudioProperties, BoundingBoxProperties, BoundingBoxType
 from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, one_op_model, tensor
 from support.chosen_plugins import use_plugins_of
 from support.command import Command
+from support.described_models import of_tensor, with_entry, with_metadata
 from support.fake_distributions import write_distribution
 
 
@@ -142,3 +144,37 @@ def test_a_plugin_that_cannot_describe_an_operator_does_not_stop_the_others(
     assert ran.code == 0
     assert text in ran.json["described"][0]["facts"]["error"]
     assert ran.json["operators"][0]["package"] == "my-dist"
+
+
+def test_what_the_author_says_is_shown(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "described.tflite"
+    box = BoundingBoxProperties(type=BoundingBoxType.BOUNDARIES, index=(1, 0, 3, 2))
+    path.write_bytes(
+        with_metadata(
+            one_op_model("RELU", [tensor((1, 4))], [tensor((1, 4))]),
+            (of_tensor("sound", AudioProperties(sample_rate=8000, channels=1)),),
+            (of_tensor("where", box, value_labels="labels.txt"),),
+            {"labels.txt": b"ant, red\nbee\ncat\ndog\n"},
+            name="toy\x1b[2J",
+        )
+    )
+    ran = delegraph("inspect", path)
+    assert ran.code == 0
+    assert "name toy\\x1b[2J" in ran.lines
+    assert "input 0 sound audio 8000 Hz; 1 channel" in ran.lines
+    assert (
+        "output 1 where bounding boxes top, left, bottom, right as parts of the picture's size; "
+        "4 labels: 'ant, red', 'bee', 'cat', ..."
+    ) in ran.lines
+    assert "labels.txt 21 B tensor value labels" in ran.lines
+    shown = delegraph("inspect", path, "--json").json["author_metadata"]
+    assert shown["outputs"][0]["value_labels"] == ["ant, red", "bee", "cat", "dog"]
+    assert shown["files"] == {"labels.txt": 21}
+
+
+def test_damaged_metadata_is_told_and_stops_nothing(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.tflite"
+    path.write_bytes(with_entry(one_op_model("RELU", [tensor((2,))], [tensor((2,))]), b"damaged\0"))
+    ran = delegraph("inspect", path)
+    assert ran.code == 0
+    assert "not used: TFLITE_METADATA is damaged: its file identifier is not 'M001'" in ran.lines

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from delegraph.cli.author_metadata import print_author_metadata
 from delegraph.cli.options import (
     json_option,
     model_argument,
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 def command(model: str, table_limit: int | None, as_json: bool) -> None:
     """Show what a model file holds.
 
-    Inputs and outputs, operators, constants, signatures and metadata; nothing is run.
+    Inputs and outputs, operators, constants, signatures and metadata, with what the author says of
+    the model and its labels; nothing is run.
     """
     from delegraph.graph.loader import load_model
     from delegraph.tools.model_summary import summarize_model
@@ -88,6 +90,8 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
             [(name, size(count)) for name, count in summary.metadata.items()],
             right=("size",),
         )
+    if summary.author_metadata is not None:
+        print_author_metadata(out, summary.author_metadata)
 
 
 def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:

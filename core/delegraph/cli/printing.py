@@ -45,7 +45,7 @@ def print_table(
     Args:
         out: where to.
         columns: headings.
-        rows: cells, made text by ``str``.
+        rows: cells, made text by ``str`` and :func:`printable`.
         right: headings of the columns that are aligned to the right.
         indent: blanks in front.
     """
@@ -56,7 +56,7 @@ def print_table(
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
+        table.add_row(*(printable(str(cell)) for cell in row))
     if not table.row_count:
         return
     shown = Padding(table, (0, 0, 0, indent), expand=False)
@@ -67,6 +67,17 @@ def print_table(
         out.print(shown)
     for line in capture.get().splitlines():
         print(line.rstrip())  # rich fills lines up with blanks
+
+
+def printable(text: str) -> str:
+    r"""Return *text* on one line without characters that would steer a terminal.
+
+    >>> printable("a\x1b[2Jb\n")
+    'a\\x1b[2Jb\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def heading(out: Console, text: str) -> None:

@@ -1,6 +1,6 @@
 """The TFLite flatbuffer: declarative tables, a checked reader, a writer.
 
 Open first: ``tables.py`` for the tables of a model, ``options.py`` for the options of operators,
-``enums.py``; ``reader.py`` and ``writer.py`` for files; ``flatbuffer.py`` for reads with checked
-bounds; ``table.py`` for how a table is declared.
+``enums.py``; ``metadata.py`` for TFLite Metadata; ``reader.py`` and ``writer.py`` for files;
+``flatbuffer.py`` for reads with checked bounds; ``table.py`` for how a table is declared.
 """

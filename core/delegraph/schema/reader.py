@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise, repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ from delegraph.schema.table import (
 from delegraph.schema.tables import Model
 
 FILE_IDENTIFIER = b"TFL3"
+
+AnyTable = TypeVar("AnyTable", bound=Table)
 
 _BLOCK = 1 << 16
 """Tables read at once: a damaged count is noticed before all of its tables are looked at."""
@@ -66,9 +68,25 @@ def read_model(content: NDArray[np.uint8], table_limit: int | None = None) -> Mo
             f"Model provided has model identifier '{found}', should be 'TFL3' ({NOT_A_FLATBUFFER})"
         )
     with collector_paused():
-        root = _Reader(content, table_limit).tables(Model, np.zeros(1, np.int64), "Model")[0]
-        assert isinstance(root, Model)
-        return with_parts_inside(root, content)
+        return with_parts_inside(read_root(Model, content, table_limit), content)
+
+
+def read_root(
+    table: type[AnyTable], content: NDArray[np.uint8], table_limit: int | None = None
+) -> AnyTable:
+    """Return the root of a flatbuffer, a *table*; its file identifier is not looked at.
+
+    Args:
+        table: the root's type.
+        content: ``[bytes], uint8``.
+        table_limit: see :func:`read_model`.
+
+    Raises:
+        MalformedModelError: the bytes are not a sound flatbuffer.
+    """
+    root = _Reader(content, table_limit).tables(table, np.zeros(1, np.int64), table.__name__)[0]
+    assert isinstance(root, table)
+    return root
 
 
 class _Reader:

@@ -73,8 +73,22 @@ def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
 
 def _flatbuffer(model: Model) -> bytes:
     constants = sum(len(blob) + 64 for blob in large_parts(model))
-    builder = flatbuffers.Builder(constants + 4096)  # growing would copy what is there
-    builder.Finish(_Writer(builder).table(model), FILE_IDENTIFIER)
+    return write_root(model, FILE_IDENTIFIER, constants)
+
+
+def write_root(root: Table, identifier: bytes, expected: int = 0) -> bytes:
+    """Return a flatbuffer of *root* with a file identifier of four bytes.
+
+    Args:
+        root: the table that refers to all others.
+        identifier: such as ``b"TFL3"``.
+        expected: bytes of its large parts; growing would copy what is there.
+
+    Raises:
+        TypeError: a number does not fit its field, or a value has the wrong type.
+    """
+    builder = flatbuffers.Builder(expected + 4096)
+    builder.Finish(_Writer(builder).table(root), identifier)
     with memoryview(builder.Bytes) as content:
         return bytes(content[builder.Head() :])
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from delegraph.errors import DelegraphError
+from delegraph.graph.metadata import ModelMetadata, read_metadata
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.kernels import ops  # noqa: F401 - fills the op table
 from delegraph.operators.op_table import OP_TABLE
@@ -116,6 +117,7 @@ class ModelSummary:
         operators: all operators of all subgraphs, most frequent first.
         metadata: names of the metadata entries, each with its size in bytes.
         described: custom operators of which the package that runs them says something.
+        author_metadata: what the author says of inputs and outputs; None when nothing is said.
     """
 
     version: int
@@ -128,6 +130,7 @@ class ModelSummary:
     operators: tuple[OperatorCount, ...]
     metadata: dict[str, int]
     described: tuple[OperatorDescription, ...] = ()
+    author_metadata: ModelMetadata | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary as dictionaries and lists."""
@@ -152,6 +155,7 @@ def summarize_model(model: Model) -> ModelSummary:
         count_operators(model),
         {name: len(value) for name, value in sorted(model.metadata.items())},
         tuple(_descriptions(model)),
+        read_metadata(model),
     )
 
 

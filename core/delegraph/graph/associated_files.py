@@ -1,0 +1,119 @@
+"""The zip of files that may follow a model: labels and vocabularies of TFLite Metadata.
+
+A model is untrusted, so this zip is: how much of it is looked at is bounded, names stay names (no
+file is ever written), and only what is stored or deflated is read.
+
+Source:
+    ``ModelMetadataExtractor::ExtractAssociatedFiles``,
+    tensorflow_lite_support/metadata/cc/metadata_extractor.cc.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import MalformedModelError
+
+MAX_BYTES = 1 << 20
+"""Of a file that is read, and of the zip's list of files. The 21,000 names of ImageNet take 0.4."""
+
+MAX_ZIP = 64 << 20
+"""Bytes at the end of the model among which the zip is looked for."""
+
+_NAMES_TOLD = 5
+
+_END = b"PK\x05\x06"
+_END_BYTES = 22  # without the comment
+_ZIP64_LOCATOR = b"PK\x06\x07"
+_ZIP64_LOCATOR_BYTES = 20
+_MAX_COMMENT = 0xFFFF
+_READABLE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    RuntimeError,  # NotImplementedError is one: a version or a flag from the future
+    ValueError,
+)
+"""What zipfile raises for a zip that is not sound."""
+
+
+class AssociatedFiles:
+    """The files after a model.
+
+    Args:
+        content: the model's file, ``[bytes], uint8``.
+
+    Attributes:
+        sizes: bytes of each file, by name; empty when no zip follows the model.
+
+    Raises:
+        MalformedModelError: the zip is damaged or too large.
+    """
+
+    def __init__(self, content: NDArray[np.uint8]) -> None:
+        self._zip = _open(content)
+        entries = [] if self._zip is None else self._zip.infolist()
+        self._entries = {entry.filename: entry for entry in entries}
+        self.sizes: Mapping[str, int] = {e.filename: e.file_size for e in entries}
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            MalformedModelError: it is not there, too large, damaged, or packed in a way that is
+                not read.
+        """
+        if self._zip is None:
+            raise MalformedModelError(f"no zip with {name!r} follows the model")
+        if name not in self._entries:
+            held = ", ".join(map(repr, sorted(self._entries)[:_NAMES_TOLD])) or "no files"
+            raise MalformedModelError(f"the zip after the model has no {name!r}; it has {held}")
+        entry = self._entries[name]
+        if entry.flag_bits & 1 or entry.compress_type not in _READABLE:
+            raise MalformedModelError(
+                f"{name!r} of the zip after the model is encrypted or packed in an unknown way"
+            )
+        try:
+            with self._zip.open(entry) as file:
+                content = file.read(MAX_BYTES + 1)
+        except _DAMAGE as error:
+            raise _damaged(error) from error
+        if len(content) > MAX_BYTES:
+            raise MalformedModelError(
+                f"{name!r} of the zip after the model has more than {MAX_BYTES} bytes"
+            )
+        return content
+
+
+def _open(content: NDArray[np.uint8]) -> zipfile.ZipFile | None:
+    """Return the zip at the end of *content*, None when there is none."""
+    tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()
+    at = tail.rfind(_END)
+    if at < 0 or len(tail) - at < _END_BYTES:
+        return None
+    list_bytes = struct.unpack_from("<I", tail, at + 12)[0]
+    locator = tail[max(0, at - _ZIP64_LOCATOR_BYTES) :]
+    if list_bytes > MAX_BYTES or locator.startswith(_ZIP64_LOCATOR):
+        raise MalformedModelError("the zip after the model has too many files")
+    end = len(content) - len(tail) + at + _END_BYTES
+    # Without its comment the record just found is the last one, so zipfile finds the same.
+    packed = content[max(0, end - MAX_ZIP) : end - 2].tobytes() + b"\0\0"
+    try:
+        return zipfile.ZipFile(io.BytesIO(packed))
+    except _DAMAGE as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> MalformedModelError:
+    return MalformedModelError(f"the zip after the model is damaged: {error}")

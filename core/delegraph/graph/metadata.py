@@ -1,0 +1,275 @@
+"""What a model's author says of it: TFLite Metadata with its labels, typed and checked.
+
+Nothing in it is needed to run the model, so a fault in it is data: ``ModelMetadata.faults``.
+
+Source:
+    tensorflow_lite_support/metadata/metadata_schema.fbs by way of :mod:`delegraph.schema.metadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import starmap
+from typing import TypeVar
+
+from delegraph.errors import MalformedModelError
+from delegraph.graph.associated_files import AssociatedFiles
+from delegraph.graph.model import Model
+from delegraph.schema import metadata as tables
+from delegraph.schema.flatbuffer import NOT_A_FLATBUFFER
+from delegraph.schema.metadata import AssociatedFileType, BoundingBoxType, CoordinateType
+from delegraph.schema.reader import read_root
+from delegraph.schema.table import Table
+
+METADATA_ENTRY = "TFLITE_METADATA"
+"""Name of the model's metadata entry that holds the flatbuffer."""
+
+_CONTENTS: dict[type[Table], str] = {
+    tables.FeatureProperties: "features",
+    tables.ImageProperties: "image",
+    tables.BoundingBoxProperties: "bounding boxes",
+    tables.AudioProperties: "audio",
+}
+
+_BOXES: dict[int, str] = {
+    BoundingBoxType.BOUNDARIES: "boundaries",
+    BoundingBoxType.UPPER_LEFT: "upper left",
+    BoundingBoxType.CENTER: "center",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BoxLayout:
+    """What the four numbers of a box are.
+
+    Attributes:
+        type: ``boundaries`` (left, top, right, bottom); ``upper left`` or ``center``, which is a
+            point (x, y), width and height.
+        index: where each of these numbers is, ``(0, 1, 2, 3)`` for the order above.
+        is_pixels: whether they are pixels of the model's input, else parts of its size.
+    """
+
+    type: str
+    index: tuple[int, ...] = (0, 1, 2, 3)
+    is_pixels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMetadata:
+    """What is said of one input or output.
+
+    Attributes:
+        index: of the tensor; -1 when nothing is said of it.
+        name: may be empty; need not be the tensor's.
+        description: for people.
+        content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty when it is not said.
+        size: width and height of an image, in pixels; None when it is not said.
+        mean: what is subtracted from an input, one number or one a channel; may be empty.
+        std: what an input is divided by then.
+        sample_rate: of a sound, in hertz; None when it is not said.
+        channels: of a sound; None when it is not said.
+        boxes: how bounding boxes are laid out; None for others.
+        score_threshold: scores below are of no interest; None when it is not said.
+        axis_labels: names of the classes, along the last axis.
+        value_labels: names of what the values count: value 0 is the first.
+        files: names of the associated files, each with its type in lower case.
+    """
+
+    index: int = -1
+    name: str = ""
+    description: str = ""
+    content: str = ""
+    size: tuple[int, int] | None = None
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    sample_rate: int | None = None
+    channels: int | None = None
+    boxes: BoxLayout | None = None
+    score_threshold: float | None = None
+    axis_labels: tuple[str, ...] = ()
+    value_labels: tuple[str, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMetadata:
+    """What is said of a model.
+
+    Attributes:
+        name: what its author calls it.
+        description: for people.
+        version: of the model.
+        author: who made it.
+        license: its terms.
+        inputs: of the first subgraph, in its order; empty when nothing is said of them.
+        outputs: likewise.
+        files: bytes of each file in the zip after the model, by name.
+        faults: what is wrong with it, and therefore left out here.
+    """
+
+    name: str = ""
+    description: str = ""
+    version: str = ""
+    author: str = ""
+    license: str = ""
+    inputs: tuple[TensorMetadata, ...] = ()
+    outputs: tuple[TensorMetadata, ...] = ()
+    files: dict[str, int] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+    def tensor(self, index: int) -> TensorMetadata:
+        """Return what is said of an input or output of the first subgraph."""
+        known = (tensor for tensor in (*self.inputs, *self.outputs) if tensor.index == index)
+        return next(known, TensorMetadata())
+
+
+def read_metadata(model: Model) -> ModelMetadata | None:
+    """Return what the author says of *model*; None when it has no such metadata and no zip."""
+    faults: list[str] = []
+    files = _files(model, faults)
+    root = _root(model, faults)
+    if root is None:
+        sizes = {} if files is None else dict(files.sizes)
+        return ModelMetadata(files=sizes, faults=tuple(faults)) if sizes or faults else None
+    reader = _Reader(files, faults)
+    described = root.subgraph_metadata[0] if root.subgraph_metadata else tables.SubGraphMetadata()
+    graph = model.subgraphs[0]
+    return ModelMetadata(
+        name=root.name or described.name or "",
+        description=root.description or described.description or "",
+        version=root.version or "",
+        author=root.author or "",
+        license=root.license or "",
+        inputs=reader.tensors("input", graph.inputs, described.input_tensor_metadata),
+        outputs=reader.tensors("output", graph.outputs, described.output_tensor_metadata),
+        files={} if files is None else dict(files.sizes),
+        faults=tuple(dict.fromkeys(faults)),
+    )
+
+
+def _files(model: Model, faults: list[str]) -> AssociatedFiles | None:
+    try:
+        return AssociatedFiles(model.content)
+    except MalformedModelError as error:
+        faults.append(str(error))
+        return None
+
+
+def _root(model: Model, faults: list[str]) -> tables.ModelMetadata | None:
+    content = model.metadata.get(METADATA_ENTRY)
+    if content is None:
+        return None
+    try:
+        if content[4:8].tobytes() != tables.FILE_IDENTIFIER:
+            raise MalformedModelError("its file identifier is not 'M001'")
+        return read_root(tables.ModelMetadata, content)
+    except MalformedModelError as error:
+        reason = str(error).removeprefix(f"{NOT_A_FLATBUFFER}: ")
+        faults.append(f"{METADATA_ENTRY} is damaged: {reason}")
+        return None
+
+
+class _Reader:
+    """Turns tables into typed records; what is wrong with them becomes a fault."""
+
+    def __init__(self, files: AssociatedFiles | None, faults: list[str]) -> None:
+        self._files = files
+        self._faults = faults
+
+    def tensors(
+        self, side: str, indices: Sequence[int], described: Sequence[tables.TensorMetadata]
+    ) -> tuple[TensorMetadata, ...]:
+        """Return what is said of the tensors of one side."""
+        if not described:
+            return ()
+        if len(described) != len(indices):
+            self._faults.append(
+                f"{METADATA_ENTRY} describes {len(described)} {side}s, the model has {len(indices)}"
+            )
+            return ()
+        return tuple(starmap(self._tensor, zip(indices, described, strict=True)))
+
+    def _tensor(self, index: int, record: tables.TensorMetadata) -> TensorMetadata:
+        properties = record.content.content_properties if record.content else None
+        normalization = _unit(record, tables.NormalizationOptions)
+        threshold = _unit(record, tables.ScoreThresholdingOptions)
+        image = properties if isinstance(properties, tables.ImageProperties) else None
+        audio = properties if isinstance(properties, tables.AudioProperties) else None
+        size = image.default_size if image else None
+        mean, std = self._normalization(record, normalization)
+        return TensorMetadata(
+            index=index,
+            name=record.name or "",
+            description=record.description or "",
+            content=_CONTENTS.get(type(properties), "") if properties else "",
+            size=(size.width, size.height) if size else None,
+            mean=mean,
+            std=std,
+            sample_rate=audio.sample_rate or None if audio else None,
+            channels=audio.channels or None if audio else None,
+            boxes=self._boxes(properties),
+            score_threshold=threshold.global_score_threshold if threshold else None,
+            axis_labels=self._labels(record, AssociatedFileType.TENSOR_AXIS_LABELS),
+            value_labels=self._labels(record, AssociatedFileType.TENSOR_VALUE_LABELS),
+            files={f.name or "": _type_name(f.type) for f in record.associated_files},
+        )
+
+    def _normalization(
+        self, record: tables.TensorMetadata, options: tables.NormalizationOptions | None
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        if options is None or not (options.mean and options.std):
+            return (), ()
+        if 0.0 in options.std or len(options.mean) != len(options.std):
+            self._faults.append(
+                f"the normalization of {record.name!r} has {len(options.mean)} means and "
+                f"{len(options.std)} deviations, or a deviation of 0"
+            )
+            return (), ()
+        return options.mean, options.std
+
+    def _boxes(self, properties: Table | None) -> BoxLayout | None:
+        if not isinstance(properties, tables.BoundingBoxProperties):
+            return None
+        if properties.type not in _BOXES:
+            return None
+        index = properties.index or (0, 1, 2, 3)
+        if sorted(index) != [0, 1, 2, 3]:
+            self._faults.append(f"the order of a box's numbers is {list(index)}")
+            return None
+        in_pixels = properties.coordinate_type == CoordinateType.PIXEL
+        return BoxLayout(_BOXES[properties.type], index, in_pixels)
+
+    def _labels(self, record: tables.TensorMetadata, kind: AssociatedFileType) -> tuple[str, ...]:
+        """Return the lines of the first file of a kind: the others are translations."""
+        names = [f.name for f in record.associated_files if f.type == kind and f.name]
+        if not names or self._files is None:
+            return ()
+        try:
+            text = self._files.read(names[0]).decode("utf-8-sig")
+        except MalformedModelError as error:
+            self._faults.append(str(error))
+            return ()
+        except UnicodeDecodeError as error:
+            self._faults.append(f"{names[0]!r} of the zip after the model is no text: {error}")
+            return ()
+        return tuple(text.rstrip().splitlines())
+
+
+Unit = TypeVar("Unit", bound=Table)
+
+
+def _unit(record: tables.TensorMetadata, kind: type[Unit]) -> Unit | None:
+    """Return the options of the first process unit of a kind."""
+    return next((u.options for u in record.process_units if isinstance(u.options, kind)), None)
+
+
+def _type_name(kind: int) -> str:
+    """Return an associated file's type in words: ``tensor axis labels``.
+
+    >>> _type_name(AssociatedFileType.VOCABULARY), _type_name(99)
+    ('vocabulary', 'type 99')
+    """
+    if isinstance(kind, AssociatedFileType):
+        return kind.name.lower().replace("_", " ")
+    return f"type {kind}"

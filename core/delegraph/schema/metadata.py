@@ -1,0 +1,188 @@
+"""The tables of TFLite Metadata: what a model's author says of its inputs, outputs and files.
+
+They are a flatbuffer of their own, in the model's metadata entry ``TFLITE_METADATA``. Fields that
+nothing here uses are left out, and skipped by the reader.
+
+Source:
+    tensorflow_lite_support/metadata/metadata_schema.fbs.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from delegraph.schema.table import (
+    FLOAT32,
+    UINT32,
+    Table,
+    child,
+    children,
+    enum,
+    float32,
+    int32,
+    string,
+    uint32,
+    union,
+    vector,
+)
+
+FILE_IDENTIFIER = b"M001"
+
+
+class AssociatedFileType(IntEnum):
+    """``AssociatedFileType`` of the schema."""
+
+    UNKNOWN = 0
+    DESCRIPTIONS = 1
+    TENSOR_AXIS_LABELS = 2
+    TENSOR_VALUE_LABELS = 3
+    TENSOR_AXIS_SCORE_CALIBRATION = 4
+    VOCABULARY = 5
+    SCANN_INDEX_FILE = 6
+
+
+class ColorSpaceType(IntEnum):
+    """``ColorSpaceType`` of the schema."""
+
+    UNKNOWN = 0
+    RGB = 1
+    GRAYSCALE = 2
+
+
+class BoundingBoxType(IntEnum):
+    """``BoundingBoxType`` of the schema: what the four numbers of a box are."""
+
+    UNKNOWN = 0
+    BOUNDARIES = 1
+    UPPER_LEFT = 2
+    CENTER = 3
+
+
+class CoordinateType(IntEnum):
+    """``CoordinateType`` of the schema: parts of the picture's size, or pixels."""
+
+    RATIO = 0
+    PIXEL = 1
+
+
+class AssociatedFile(Table):
+    """A file of the zip that follows the model."""
+
+    name: str | None = string(0, default=None)
+    description: str | None = string(1, default=None)
+    type: AssociatedFileType = enum(2, default=AssociatedFileType.UNKNOWN)
+    locale: str | None = string(3, default=None)
+
+
+class FeatureProperties(Table):
+    """A tensor of plain numbers."""
+
+
+class ImageSize(Table):
+    """Of a picture, in pixels."""
+
+    width: int = uint32(0, default=0)
+    height: int = uint32(1, default=0)
+
+
+class ImageProperties(Table):
+    """A tensor that is a picture."""
+
+    color_space: ColorSpaceType = enum(0, default=ColorSpaceType.UNKNOWN)
+    default_size: ImageSize | None = child(1, ImageSize, default=None)
+
+
+class BoundingBoxProperties(Table):
+    """A tensor of boxes; ``index`` says where each number of a box is."""
+
+    index: tuple[int, ...] = vector(  # type: ignore[assignment]  # hides tuple.index
+        0, UINT32, default=()
+    )
+    type: BoundingBoxType = enum(1, default=BoundingBoxType.UNKNOWN)
+    coordinate_type: CoordinateType = enum(2, default=CoordinateType.RATIO)
+
+
+class AudioProperties(Table):
+    """A tensor that is a sound."""
+
+    sample_rate: int = uint32(0, default=0)
+    channels: int = uint32(1, default=0)
+
+
+CONTENT_PROPERTIES: dict[int, type[Table]] = {
+    1: FeatureProperties,
+    2: ImageProperties,
+    3: BoundingBoxProperties,
+    4: AudioProperties,
+}
+
+
+class ValueRange(Table):
+    """The dimensions that a content takes, the last one included."""
+
+    min: int = int32(0, default=0)
+    max: int = int32(1, default=0)
+
+
+class Content(Table):
+    """What a tensor holds."""
+
+    content_properties: Table | None = union(1, CONTENT_PROPERTIES, default=None)
+    range: ValueRange | None = child(2, ValueRange, default=None)
+
+
+class NormalizationOptions(Table):
+    """An input is ``(x - mean) / std``; one number, or one a channel."""
+
+    mean: tuple[float, ...] = vector(0, FLOAT32, default=())
+    std: tuple[float, ...] = vector(1, FLOAT32, default=())
+
+
+class ScoreThresholdingOptions(Table):
+    """Scores below the threshold are to be left out."""
+
+    global_score_threshold: float = float32(0, default=0.0)
+
+
+PROCESS_UNIT_OPTIONS: dict[int, type[Table]] = {
+    1: NormalizationOptions,
+    3: ScoreThresholdingOptions,
+}
+
+
+class ProcessUnit(Table):
+    """What is done to a tensor outside of the model."""
+
+    options: Table | None = union(1, PROCESS_UNIT_OPTIONS, default=None)
+
+
+class TensorMetadata(Table):
+    """An input or output."""
+
+    name: str | None = string(0, default=None)
+    description: str | None = string(1, default=None)
+    content: Content | None = child(3, Content, default=None)
+    process_units: tuple[ProcessUnit, ...] = children(4, ProcessUnit, default=())
+    associated_files: tuple[AssociatedFile, ...] = children(6, AssociatedFile, default=())
+
+
+class SubGraphMetadata(Table):
+    """A subgraph; its tensors are in the order of ``SubGraph.inputs`` and ``.outputs``."""
+
+    name: str | None = string(0, default=None)
+    description: str | None = string(1, default=None)
+    input_tensor_metadata: tuple[TensorMetadata, ...] = children(2, TensorMetadata, default=())
+    output_tensor_metadata: tuple[TensorMetadata, ...] = children(3, TensorMetadata, default=())
+    associated_files: tuple[AssociatedFile, ...] = children(4, AssociatedFile, default=())
+
+
+class ModelMetadata(Table):
+    """The root."""
+
+    name: str | None = string(0, default=None)
+    description: str | None = string(1, default=None)
+    version: str | None = string(2, default=None)
+    subgraph_metadata: tuple[SubGraphMetadata, ...] = children(3, SubGraphMetadata, default=())
+    author: str | None = string(4, default=None)
+    license: str | None = string(5, default=None)
+    associated_files: tuple[AssociatedFile, ...] = children(6, AssociatedFile, default=())
