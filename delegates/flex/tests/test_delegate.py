@@ -86,22 +86,10 @@ def test_tensorflow_asked_for_and_not_installed_is_an_error_with_the_remedy() ->
 # -- what is refused ---------------------------------------------------------------------------
 
 
-def test_an_operator_outside_the_allowlist_is_refused() -> None:
-    model = flex_model([("FlexDouble", "x", "y", FLOAT)], inputs="x", outputs="y")
-    assert "Double is not on the allowlist of TensorFlow operators; allow=Double" in refusal(model)
-
-
 def test_an_operator_that_the_executor_lacks_is_refused_with_the_name_of_the_other() -> None:
     model = flex_model([("FlexDecodeJpeg", "x", "y", {})], inputs="x", outputs="y")
     reason = refusal(model)
     assert "the numpy executor does not have DecodeJpeg; executor=tensorflow may run it" in reason
-
-
-@pytest.mark.parametrize("op", ["ReadFile", "WriteFile", "PyFunc", "Abort", "ImmutableConst"])
-def test_an_operator_that_reaches_beyond_the_model_is_refused_unless_it_is_named(op: str) -> None:
-    model = flex_model([(f"Flex{op}", "x", "y", {})], inputs="x", outputs="y")
-    assert f"runs only when it is named: allow={op}" in refusal(model)
-    assert "the numpy executor does not have" in refusal(model, f"executor=numpy,allow={op}")
 
 
 def test_a_newer_version_is_refused() -> None:

@@ -28,8 +28,8 @@ def convert(
             ``tf.function`` with an input signature, or one or several concrete functions.
         supported_ops: names of ``tf.lite.OpsSet``. The default takes TensorFlow's operators only
             for what has no builtin one; ``["SELECT_TF_OPS"]`` alone takes them for everything.
-        allow_all: let operators through that are not on the converter's allowlist; whoever runs the
-            model has to name them (``flex:allow=...``), unless the NumPy executor has them.
+        allow_all: let operators through that are not on the converter's allowlist; it is none for
+            the delegate.
         settings: further attributes of the converter: ``optimizations``,
             ``representative_dataset``, ...
 

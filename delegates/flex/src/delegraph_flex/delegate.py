@@ -12,7 +12,6 @@ from delegraph import (
     Rejection,
     SimpleDelegateInterface,
 )
-from delegraph_flex.allowlist import reject_by_allowlist
 from delegraph_flex.capabilities import capabilities
 from delegraph_flex.custom_options import PREFIX, read_custom_options
 from delegraph_flex.data_types import DataType
@@ -22,6 +21,7 @@ from delegraph_flex.kernel import FlexKernel
 from delegraph_flex.node_def import NodeDefError
 from delegraph_flex.numpy_executor.operators import OPERATORS
 from delegraph_flex.options import FlexOptions
+from delegraph_flex.reach import reject_by_reach
 from delegraph_flex.surroundings import surroundings
 
 VERSION = 1
@@ -66,7 +66,7 @@ class FlexDelegate(SimpleDelegateInterface):
             return Rejection("version", actual=node.version, expected=VERSION)
         try:
             flex_node = self.flex_node(node, context)
-            rejection = reject_by_allowlist(flex_node.op, self._options.allow, OPERATORS)
+            rejection = reject_by_reach(flex_node, self._options.allow)
             if rejection is None:
                 self._executor.bind(flex_node)
         except NodeDefError as error:

@@ -16,5 +16,7 @@ class FlexOptions:
     )
     allow: tuple[str, ...] = field(
         default=(),
-        metadata={"help": "operators to run although they are unsafe or not on the allowlist"},
+        metadata={
+            "help": "operators to run although they reach files, other processes, Python, ..."
+        },
     )

@@ -18,9 +18,6 @@ from typing import Any
 import written_models
 
 from delegraph import Interpreter
-from delegraph.graph import load_model
-from delegraph_flex.allowlist import tflite_allowlist
-from delegraph_flex.custom_options import PREFIX
 from flex_comparison import difference
 from packed_arrays import load, pack, save, unpack
 
@@ -79,8 +76,7 @@ def _judged(path: Path, executor: str) -> Iterator[tuple[str, str, str]]:
     goldens, right = load(path.with_suffix(".golden.npz"))
     cases, tolerances = inputs.get("cases", {}), inputs.get("tolerances", {})
     try:
-        options = {"executor": executor, "allow": tuple(sorted(_operators(path)))}
-        interpreter = Interpreter(str(path), delegates={"flex": options})
+        interpreter = Interpreter(str(path), delegates={"flex": {"executor": executor}})
         runner = interpreter.get_signature_runner()
         for (names, arrays), (out_names, expected) in zip(
             inputs["steps"], goldens["steps"], strict=True
@@ -96,13 +92,6 @@ def _judged(path: Path, executor: str) -> Iterator[tuple[str, str, str]]:
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is a line of the table
         is_refused = "is not supported" in str(error) or "does not have" in str(error)
         yield path.stem, "refused" if is_refused else "fail", f"{type(error).__name__}: {error}"
-
-
-def _operators(path: Path) -> set[str]:
-    """Return the TensorFlow operators of a model."""
-    subgraphs = load_model(path).subgraphs
-    names = {operator.name for subgraph in subgraphs for operator in subgraph.operators}
-    return {name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)}
 
 
 def _keep(path: Path, executors: list[str]) -> None:
@@ -121,7 +110,6 @@ def _keep(path: Path, executors: list[str]) -> None:
         "steps": steps,
         "executors": executors,
         "tolerance": TOLERANCES[path.stem],
-        "allow": sorted(_operators(path) - tflite_allowlist()),
     }
     save(MODELS / f"{path.stem}.npz", index, packed)
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from tensorflow.python.framework import op_def_registry
 
 from delegraph import TensorType
-from delegraph_flex.allowlist import tflite_allowlist
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Executor, Step
 from delegraph_flex.flex_node import FlexNode, FunctionSignature, Unsupported
 from delegraph_flex.node_def import AttrValue
+from delegraph_flex.reach import reaches
 from delegraph_flex.tensorflow_executor import attributes
 from delegraph_flex.tensorflow_executor.borrowed_memory import BorrowedMemory
 from delegraph_flex.tensorflow_executor.eager_call import eager_call, message_of, named_call
@@ -192,7 +192,8 @@ def _op_def(op: str) -> Any:
         Unsupported: there is none.
     """
     found = op_def_registry.get(op)
-    if found is None and op in tflite_allowlist():  # all on it are TensorFlow's own, or Text's
+    reach = reaches().get(op)
+    if found is None and reach is not None and reach.name == "text":
         if importlib.util.find_spec("tensorflow_text") is None:
             raise Unsupported(
                 f"{op} belongs to TensorFlow Text, which is not installed: "

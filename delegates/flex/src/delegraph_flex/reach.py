@@ -1,0 +1,91 @@
+"""What TensorFlow operators reach beyond their inputs and outputs, and which may run for that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from delegraph import Rejection, TensorType
+from delegraph_flex.flex_node import FlexNode
+
+_HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What some operators reach.
+
+    Attributes:
+        name: one word: ``"files"``.
+        does: what such an operator does, as the rest of a sentence: ``"reads or writes files"``.
+        is_refused: whether such operators run only for users who name them.
+        when: an attribute and a pattern of its text; they are refused only where it matches.
+    """
+
+    name: str
+    does: str
+    is_refused: bool
+    when: tuple[str, str] | None = None
+
+    def refuses(self, node: FlexNode) -> bool:
+        """Return whether *node* runs only for users who name it."""
+        if self.when is None or not self.is_refused:
+            return self.is_refused
+        attribute, pattern = self.when
+        return fnmatchcase(node.bytes(attribute, b"").decode("latin-1"), pattern)
+
+
+@cache
+def reaches() -> Mapping[str, Reach]:
+    """Return the reach of every operator that has been looked at, by TensorFlow's name.
+
+    In ``reach.txt``, a paragraph has a reach in its first line and names operators in the others.
+    """
+    found: dict[str, Reach] = {}
+    text = files("delegraph_flex").joinpath("reach.txt").read_text(encoding="utf-8")
+    for paragraph in text.split("\n\n")[1:]:
+        heading, operators = paragraph.split("\n", 1)
+        found |= dict.fromkeys(operators.split(), _read(heading))
+    return MappingProxyType(found)
+
+
+def _read(heading: str) -> Reach:
+    """Return the reach that a line such as ``refused files: reads or writes files`` has."""
+    verdict, does = heading.split(": ", 1)
+    verdict, name, *when = verdict.replace("=", " ").split()
+    return Reach(name, does, verdict == "refused", (when[1], when[2]) if when else None)
+
+
+def reject_by_reach(node: FlexNode, allowed_too: Collection[str]) -> Rejection | None:
+    """Return why an operator may not run in any executor, None when it may.
+
+    A model is a file that anybody may have written, so an operator that reaches beyond it runs only
+    for users who name it.
+
+    Args:
+        node: the operator.
+        allowed_too: operators that the user allows by name, whatever they reach.
+
+    Raises:
+        Unsupported: an attribute that decides is of another kind.
+    """
+    op, reach = node.op, reaches().get(node.op)
+    if op in allowed_too:
+        return None
+    if reach is None:
+        return Rejection(
+            "unknown",
+            f"nobody has looked at what {op} reaches, it is none of TensorFlow 2.21's operators; "
+            f"allow={op} lets it run",
+        )
+    if reach.refuses(node):
+        does = reach.does
+    elif reach.name == "parsers" and any(type in _HANDLES for type in node.output_types):
+        does = "makes a handle of bytes, which may reach what other models in the process hold"
+    else:
+        return None
+    return Rejection("unsafe", f"{op} {does}, and runs only when it is named: allow={op}")
