@@ -6,6 +6,7 @@
 # make soak    use interpreters for HOURS, with failures and interrupts, and watch memory and answers
 # make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
+# make tflm-oracle   run micro models beside TensorFlow Lite Micro's own interpreter (1 download)
 # make bench   run every benchmark, short; one at length: make bench ONLY=framework ARGS="--rounds 20"
 # make docs    build the documentation site into site/ and check its links
 # make dist    build every wheel and sdist into dist/, check them, try them in an empty environment
@@ -23,7 +24,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance fuzz soak mutants litert-matrix flex-oracle flex-record bench docs dist \
+.PHONY: help demo test conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record bench docs dist \
   lint types clean
 .DEFAULT_GOAL := help
 
@@ -44,6 +45,7 @@ test: lint
 conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run.py
 	@$(BIN)/python tests/conformance/run_ill_formed.py
+	@$(BIN)/python -m pytest --quiet tests/micro/test_wheel.py
 
 # `make fuzz TARGET="core numba_cpu" COPIES=300000` ends after so many copies of each, however long they
 # take; GUIDED=1 lets coverage choose, by atheris; FUZZ="--first 1000" adds options, which `python tests/fuzz/run.py --help` lists. What is found
@@ -120,6 +122,23 @@ $(FLEX_VENV)/tensorflow/bin/python:
 	@$@ -m pip --disable-pip-version-check install --quiet tensorflow-cpu==2.21.* \
 	  --editable . --editable ./delegates/flex || { rm -rf $(FLEX_VENV)/tensorflow; exit 1; }
 
+# The wheel of TFLM's interpreter; TFLM_ORACLE names another Python that has it, with NumPy.
+TFLM_VENV := .venv-tflm
+TFLM_ORACLE ?= $(TFLM_VENV)/bin/python
+
+tflm-oracle: $(VENV)/installed-test $(TFLM_ORACLE)
+	@$(BIN)/python tests/micro/wheel/record.py $(TFLM_ORACLE) $(TFLM_KEEP)
+
+# What tests compare with where the wheel is not installed.
+tflm-record:
+	@$(MAKE) --no-print-directory tflm-oracle TFLM_KEEP=--keep
+
+$(TFLM_VENV)/bin/python:
+	@echo "Installing tflite-micro into $(TFLM_VENV) ..."
+	@$(PYTHON) -m venv $(TFLM_VENV)
+	@$@ -m pip --disable-pip-version-check install --quiet tflite-micro \
+	  || { rm -rf $(TFLM_VENV); exit 1; }
+
 bench: $(VENV)/installed-test
 	@$(BIN)/python tests/benchmarks/run.py $(ONLY) $(ARGS)
 
@@ -153,7 +172,7 @@ types: $(VENV)/installed-test
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
-	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) $(TFLM_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
 	  .mutants fuzz-findings dist site
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.

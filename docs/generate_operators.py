@@ -12,7 +12,9 @@ import delegraph.kernels.ops  # noqa: F401 - importing it fills the op table
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import InPlace, Registration
 from delegraph.schema.enums import BuiltinOperator
+from delegraph.testing.operator_cases import cases
 from delegraph.testing.reference_numerics import DIFFERENCES, NOT_FOLLOWED
+from delegraph.testing.registered_operators import MICRO_OPERATORS
 
 PAGE = Path(__file__).with_name("operators.md")
 TYPES = Path(__file__).with_name("operator_types.json")
@@ -41,6 +43,15 @@ says that the output may share memory with an input of the same size. Where the 
 """
 
 
+MICRO = """\
+## TFLM's signal operators: {}
+
+Custom operators of TensorFlow Lite for Microcontrollers. Results are those of the wheel
+`tflite-micro` bit for bit (`make tflm-oracle`), in `Interpreter` and in `MicroInterpreter`. Those
+that *keep* something begin anew when variables are reset.
+"""
+
+
 REFERENCE_NUMERICS = """\
 ## Reference numerics
 
@@ -54,13 +65,16 @@ def page() -> str:
     """Return the whole page as Markdown."""
     known = sorted(OP_TABLE.values(), key=lambda r: (r.custom_name != "", r.name))
     builtin = [r for r in known if not r.custom_name]
-    custom = [r for r in known if r.custom_name]
+    custom = [r for r in known if r.custom_name and r.name not in MICRO_OPERATORS]
+    micro = [r for r in known if r.name in MICRO_OPERATORS]
     parts = [
         INTRODUCTION,
         f"## Builtin operators: {len(builtin)} of {len(BUILTIN_OPERATORS)}\n",
         table(builtin),
         f"## Custom operators: {len(custom)}\n",
         table(custom),
+        MICRO.format(len(micro)),
+        micro_table(micro),
         REFERENCE_NUMERICS,
         differences(),
         "The reference kernels are not followed in:\n",
@@ -83,6 +97,18 @@ def table(registrations: list[Registration]) -> str:
         kernel = registration.prepare.__module__.removeprefix("delegraph.").replace(".", "/")
         row = (f"`{registration.name}`", versions, types, inplace, f"`{kernel}.py`")
         lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def micro_table(registrations: list[Registration]) -> str:
+    """Return one line for each of TFLM's own operators, with the types of its first input."""
+    lines = ["| operator | types | keeps | kernel |", "|---|---|---|---|"]
+    for registration in registrations:
+        found = list(cases(registration.name))
+        types = ", ".join(sorted({case.types()[0] for case in found}))
+        keeps = "yes" if len(found[0].steps) > 1 else ""
+        kernel = registration.prepare.__module__.removeprefix("delegraph.").replace(".", "/")
+        lines.append(f"| `{registration.name}` | {types} | {keeps} | `{kernel}.py` |")
     return "\n".join(lines) + "\n"
 
 

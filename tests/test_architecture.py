@@ -121,6 +121,7 @@ TOPICS = {
     "memory/corpus_plans": "real models",
     "memory/official_offsets": "what the official planner gives",
     "memory/public_names": "memory",
+    "micro/wheel": "what TFLM itself makes of cases",
     "native/litert/hosts": "both hosts on real models",
     "native/litert/lifetime": "who is closed first",
     "plugins/commands": "commands that plugins add",

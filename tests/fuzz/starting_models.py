@@ -21,7 +21,7 @@ from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
-from delegraph.testing.registered_operators import REGISTERED_OPERATORS
+from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
 from support.corpus import corpus_file, corpus_rows
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +78,8 @@ def starting_models(
     if delegate == "flex":
         return [_of_file(path) for path in sorted(FLEX_MODELS.glob("*.tflite"))[::every]]
     claimed = () if delegate == "edgetpu" else operators
-    chosen = [op for op in REGISTERED_OPERATORS if not claimed or op in claimed][::every]
+    known = (*REGISTERED_OPERATORS, *MICRO_OPERATORS)
+    chosen = [op for op in known if not claimed or op in claimed][::every]
     small = [case for op in chosen for case in _sound_cases(op)]
     if delegate == "edgetpu":
         from fuzz.edgetpu_models import compiled_models

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
+from flatbuffers import flexbuffers
 
 from delegraph import Interpreter
+from delegraph.operators.flexbuffer_options import flexbuffer_value
 from delegraph.schema import tables
 from delegraph.schema.writer import write_model
 from delegraph.testing.operator_case import OperatorCase
@@ -82,8 +84,24 @@ def _huge_options(case: OperatorCase) -> Iterator[Change]:
                 yield f"{field.name} huge", case.records.replace(subgraphs=graphs), case.steps[0]
 
 
+def _huge_custom_options(case: OperatorCase) -> Iterator[Change]:
+    graph, *others = case.records.subgraphs or ()
+    for i, node in enumerate(graph.operators or ()):
+        raw = node.custom_options
+        options = {} if raw is None else flexbuffer_value(bytes(raw))
+        for name, value in options.items() if isinstance(options, dict) else ():
+            if type(value) is not int:
+                continue
+            changed = bytes(flexbuffers.Dumps({**options, name: HUGE}))
+            node = node.replace(custom_options=np.frombuffer(changed, np.uint8))
+            nodes = (*graph.operators[:i], node, *graph.operators[i + 1 :])
+            graphs = (graph.replace(operators=nodes), *others)
+            yield f"{name} huge", case.records.replace(subgraphs=graphs), case.steps[0]
+
+
 def hostile(case: OperatorCase) -> Iterator[Change]:
     """Yield the case with sizes that nobody has the memory for."""
+    yield from _huge_custom_options(case)
     yield from _huge_inputs(case)
     yield from _huge_constants(case)
     yield from _huge_options(case)

@@ -34,6 +34,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     windows = 1 + (samples - size) // stride if samples >= size else 0
     length = 1 << (size - 1).bit_length()
     context.resize_tensor(y, (channels, windows, 1 + length // 2))
+    context.memory_limit.require(8 * size, "the window")
     is_squared, shape = bool(options.get("magnitude_squared", False)), _hann(size)
 
     def run() -> None:

@@ -80,6 +80,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"inputs have shapes {shapes}, expected sounds and one sample rate")
     options = _Options.of(node)
     context.resize_tensor(y, (*x.shape[:2], options.coefficients))
+    rows = x.shape[2] + options.coefficients
+    context.memory_limit.require(8 * rows * options.bands, "the mel filter bank")
     transform = _cosines(options)
     bands = once_if_constant(lambda: _mel_bands(options, x.shape[2], int(rate.data.item())), rate)
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from delegraph.graph.model import OperatorSpec, TensorSpec
+from delegraph.micro.signal_memory import signal_memory
 from delegraph.micro.targets import MicroTarget
 from delegraph.schema.enums import TensorType
 
@@ -159,9 +160,12 @@ def kernel_memory(
     layout = _LAYOUTS.get(operator.name)
     indices = (*operator.inputs, *operator.outputs)
     fetched = [i for i in indices if i >= 0]
+    own = [tensors[i] if i >= 0 else None for i in indices]
+    signal = signal_memory(operator, own, target)
+    if signal is not None:
+        return KernelMemory(0, *signal, fetched)
     if layout is None:
         return KernelMemory(0, (UNKNOWN_KERNEL_BYTES,), (), fetched, is_known=False)
-    own = [tensors[i] if i >= 0 else None for i in indices]
     data = layout.data_bytes(target)
     return KernelMemory(
         parameters=layout.parameters,

@@ -11,6 +11,7 @@ For kernels, delegates and custom operators alike. Open first ``registration`` a
 - ``custom_op``: custom operators written as Python functions
 - ``custom_options``, ``flexbuffer_options``: the options of custom operators
 - ``lstm_node``, ``svdf_node``: where nodes of many inputs keep each tensor
+- ``kept_array``: arrays that nodes keep from one invoke to the next
 - ``resource_handle``: tensors that name a variable or a table
 - ``subgraph_call``: handing tensors to another subgraph and back
 """

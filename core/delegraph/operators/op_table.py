@@ -13,7 +13,7 @@ from delegraph.operators.registration import InPlace, Prepare, Registration
 from delegraph.schema.enums import BuiltinOperator
 
 OP_TABLE: dict[str, Registration] = {}
-"""Builtin operators by schema name, custom operators that TFLite itself ships by custom name."""
+"""Builtin operators by schema name, custom operators of TFLite and TFLM by custom name."""
 
 
 def kernel(

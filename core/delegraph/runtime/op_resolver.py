@@ -38,7 +38,7 @@ def builtin_registration(name: str) -> Registration | None:
     A delegate may run it on values of its own, for example to tabulate an 8-bit operator.
 
     Args:
-        name: ``ADD``, or the name of a custom operator that TFLite itself ships.
+        name: ``ADD``, or the name of a custom operator that TFLite or TFLM ships.
     """
     return OP_TABLE.get(name)
 
@@ -52,7 +52,7 @@ class OpResolver:
     """Finds registrations: builtin operators by version, custom ones by name.
 
     A custom operator is looked for in ``custom_ops``, then among those registered in this process
-    (``register_custom_op``, ``custom_op``), then those TFLite itself ships, then in installed
+    (``register_custom_op``, ``custom_op``), then those that TFLite and TFLM ship, then in installed
     plugins. One that is nowhere gets an unresolved registration: it stays in the graph for a
     delegate to claim.
     """

@@ -15,6 +15,7 @@ from delegraph.delegation.rules import PlacementRules, require_full
 from delegraph.errors import ArgumentError, OperatorError, ResizeError
 from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.kept_array import forget_kept_arrays
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import tensor_at
 from delegraph.runtime.callee import SubgraphCallee
@@ -162,7 +163,8 @@ class Session(SharedState):
         self.cancellation.close()
 
     def reset_variables(self) -> None:
-        """Set every variable of every subgraph to zero."""
+        """Set every variable of every subgraph to zero, and what custom operators keep."""
+        forget_kept_arrays(self.resources)
         for subgraph in self.subgraphs:
             subgraph.reset_variables()
 

@@ -230,3 +230,21 @@ CUSTOM_OPERATORS = (
 
 REGISTERED_OPERATORS = (*BUILTIN_VERSIONS, *CUSTOM_OPERATORS)
 """All of them, by name."""
+
+MICRO_OPERATORS = (
+    "SignalDelay",
+    "SignalEnergy",
+    "SignalFftAutoScale",
+    "SignalFilterBank",
+    "SignalFilterBankLog",
+    "SignalFilterBankSpectralSubtraction",
+    "SignalFilterBankSquareRoot",
+    "SignalFramer",
+    "SignalIrfft",
+    "SignalOverlapAdd",
+    "SignalPCAN",
+    "SignalRfft",
+    "SignalStacker",
+    "SignalWindow",
+)
+"""Custom operators of TensorFlow Lite for Microcontrollers, which LiteRT lacks."""

@@ -27,7 +27,7 @@ from delegraph.schema.writer import write_model
 from delegraph.testing.conformance.features import features_of, operators_of, types_of
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
-from delegraph.testing.registered_operators import REGISTERED_OPERATORS
+from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
 
 Array = NDArray[Any]
 Outputs = tuple[tuple[Array, ...], ...]
@@ -198,7 +198,8 @@ def gallery_for(delegate: Delegate) -> list[Trial]:
 
 @cache
 def _gallery() -> tuple[Trial, ...]:
-    return tuple(trial for op in REGISTERED_OPERATORS for trial in _samples(op))
+    known = (*REGISTERED_OPERATORS, *MICRO_OPERATORS)
+    return tuple(trial for op in known for trial in _samples(op))
 
 
 def _samples(op: str) -> Iterable[Trial]:

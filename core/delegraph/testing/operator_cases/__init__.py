@@ -1,4 +1,4 @@
-"""Cases of every operator that LiteRT registers, as data: a module a family.
+"""Cases of every operator that LiteRT registers, and TFLM's own, as data: a module a family.
 
 >>> from delegraph.testing.operator_cases import cases
 >>> case = next(cases("RELU"))
@@ -11,6 +11,7 @@ from delegraph.testing.operator_cases import (  # noqa: F401 - registers makers 
     dense,
     elementwise,
     joining,
+    micro_signals,
     pairs,
     pools,
     quantizing,

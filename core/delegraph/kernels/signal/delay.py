@@ -1,0 +1,39 @@
+"""SignalDelay: sound as it was some samples ago."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.signal.options import signal_option
+from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.kept_array import KeptArray
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("SignalDelay")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Give the last axis back ``delay_length`` samples later; zeros come first.
+
+    Source:
+        tflite-micro/signal/micro/kernels/delay.cc.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    for tensor in (x, y):
+        require_type(tensor, {TensorType.INT16})
+    if not x.shape:
+        raise OperatorError(f"{x!r} is a scalar, expected frames")
+    delay, samples = signal_option(node, "delay_length"), x.shape[-1]
+    context.resize_tensor(y, x.shape)
+    line = KeptArray(context, node, (*x.shape[:-1], delay + samples), np.int16)
+
+    def run() -> None:
+        kept = line.data  # the samples to come out next, then room for those that come in
+        kept[..., delay:] = x.data
+        y.data[...] = kept[..., :samples]
+        kept[..., :delay] = kept[..., samples:].copy()
+
+    return run

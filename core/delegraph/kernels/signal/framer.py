@@ -1,0 +1,57 @@
+"""SignalFramer: a stream of sound cut into frames that overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.signal.options import signal_option
+from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.kept_array import KeptArray
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("SignalFramer")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Turn ``[..., n * frame_step]`` into ``[..., n, frame_size]`` frames.
+
+    A frame begins ``frame_step`` samples after the one before. Output 1 says whether all of them
+    are full. One that is not, because the stream has just begun, is not written. With ``prefill``
+    zeros are heard before, so that the first one is full.
+
+    Source:
+        tflite-micro/signal/micro/kernels/framer.cc.
+    """
+    require_counts(node, 1, 2)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    is_full = output_tensor(context, node, 1)
+    for tensor in (x, y):
+        require_type(tensor, {TensorType.INT16})
+    require_type(is_full, {TensorType.BOOL})
+    size, step = signal_option(node, "frame_size", 1), signal_option(node, "frame_step", 1)
+    if not x.shape or not x.shape[-1] or x.shape[-1] % step:
+        raise OperatorError(f"{x!r} is no whole number of steps of {step} samples")
+    is_prefilled = bool(signal_option(node, "prefill", 0, 1))
+    if is_prefilled and size < step:
+        raise OperatorError(f"option 'frame_size' is {size}, less than 'frame_step', {step}")
+    outer, count = x.shape[:-1], x.shape[-1] // step
+    context.resize_tensor(y, (*outer, count, size))
+    context.resize_tensor(is_full, ())
+    missing = 0 if is_prefilled else -(-size // step) - 1
+    span = size if is_prefilled else (missing + 1) * step
+    stream = KeptArray(context, node, (*outer, span), np.int16, "stream")
+    steps = KeptArray(context, node, (), np.int64, "steps")
+
+    def run() -> None:
+        window, heard = stream.data, steps.data
+        is_full.data[...] = heard >= missing
+        for i in range(count):
+            window[..., : span - step] = window[..., step:].copy()
+            window[..., span - step :] = x.data[..., i * step : (i + 1) * step]
+            if heard >= missing:
+                y.data[..., i, :] = window[..., :size]
+            heard += 1
+
+    return run

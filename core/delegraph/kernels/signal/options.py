@@ -1,0 +1,48 @@
+"""The options of signal operators, all of which a model must give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from delegraph.errors import OperatorError
+from delegraph.operators.flexbuffer_options import flexbuffer_options
+from delegraph.operators.registration import Node
+from delegraph.schema.enums import TensorType
+
+LARGEST = 2**31 - 1
+"""TFLM reads each option as an int32."""
+
+
+def signal_option(node: Node, name: str, low: int = 0, high: int = LARGEST) -> int:
+    """Return an option as a whole number; truth values are 0 and 1.
+
+    Args:
+        node: which.
+        name: of the option.
+        low: the least value that makes sense.
+        high: the largest.
+
+    Raises:
+        OperatorError: the model does not give it, or another value.
+    """
+    value: Any = flexbuffer_options(node.custom_options).get(name)
+    if not isinstance(value, int) or not low <= value <= high:
+        found = "missing" if value is None else repr(value)
+        raise OperatorError(
+            f"option {name!r} is {found}, expected a whole number from {low} to {high}"
+        )
+    return int(value)
+
+
+def type_option(node: Node, types: Sequence[TensorType]) -> TensorType:
+    """Return the option ``T``, the type of the operator's tensors.
+
+    Raises:
+        OperatorError: the model does not give it, or none of *types*.
+    """
+    type_ = signal_option(node, "T")
+    if type_ not in types:
+        names = ", ".join(f"{known.value} ({known.name})" for known in types)
+        raise OperatorError(f"option 'T' is {type_}, expected one of {names}")
+    return TensorType(type_)

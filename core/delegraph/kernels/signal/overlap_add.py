@@ -1,0 +1,52 @@
+"""SignalOverlapAdd: a stream of sound put together from frames that overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.signal.options import signal_option, type_option
+from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.kept_array import KeptArray
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+_LIMITS = np.iinfo(np.int16)
+
+
+@kernel("SignalOverlapAdd")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Turn frames ``[..., n, samples]`` into ``[..., n * frame_step]``.
+
+    Sums of 16 bits saturate each time that a frame is added.
+
+    Source:
+        tflite-micro/signal/micro/kernels/overlap_add.cc, src/overlap_add.cc.
+    """
+    require_counts(node, 1)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    type_ = type_option(node, (TensorType.INT16, TensorType.FLOAT32))
+    for tensor in (x, y):
+        require_type(tensor, {type_})
+    if len(x.shape) < 2:
+        raise OperatorError(f"{x!r} has {len(x.shape)} dimensions, expected frames of samples")
+    *outer, count, samples = x.shape
+    step = signal_option(node, "frame_step", 1, samples)
+    context.resize_tensor(y, (*outer, count * step))
+    is_fixed = type_ == TensorType.INT16
+    tail = KeptArray(context, node, (*outer, samples), x.dtype)
+
+    def run() -> None:
+        kept = tail.data
+        for i in range(count):
+            frame = x.data[..., i, :]
+            if is_fixed:
+                kept[...] = np.clip(frame.astype(np.int32) + kept, _LIMITS.min, _LIMITS.max)
+            else:
+                kept += frame
+            y.data[..., i * step : (i + 1) * step] = kept[..., :step]
+            kept[..., : samples - step] = kept[..., step:].copy()
+            kept[..., samples - step :] = 0
+
+    return run

@@ -1,0 +1,78 @@
+"""SignalPCAN: a gain for each band that depends on its noise, and a curve that spares peaks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.signal.options import signal_option
+from delegraph.operators.checks import require_counts, require_rank, require_shape, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+TABLE_SIZE = 4 * 32 - 3
+"""Three coefficients and one place unused for each length of a number in bits."""
+
+_SNR_BITS = 12
+_OUTPUT_BITS = 6
+
+
+@kernel("SignalPCAN")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Turn bands and noise, ``[n], uint32`` both, into ``[n], uint32``.
+
+    The gain comes from input 2, a table ``[125], int16``; the product is shifted down by
+    ``snr_shift``.
+
+    Source:
+        tflite-micro/signal/micro/kernels/pcan.cc, src/pcan_argc_fixed.cc.
+    """
+    require_counts(node, 3)
+    x, noise, table = (input_tensor(context, node, i) for i in range(3))
+    y = output_tensor(context, node)
+    for tensor in (x, noise, y):
+        require_type(tensor, {TensorType.UINT32})
+    require_type(table, {TensorType.INT16})
+    for tensor in (x, table):
+        require_rank(tensor, 1)
+    require_shape(noise, x.shape)
+    if table.shape[0] < TABLE_SIZE:
+        raise OperatorError(f"{table!r} is too short, expected at least {TABLE_SIZE} numbers")
+    shift = np.uint64(signal_option(node, "snr_shift", 0, 63))
+    context.resize_tensor(y, x.shape)
+
+    def run() -> None:
+        gain = _gain(noise.data, table.data).astype(np.uint32)
+        ratio = (x.data.astype(np.uint64) * gain >> shift).astype(np.uint32)
+        y.data[...] = _shrunk(ratio)
+
+    return run
+
+
+def _gain(x: NDArray[np.uint32], table: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Return a function of *x* that is a parabola between powers of two.
+
+    Source:
+        WideDynamicFunction, tflite-micro/signal/src/pcan_argc_fixed.cc.
+    """
+    wide = x.astype(np.int64)
+    length = np.frexp(x.astype(np.float64))[1].astype(np.int64)
+    start = np.where(x <= 2, 0, 4 * length - 6)
+    fraction = ((wide << 11) >> length & 0x3FF).astype(np.int32)
+    constant, linear, square = (table[start + i].astype(np.int32) for i in range(3))
+    curve = ((square * fraction >> 5) + (linear << 5)) * fraction
+    curve = ((curve + (1 << 14)) >> 15) + constant
+    return np.asarray(np.where(x <= 2, table[np.minimum(x, 2)], curve.astype(np.int16)))
+
+
+def _shrunk(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return x^2 / 4 below 2, x - 1 above; 12 bits after the point become 6.
+
+    Source:
+        PcanShrink, tflite-micro/signal/src/pcan_argc_fixed.cc.
+    """
+    low = x * x >> np.uint32(2 + 2 * _SNR_BITS - _OUTPUT_BITS)
+    high = (x >> np.uint32(_SNR_BITS - _OUTPUT_BITS)) - np.uint32(1 << _OUTPUT_BITS)
+    return np.asarray(np.where(x < 2 << _SNR_BITS, low, high))

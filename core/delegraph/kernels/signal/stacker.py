@@ -1,0 +1,58 @@
+"""SignalStacker: each frame together with those before and after it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.kernels.signal.options import signal_option
+from delegraph.operators.checks import require_counts, require_shape, require_type
+from delegraph.operators.kept_array import KeptArray
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.schema.enums import TensorType
+
+
+@kernel("SignalStacker")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Turn ``[num_channels]`` into ``[frames * num_channels]``, the last frames in a row.
+
+    ``stacker_left_context`` frames come before one and ``stacker_right_context`` after it; the
+    first frame stands in for those before it. A result comes every ``stacker_step`` invokes, when
+    output 1 is true; else output 0 is not written.
+
+    Source:
+        tflite-micro/signal/micro/kernels/stacker.cc.
+    """
+    require_counts(node, 1, 2)
+    x, y = input_tensor(context, node, 0), output_tensor(context, node)
+    is_full = output_tensor(context, node, 1)
+    for tensor in (x, y):
+        require_type(tensor, {TensorType.INT16})
+    require_type(is_full, {TensorType.BOOL})
+    channels = signal_option(node, "num_channels", 1)
+    require_shape(x, (channels,))
+    left = signal_option(node, "stacker_left_context")
+    frames = left + 1 + signal_option(node, "stacker_right_context")
+    step = signal_option(node, "stacker_step", 1, frames)
+    context.resize_tensor(y, (frames * channels,))
+    context.resize_tensor(is_full, ())
+    stack = KeptArray(context, node, (frames, channels), np.int16, "stack")
+    heard = KeptArray(context, node, (), np.int64, "heard")  # frames in the stack, and if any came
+    begun = KeptArray(context, node, (), np.bool_, "begun")
+
+    def run() -> None:
+        kept, count = stack.data, heard.data
+        if begun.data:
+            kept[:-1] = kept[1:].copy()
+            kept[-1] = x.data
+            count += 1
+        else:
+            kept[...] = x.data
+            count += left + 1
+            begun.data[...] = True
+        is_full.data[...] = count >= frames
+        if count >= frames:
+            y.data[...] = kept.reshape(-1)
+            count -= step
+
+    return run

@@ -1,0 +1,43 @@
+"""SignalWindow: frames of sound, faded in and out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.errors import OperatorError
+from delegraph.kernels.signal.options import signal_option
+from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.op_table import kernel
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
+from delegraph.operators.tensor import element_count
+from delegraph.schema.enums import TensorType
+
+_LIMITS = np.iinfo(np.int16)
+
+
+@kernel("SignalWindow")
+def prepare(context: OpContext, node: Node) -> Eval:
+    """Multiply each run of as many samples as there are weights, and shift by ``shift`` bits.
+
+    Source:
+        tflite-micro/signal/micro/kernels/window.cc, src/window.cc.
+    """
+    require_counts(node, 2)
+    x, weights = (input_tensor(context, node, i) for i in range(2))
+    y = output_tensor(context, node)
+    for tensor in (x, weights, y):
+        require_type(tensor, {TensorType.INT16})
+    require_rank(weights, 1)
+    shift, size = signal_option(node, "shift", 0, 31), weights.shape[0]
+    if not x.shape or not size or element_count(x.shape) % size:
+        raise OperatorError(f"{x!r} is no whole number of windows of {size} samples")
+    context.resize_tensor(y, x.shape)
+    wide = context.scratch((element_count(x.shape) // size, size), np.int32)
+
+    def run() -> None:
+        np.multiply(x.data.reshape(-1, size), weights.data, out=wide.data, dtype=np.int32)
+        np.right_shift(wide.data, shift, out=wide.data)
+        np.clip(wide.data, _LIMITS.min, _LIMITS.max, out=wide.data)
+        y.data[...] = wide.data.reshape(y.data.shape)
+
+    return run

@@ -1,0 +1,66 @@
+"""Arrays that nodes keep from one invoke to the next, until variables are reset."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from delegraph.operators.registration import Node, OpContext
+from delegraph.operators.tensor import element_count
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """Under which a node keeps an array among the interpreter's resources."""
+
+    node: Node
+    name: str
+
+
+class KeptArray:
+    """An array of a node; zeros at first, and again when variables are reset.
+
+    It lies among the interpreter's resources. Each preparation begins anew.
+
+    Args:
+        context: the node's.
+        node: whose it is.
+        shape: of the array.
+        dtype: of the array.
+        name: which of several that the node keeps.
+
+    Raises:
+        OperatorError: it is larger than the memory limit allows.
+    """
+
+    def __init__(
+        self,
+        context: OpContext,
+        node: Node,
+        shape: tuple[int, ...],
+        dtype: DTypeLike,
+        name: str = "",
+    ) -> None:
+        self._resources, self._key = context.resources, _Key(node, name)
+        self._shape, self._dtype = shape, np.dtype(dtype)
+        size = element_count(shape) * self._dtype.itemsize
+        context.memory_limit.require(size, "what the node keeps between invokes")
+        self._resources.pop(self._key, None)
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """The array, to be written in place."""
+        kept: NDArray[Any] | None = self._resources.get(self._key)
+        if kept is None:
+            kept = self._resources[self._key] = np.zeros(self._shape, self._dtype)
+        return kept
+
+
+def forget_kept_arrays(resources: MutableMapping[Any, Any]) -> None:
+    """Take every kept array out of an interpreter's *resources*; the others stay."""
+    for key in [key for key in resources if isinstance(key, _Key)]:
+        del resources[key]

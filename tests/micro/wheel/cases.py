@@ -1,0 +1,51 @@
+"""The cases that are run in the wheel `tflite-micro`, by the name of their file of goldens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from flatbuffers import flexbuffers
+
+from delegraph.testing import one_op_model, tensor
+from delegraph.testing.operator_cases import cases
+from delegraph.testing.registered_operators import MICRO_OPERATORS
+from micro.wheel.goldens import Step
+
+Case = tuple[str, bytes, tuple[Step, ...]]
+
+
+def all_cases() -> Mapping[str, list[Case]]:
+    """Return the cases of each file."""
+    return {"signal": [*_operators(), *_streams()]}
+
+
+def _operators() -> Iterator[Case]:
+    """The operators' own cases; after a reset all begins anew."""
+    for op in MICRO_OPERATORS:
+        for i, case in enumerate(cases(op, seed=1, count=14 if "fft" in op else 6)):
+            yield f"{op}/{i}", case.model(), (*case.steps, "reset", case.steps[0])
+
+
+def _streams() -> Iterator[Case]:
+    """Framers and stackers that are not always ready."""
+    rng = np.random.default_rng(1)
+    for i, (size, step, samples) in enumerate([(5, 2, 4), (7, 3, 3), (3, 5, 5), (8, 8, 16)]):
+        outputs = [tensor((2, samples // step, size), "INT16"), tensor((), "BOOL")]
+        options = {"frame_size": size, "frame_step": step, "prefill": False}
+        yield _stream(f"framer/{i}", "SignalFramer", (2, samples), outputs, options, rng)
+    for i, (left, right, step) in enumerate([(1, 2, 1), (0, 3, 2), (2, 0, 3), (3, 3, 7)]):
+        outputs = [tensor(((left + right + 1) * 4,), "INT16"), tensor((), "BOOL")]
+        options = {
+            "num_channels": 4, "stacker_left_context": left,
+            "stacker_right_context": right, "stacker_step": step,
+        }  # fmt: skip
+        yield _stream(f"stacker/{i}", "SignalStacker", (4,), outputs, options, rng)
+
+
+def _stream(name: str, op: str, shape: Any, outputs: Any, options: Any, rng: Any) -> Case:
+    raw = bytes(flexbuffers.Dumps(options))
+    model = one_op_model(op, [tensor(shape, "INT16")], outputs, custom_options=raw)
+    steps = [(rng.integers(-99, 99, shape, np.int16),) for _ in range(12)]
+    return name, model, (*steps, "reset", *steps[:5])
