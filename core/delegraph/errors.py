@@ -30,6 +30,7 @@ The built-in bases are the types the official interpreter raises at the same mis
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 
@@ -190,3 +191,15 @@ def in_words(error: BaseException) -> str:
     "KeyError: 'x'"
     """
     return str(error) if isinstance(error, DelegraphError) else f"{type(error).__name__}: {error}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown *name*; empty when none is like it.
+
+    >>> did_you_mean("imgae", ["image", "mask"])
+    "; did you mean 'image'?"
+    """
+    import difflib  # only errors need it
+
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -13,6 +13,7 @@ from delegraph.testing import constant, one_op_model, tensor
 from support.by_name import doubling_while
 from support.command import Command
 from support.fake_distributions import write_plugin
+from support.signatures import two_signatures
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> N
         (["-i", "t0=1", "-i", "0=1"], "input '0' is given twice"),
         (["-i", "t0=1,2,3"], "3 numbers are given, expected 1 or 2"),
         (["-i", "t0=gone.npy"], "input 't0' (float32 [2]): 'gone.npy' cannot be read"),
-        (["-i", "t0=word"], "'word' is not 'random', 'zeros', a number, a .npy file or a picture"),
+        (["-i", "t0=word"], "'word' is not 'random', 'zeros', a number, or a file: .npy, "),
     ],
 )
 def test_a_wrong_input_exits_with_2(
@@ -130,6 +131,68 @@ def test_outputs_can_be_saved(delegraph: Command, add: Path, tmp_path: Path) -> 
     path = tmp_path / "out.npz"
     assert delegraph("run", add, "-i", "t0=1", "-i", "t1=2", "--save", path).code == 0
     np.testing.assert_array_equal(np.load(path)["t2"], [3, 3])
+
+
+def test_saved_outputs_can_be_inputs_again(delegraph: Command, tmp_path: Path) -> None:
+    model, saved = tmp_path / "neg.tflite", tmp_path / "out.npz"
+    model.write_bytes(one_op_model("NEG", [tensor((2,), name="x")], [tensor((2,), name="x")]))
+    assert delegraph("run", model, "-i", "1,2", "--save", saved).code == 0
+    shown = delegraph("run", model, "-i", saved, "--json").json
+    assert shown["outputs"][0]["first"] == [1, 2]
+    assert shown["inputs"][0]["value"] == str(saved)
+
+
+def test_outputs_are_saved_to_npz_alone(delegraph: Command, add: Path, tmp_path: Path) -> None:
+    ran = delegraph("run", add, "--save", tmp_path / "out.csv")
+    assert ran.code == 2
+    assert "out.csv': expected a file ending in .npz" in ran.err
+    ran = delegraph("run", add, "--save", tmp_path / "gone" / "out.npz")
+    assert ran.code == 2
+    assert "out.npz': No such file or directory" in ran.err
+
+
+def test_a_signature_is_called_by_its_names(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "two.tflite"
+    path.write_bytes(two_signatures())
+    shown = delegraph("run", path, "--signature", "wave", "-i", "x=0", "--json").json
+    assert (shown["signature"], shown["outputs"][0]["name"]) == ("wave", "y")
+    assert shown["outputs"][0]["first"] == [0]
+    assert "signature: wave" in delegraph("run", path, "--signature", "wave", "-i", "0").lines
+    wrong = delegraph("run", path, "--signature", "wawe")
+    assert (wrong.code, len(wrong.err.splitlines())) == (2, 1)
+    assert "no signature 'wawe'; did you mean 'wave'?; it has 'negate', 'wave'" in wrong.err
+
+
+def test_a_model_without_signatures_says_so(delegraph: Command, add: Path) -> None:
+    ran = delegraph("run", add, "--signature", "main")
+    assert ran.code == 2
+    assert "the model has no signature 'main'; it has none" in ran.err
+
+
+def test_several_invokes_are_timed_each(delegraph: Command, add: Path) -> None:
+    shown = delegraph("run", add, "--repeat", "3", "--json").json["milliseconds"]
+    assert len(shown["invokes"]) == 3
+    assert shown["invoke"] == sorted(shown["invokes"])[1]
+    assert "(median of 3, " in delegraph("run", add, "--repeat", "3").lines[-1]
+    assert "median" not in delegraph("run", add).lines[-1]
+
+
+def test_a_memory_limit_is_the_users(delegraph: Command, add: Path) -> None:
+    ran = delegraph("run", add, "--memory-limit", "4")
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+    assert "needs 8 bytes, more than the limit of 4 bytes" in ran.err
+    assert delegraph("run", add, "--memory-limit", "1K").code == 0
+    assert delegraph("run", add, "--memory-limit", "some").code == 2
+
+
+def test_a_text_is_given_as_it_is(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "text.tflite"
+    strings = tensor((1,), "STRING")
+    path.write_bytes(
+        one_op_model("RESHAPE", [strings, constant(np.int32([1, 1]))], [tensor((1, 1), "STRING")])
+    )
+    shown = delegraph("run", path, "-i", "What, a film", "--json").json
+    assert shown["outputs"][0]["first"] == ["What, a film"]
 
 
 def test_an_open_dimension_follows_the_file(delegraph: Command, tmp_path: Path) -> None:

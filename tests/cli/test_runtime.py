@@ -37,6 +37,7 @@ def test_explain_shows_who_runs_what_there(delegraph: Command, sines: Path) -> N
         ("run", "--validate"),
         ("run", "--on-failure", "fallback"),
         ("run", "--time-limit", "1"),
+        ("run", "--memory-limit", "1G"),
         ("explain", "--time-limit", "1"),
         ("explain", "--partition-policy", "measured"),
         ("explain", "--lock", "lock.json"),

@@ -76,7 +76,7 @@ def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected:
         ("1.5", details("i4", [1]), r"'1.5' does not fit int32"),
         ("1,x", details("f4", [2]), r"input 'x' \(float32 \[2\]\): '1,x' is not 'random'"),
         ("1.2.3", details("f4", [2]), r"'1.2.3' holds no numbers"),
-        ("y.txt", details("f4", [2]), r"is not 'random', 'zeros', a number, a .npy file or a pic"),
+        ("y.txt", details("f4", [2]), r"is not 'random', 'zeros', a number, or a file: .npy"),
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from delegraph.cli.exit_codes import CHECK_FAILED, OK
 from delegraph.cli.options import (
+    ByteCount,
     delegate_option,
     json_option,
     limit_options,
@@ -27,21 +27,7 @@ if TYPE_CHECKING:
     from delegraph.micro.estimate import ArenaEstimate
     from delegraph.tools.memory_report import MemoryReport, PlannerResult
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SHOWN_TENSORS = 8
-
-
-class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
-    """A number of bytes: ``4096``, ``256K``, ``1.5M`` or ``2G``, K being 1024."""
-
-    name = "SIZE"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Return the bytes that text names."""
-        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMG]?)B?", str(value).upper())
-        if match is None:
-            self.fail(f"{value!r} is no size, expected 4096, 256K or 1.5M", param, ctx)
-        return int(float(match[1]) * _UNITS[match[2]])
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import click
 
 from delegraph.cli.delegate_help import print_delegate
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE, USAGE
-from delegraph.cli.memory import ByteCount
-from delegraph.cli.options import Command, json_option, traceback_option
+from delegraph.cli.options import ByteCount, Command, json_option, traceback_option
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
 
 if TYPE_CHECKING:

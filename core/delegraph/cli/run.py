@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from delegraph.cli.options import (
+    ByteCount,
     delegate_option,
     failure_options,
     json_option,
@@ -25,19 +26,17 @@ from delegraph.cli.options import (
     runtime_option,
     traceback_option,
 )
-from delegraph.cli.printing import console, heading, print_json, print_table, progress
+from delegraph.cli.printing import console, print_json, progress
+from delegraph.cli.run_answer import RunAnswer, print_answer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from delegraph import Interpreter, Placement
+    from delegraph import Interpreter
     from delegraph.delegation.delegate import PartitionPolicy
-    from delegraph.graph.model import Signature
     from delegraph.native import LiteRtInterpreter
     from delegraph.operators.numerics import Numerics
-    from delegraph.runtime.delegates.failure_policy import Incident, OnFailure
+    from delegraph.runtime.delegates.failure_policy import OnFailure
     from delegraph.runtime.options import Requirement
-    from delegraph.tools.model_outputs import OutputSummary
+    from delegraph.tools.given_inputs import GivenInput
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class RunRequest:
     on_failure: OnFailure
     validate: bool
     time_limit: float | None
+    memory_limit: int | None
     table_limit: int | None
     depth_limit: int | None
     labels: tuple[str, ...]
@@ -62,18 +62,15 @@ class RunRequest:
     threads: int | None
     numerics: Numerics
     runtime: str
+    signature: str | None
+    repeat: int
     save: str | None
 
 
-@dataclass(frozen=True)
-class RunAnswer:
-    """What came of it; times in milliseconds."""
-
-    inputs: list[dict[str, Any]]
-    outputs: list[OutputSummary]
-    placement: Placement
-    incidents: tuple[Incident, ...]
-    milliseconds: dict[str, float]
+def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith(".npz"):
+        raise click.BadParameter(f"{path!r}: expected a file ending in .npz")
+    return path
 
 
 @click.command("run")
@@ -84,9 +81,10 @@ class RunAnswer:
     "inputs",
     multiple=True,
     metavar="[NAME=]VALUE",
-    help="An input: 'random' (the default), 'zeros', a number or numbers (1,2,3), a .npy file, or "
-    "a picture. NAME is a tensor or signature name, or a position (0, 1, ...); it may be left out "
-    "when there is one input.",
+    help="An input: 'random' (the default), 'zeros', a number or numbers (1,2,3), a .npy file, a "
+    "picture, or for strings a text. NAME is a tensor or signature name, or a position (0, 1, "
+    "...); it may be left out when there is one input. FILE.npz without NAME gives all inputs by "
+    "their names.",
 )
 @delegate_option
 @placement_options
@@ -98,6 +96,21 @@ class RunAnswer:
     help="Names of the classes, one a line.",
 )
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Classes shown.")
+@click.option(
+    "--signature", metavar="NAME", help="Call this signature, its inputs and outputs by its names."
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Invoke so many times and show the median time; the outputs are those of the last one.",
+)
+@click.option(
+    "--memory-limit",
+    type=ByteCount(),
+    help="Memory that the model's tensors may take: 512M, 2G.  [default: what suits the file]",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
 @click.option(
     "--threads",
@@ -115,6 +128,7 @@ class RunAnswer:
 @click.option(
     "--save",
     metavar="FILE.npz",
+    callback=_require_npz,
     help="Save all outputs, by tensor name (output_0, output_1, ... where names are not unique).",
 )
 @json_option
@@ -132,19 +146,9 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
         count = len(request.labels)
         click.echo(f"note: {labels} has {count} names, no output has as many classes", err=True)
     if as_json:
-        print_json(
-            {
-                "model": request.model,
-                "numerics": request.numerics,
-                "inputs": answer.inputs,
-                "outputs": [asdict(output) for output in answer.outputs],
-                "placement": answer.placement.to_json(),
-                "incidents": [incident.to_json() for incident in answer.incidents],
-                "milliseconds": answer.milliseconds,
-            }
-        )
+        print_json(answer.to_json())
     else:
-        _print(console(), request, answer)
+        print_answer(console(), answer)
 
 
 def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
@@ -161,6 +165,7 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
             on_failure=request.on_failure,
             validate=request.validate,
             time_limit=request.time_limit,
+            memory_limit=request.memory_limit,
             table_limit=request.table_limit,
             depth_limit=request.depth_limit,
             num_threads=request.threads,
@@ -176,6 +181,7 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
             "--on-failure": request.on_failure != "raise",
             "--validate": request.validate,
             "--time-limit": request.time_limit is not None,
+            "--memory-limit": request.memory_limit is not None,
             "--table-limit": request.table_limit is not None,
             "--depth-limit": request.depth_limit is not None,
         }
@@ -191,95 +197,61 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
 
 
 def _run(request: RunRequest) -> RunAnswer:
-    from delegraph.graph.loader import load_model
+    from delegraph.tools.array_files import write_npz
+    from delegraph.tools.model_call import model_call
     from delegraph.tools.model_outputs import summarize
 
-    signatures = load_model(request.model, request.table_limit).signatures
     with _interpreter(request) as interpreter:
-        values = _inputs(request, interpreter.get_input_details(), signatures)
-        times = {}
+        call = model_call(interpreter, request.signature)
+        inputs = _inputs(request, call.input_details())
+        values = [given.values for given in inputs]
         with progress("allocating"):
-            times["allocate"] = _milliseconds(lambda: _allocate(interpreter, values))
+            allocate = _milliseconds(lambda: call.prepare(values))
         with progress("running"):
-            times["invoke"] = _milliseconds(interpreter.invoke)
-        details = interpreter.get_output_details()
-        arrays = [interpreter.get_tensor(entry["index"]) for entry in details]
+            invokes = tuple(_milliseconds(call.invoke) for _ in range(request.repeat))
+        outputs = call.outputs()
         if request.save is not None:
-            _save(request.save, details, arrays)
-        outputs = [
-            summarize(array, entry, request.labels, request.top)
-            for array, entry in zip(arrays, details, strict=True)
-        ]
-        inputs = [
-            {
-                "name": entry["name"],
-                "index": int(entry["index"]),
-                "dtype": "string" if array.dtype.kind == "O" else array.dtype.name,
-                "shape": list(array.shape),
-                "value": text,
-            }
-            for entry, text, array in values
-        ]
-        incidents = getattr(interpreter, "incidents", ())  # which Delegraph's own counts
-        return RunAnswer(inputs, outputs, interpreter.placement, incidents, times)
+            names = [details["name"] for details, _ in outputs]
+            write_npz(request.save, names, [array for _, array in outputs])
+        return RunAnswer(
+            request.model,
+            request.signature,
+            request.numerics,
+            inputs,
+            [summarize(array, entry, request.labels, request.top) for entry, array in outputs],
+            interpreter.placement,
+            getattr(interpreter, "incidents", ()),  # which Delegraph's own counts
+            None if request.signature is not None else allocate,
+            invokes,
+        )
 
 
-def _inputs(
-    request: RunRequest, details: Sequence[Mapping[str, Any]], signatures: Sequence[Signature]
-) -> list[Any]:
-    """Return details, text and array of every input, in the model's order."""
+def _inputs(request: RunRequest, details: Sequence[Mapping[str, Any]]) -> list[GivenInput]:
+    """Return what every input is given, in the order of the model or of the signature."""
     import numpy as np
 
+    from delegraph.tools.given_inputs import given_inputs
     from delegraph.tools.model_inputs import input_values
 
-    texts = _texts(request.inputs, details, signatures)
     rng = np.random.default_rng(request.seed)
-    return [
-        (entry, text, input_values(text, entry, rng))
-        for entry, text in ((entry, texts.get(entry["index"], "random")) for entry in details)
-    ]
+    names = {} if request.signature is not None else _signature_names(request, details)
+    return given_inputs(
+        request.inputs, details, names, lambda text, entry: input_values(text, entry, rng)
+    )
 
 
-def _texts(
-    given: Sequence[str], details: Sequence[Mapping[str, Any]], signatures: Sequence[Signature]
-) -> dict[int, str]:
-    """Return what the user gave, by tensor index."""
-    names = {str(position): entry["index"] for position, entry in enumerate(details)}
-    for signature in signatures:
-        if signature.subgraph_index == 0:
-            names.update(signature.inputs)
-    names.update({entry["name"]: entry["index"] for entry in details})
-    known = ", ".join(repr(entry["name"]) for entry in details)
-    texts: dict[int, str] = {}
-    for text in given:
-        name, value = _split(text, names)
-        if name is None:
-            if len(details) != 1 or ("=" in text and not Path(text).exists()):
-                raise click.UsageError(f"--input {text!r} names none of the inputs: {known}")
-            name = "0"
-        if names[name] in texts:
-            raise click.UsageError(f"input {name!r} is given twice")
-        texts[names[name]] = value
-    return texts
+def _signature_names(request: RunRequest, details: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the names that signatures of the first subgraph give its inputs, to positions."""
+    from delegraph.graph.loader import load_model
 
-
-def _split(text: str, names: Mapping[str, int]) -> tuple[str | None, str]:
-    """Split ``NAME=VALUE``; names may hold ``=`` themselves, so the longest known one counts."""
-    found = [name for name in names if text.startswith(f"{name}=")]
-    if not found:
-        return None, text
-    name = max(found, key=len)
-    return name, text[len(name) + 1 :]
-
-
-def _allocate(interpreter: Interpreter | LiteRtInterpreter, values: list[Any]) -> None:
-    """Give the inputs the shapes of their values, allocate, and set them."""
-    for entry, _, array in values:
-        if list(array.shape) != entry["shape"].tolist():
-            interpreter.resize_tensor_input(entry["index"], array.shape)
-    interpreter.allocate_tensors()
-    for entry, _, array in values:
-        interpreter.set_tensor(entry["index"], array)
+    positions = {int(entry["index"]): position for position, entry in enumerate(details)}
+    return {
+        name: positions[index]
+        for signature in load_model(request.model, request.table_limit).signatures
+        if signature.subgraph_index == 0
+        for name, index in signature.inputs.items()
+        if index in positions
+    }
 
 
 def _milliseconds(work: Any) -> float:
@@ -295,68 +267,3 @@ def _read_labels(path: str | None) -> tuple[str, ...]:
         return tuple(Path(path).read_text(encoding="utf-8-sig").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         raise click.UsageError(f"labels {path!r} cannot be read: {error}") from error
-
-
-def _save(path: str, details: Sequence[Mapping[str, Any]], arrays: Sequence[Any]) -> None:
-    import numpy as np
-
-    names = [str(entry["name"]) for entry in details]
-    if len(set(names) - {"", "file"}) < len(names):  # savez has an argument called file
-        names = [f"output_{i}" for i in range(len(names))]
-    try:
-        np.savez(path, **dict(zip(names, arrays, strict=True)))
-    except OSError as error:
-        raise click.UsageError(f"--save {path!r}: {error}") from error
-
-
-def _print(out: Console, request: RunRequest, answer: RunAnswer) -> None:
-    out.print(request.model, style="bold")
-    if answer.placement.delegates:
-        out.print(f"  {answer.placement}")
-    if request.numerics != "builtin":
-        out.print(f"  numerics: {request.numerics}")
-    heading(out, "Inputs")
-    print_table(
-        out,
-        ("name", "type", "shape", "value"),
-        [(i["name"], i["dtype"], i["shape"], i["value"]) for i in answer.inputs],
-    )
-    brief = [output for output in answer.outputs if not output.top]
-    if brief:
-        heading(out, "Outputs")
-        rows = [(o.name, o.dtype, list(o.shape), _range(o), _first(o)) for o in brief]
-        print_table(out, ("name", "type", "shape", "range", "values"), rows)
-    for output in answer.outputs:
-        if output.top:
-            _print_classes(out, output)
-    out.print()
-    out.print(", ".join(f"{what} {ms:.1f} ms" for what, ms in answer.milliseconds.items()))
-
-
-def _print_classes(out: Console, output: OutputSummary) -> None:
-    heading(out, f"Output {output.name!r}, {output.dtype} {list(output.shape)}: best classes")
-    labelled = any(score.label is not None for score in output.top)
-    rows = [
-        (f"{score.score:.6g}", score.index, *((score.label or "",) if labelled else ()))
-        for score in output.top
-    ]
-    columns = ("score", "class", *(("label",) if labelled else ()))
-    print_table(out, columns, rows, right=("score", "class"))
-
-
-def _range(output: OutputSummary) -> str:
-    if output.minimum is None or output.maximum is None or output.minimum == output.maximum:
-        return ""
-    return f"{output.minimum:.6g} to {output.maximum:.6g}"
-
-
-def _first(output: OutputSummary) -> str:
-    shown = ", ".join(_number(value) for value in output.first)
-    size = 1
-    for dim in output.shape:
-        size *= dim
-    return f"{shown}, ..." if size > len(output.first) else shown
-
-
-def _number(value: Any) -> str:
-    return f"{value:.7g}" if isinstance(value, float) else repr(value)

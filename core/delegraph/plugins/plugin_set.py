@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import functools
 import logging
@@ -19,6 +18,7 @@ from delegraph.errors import (
     PluginLoadError,
     PluginOptionError,
     UnknownDelegateError,
+    did_you_mean,
 )
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.choice import PluginChoice
@@ -201,11 +201,9 @@ class PluginSet:
         for plugin in unusable:
             if _would_offer(plugin, address):
                 return _unusable(address, plugin)
-        lines = [f"no installed plugin provides delegate {_shown(address)}"]
         names = sorted({offer.spec.name for offer in self.offers()} - {address.name})
-        close = difflib.get_close_matches(address.name, names, n=1)
-        if close:
-            lines.append(f"did you mean {close[0]!r}?")
+        close = did_you_mean(address.name, names)
+        lines = [f"no installed plugin provides delegate {_shown(address)}{close}"]
         package = package_for_delegate(address.name)
         if package is not None and not any(_is_from(p, package) for p in self.plugins):
             lines.append(f"'pip install {package}' provides it")

@@ -1,10 +1,9 @@
-"""Values for a model's inputs: random, zeros, numbers, ``.npy`` files and pictures."""
+"""Values for a model's inputs: random, zeros, numbers, texts, files of arrays, and pictures."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.tools.array_files import read_npy, read_npz
+from delegraph.tools.model_call import Details
 from delegraph.tools.pictures import PICTURE_SUFFIXES, picture_as_input
-
-Details = Mapping[str, Any]
-"""An entry of ``Interpreter.get_input_details()``."""
 
 _NUMBERS = re.compile(r"\s*[-+.\d][^,/\\]*(,\s*[-+.\d][^,/\\]*)*")
 
@@ -24,8 +22,10 @@ def input_values(text: str, details: Details, rng: np.random.Generator) -> NDArr
     """Return the values that *text* stands for, in the input's dtype.
 
     Args:
-        text: ``random``, ``zeros``, a ``.npy`` file, a picture, or numbers as stored in the tensor
-            (one for every element, or all of them in order: ``1,2,3``).
+        text: ``random``, ``zeros``, a ``.npy`` file, a ``.npz`` file of one array, a picture, or
+            numbers as stored in the tensor (one for every element, or all of them in order:
+            ``1,2,3``). For an input of strings, a ``.txt`` file with one text a line, or the text
+            itself, which may begin with ``text:`` to be taken as it is.
         details: which input, as ``get_input_details`` describes it.
         rng: where random values come from.
 
@@ -39,16 +39,20 @@ def input_values(text: str, details: Details, rng: np.random.Generator) -> NDArr
         return random_values(details, rng)
     if text == "zeros":
         return np.zeros_like(random_values(details, rng))
+    if _takes_text(details) and text.startswith("text:"):
+        return _one_text(text.removeprefix("text:"), details)
     suffix = Path(text).suffix.lower()
-    if suffix == ".npy":
-        return _fitted(_load_npy(text, details), details, text)
+    if suffix in (".npy", ".npz"):
+        return fitted(_array_of(text, suffix, details), details, text)
+    if _takes_text(details):
+        return _lines(text, details) if suffix == ".txt" else _one_text(text, details)
     if suffix in PICTURE_SUFFIXES:
         return picture_as_input(text, details)
     if _NUMBERS.fullmatch(text):
         return _numbers(text, details)
     raise ArgumentError(
-        f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, a .npy file or a "
-        f"picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
+        f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, or a file: .npy, "
+        f".npz, or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
     )
 
 
@@ -79,23 +83,67 @@ def input_name(details: Details) -> str:
     """Return how messages call an input: ``input 'x' (float32 [1, 4])``."""
     dtype = np.dtype(details["dtype"])
     kind = "string" if dtype.kind == "S" else dtype.name
-    shape = details["shape_signature"].tolist() or details["shape"].tolist()
-    return f"input {details['name']!r} ({kind} {shape})"
+    return f"input {details['name']!r} ({kind} {_declared(details)})"
 
 
-def _load_npy(path: str, details: Details) -> NDArray[Any]:
+def _declared(details: Details) -> list[int]:
+    """Return the dimensions of an input, -1 where open."""
+    dims: list[int] = details["shape_signature"].tolist() or details["shape"].tolist()
+    return dims
+
+
+def _array_of(path: str, suffix: str, details: Details) -> NDArray[Any]:
+    """Return the array of a ``.npy`` file, or the only one of a ``.npz`` file."""
     try:
-        loaded: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise ArgumentError(f"{input_name(details)}: {path!r} cannot be read: {error}") from error
-    return loaded
+        arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path)
+    except ArgumentError as error:
+        raise ArgumentError(f"{input_name(details)}: {error}") from error
+    if len(arrays) != 1:
+        raise ArgumentError(
+            f"{input_name(details)}: {path!r} holds {len(arrays)} arrays; give it without the name "
+            "of one input to use all of them by their names"
+        )
+    return next(iter(arrays.values()))
 
 
-def _fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
-    """Return *values* in the input's dtype and rank; leading dimensions of 1 may be left out."""
+def _takes_text(details: Details) -> bool:
+    return np.dtype(details["dtype"]).kind in "SOU"
+
+
+def _lines(path: str, details: Details) -> NDArray[Any]:
+    """Return the lines of a file as strings."""
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        reason = error.strerror or error
+        raise ArgumentError(f"{input_name(details)}: {path!r} cannot be read: {reason}") from error
+    return fitted(np.array(lines, object), details, path)
+
+
+def _one_text(text: str, details: Details) -> NDArray[Any]:
+    """Return one string, UTF-8, for an input that takes one."""
+    shape = _declared(details)
+    if any(dim not in (1, -1) for dim in shape):
+        raise ArgumentError(
+            f"{input_name(details)}: one text is given for several; give a .txt file with "
+            "one text a line"
+        )
+    one = np.empty([1] * len(shape), object)
+    one[...] = text.encode()
+    return one
+
+
+def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
+    """Return *values* in the input's dtype and rank; leading dimensions of 1 may be left out.
+
+    Raises:
+        ArgumentError: another dtype or shape; the message says that *source* has it.
+    """
     dtype = np.dtype(details["dtype"])
     if dtype.kind == "S":
-        values = values.astype(object)
+        values = _as_strings(values, details, source)
+    elif values.dtype.kind == "V" and values.dtype.itemsize == dtype.itemsize:
+        values = values.view(dtype)  # NumPy's files do not know bfloat16 and its like
     elif values.dtype != dtype:
         if values.dtype.kind != dtype.kind or (
             dtype.kind != "f" and not np.array_equal(values, values.astype(dtype))
@@ -105,7 +153,7 @@ def _fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]
                 f"{dtype.name}{_quantize_hint(values, details)}"
             )
         values = values.astype(dtype)
-    declared = details["shape_signature"].tolist() or details["shape"].tolist()
+    declared = _declared(details)
     missing = len(declared) - values.ndim
     shape = (1,) * missing + values.shape
     fits = len(shape) == len(declared) and all(
@@ -116,6 +164,14 @@ def _fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]
             f"{input_name(details)}: {source!r} has shape {list(values.shape)}, expected {declared}"
         )
     return values.reshape(shape)
+
+
+def _as_strings(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
+    if values.dtype.kind not in "SUO":
+        raise ArgumentError(
+            f"{input_name(details)}: {source!r} holds {values.dtype.name}, expected texts"
+        )
+    return values.astype(object)
 
 
 def _quantize_hint(values: NDArray[Any], details: Details) -> str:

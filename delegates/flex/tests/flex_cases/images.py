@@ -38,6 +38,7 @@ def picture(shape: tuple[int, ...], type: DataType = DataType.FLOAT32) -> NDArra
 
 def cases() -> Iterator[Case]:
     yield from _resizes()
+    yield from _areas()
     yield from _crops()
     yield from _colors()
     yield from _suppressions()
@@ -60,6 +61,19 @@ def _resizes() -> Iterator[Case]:
             corners = {"align_corners": False, "half_pixel_centers": True}
             yield _resize(op, x, (5, 3), type, corners)
         yield _resize(op, picture((0, 3, 4, 2)), (5, 3), DataType.FLOAT32, corners)
+
+
+def _areas() -> Iterator[Case]:
+    for align in (False, True):
+        corners = {"align_corners": align}
+        for shape in ((2, 4, 5, 1), (2, 4, 5, 3), (1, 1, 1, 2), (1, 9, 2, 2), (0, 3, 4, 2)):
+            for size in ((7, 3), (1, 1), (4, 5), (8, 10), (2, 13), (3, 4)):
+                yield _resize("ResizeArea", picture(shape), size, DataType.FLOAT32, corners)
+    for type in (*FLOATS, *INTEGERS):
+        yield _resize("ResizeArea", picture((1, 7, 5, 2), type), (3, 2), type, corners)
+    odd = np.full((1, 3, 3, 1), np.inf, np.float32)
+    odd[0, 1, 1] = np.nan
+    yield _resize("ResizeArea", odd, (2, 2), DataType.FLOAT32, corners)
 
 
 def _resize(

@@ -26,6 +26,7 @@ def cases() -> Iterator[Case]:
     yield from _fakes()
     yield from _quantized()
     yield from _dequantized()
+    yield from _there_and_back()
 
 
 def _fakes() -> Iterator[Case]:
@@ -104,3 +105,53 @@ def _dequantized() -> Iterator[Case]:
     for mode in (b"MIN_COMBINED", b"SCALED"):
         attrs = {"T": DataType.QINT8, "mode": mode, "axis": 1, "dtype": DataType.FLOAT32}
         yield one("Dequantize", x, lows, highs, **attrs, out=TensorType.FLOAT32)
+
+
+def _there_and_back() -> Iterator[Case]:
+    x = np.random.default_rng(5).normal(0, 3, (4, 3, 5))
+    x[0, 0] = 0, 1e9, -1e9, 0.5, -0.49999997
+    for type in (DataType.FLOAT32, DataType.FLOAT64):
+        values = x.astype(type.dtype)
+        for attrs in _quantizations():
+            bits = attrs.pop("num_bits")
+            low, high = (values.dtype.type(v) for v in attrs.pop("range"))
+            yield one("QuantizeAndDequantizeV4", values, low, high, T=type, num_bits=bits, **attrs)
+            half_up = {**attrs, "round_mode": b"HALF_UP", "num_bits": bits}
+            yield one("QuantizeAndDequantizeV2", values, low, high, T=type, **half_up)
+            yield one("QuantizeAndDequantizeV3", values, low, high, np.int32(bits), T=type, **attrs)
+        yield from _channels(values[1:], type)
+    odd = np.float32([np.nan, np.inf, -np.inf, 3, -2])
+    for part in (odd, odd[[0, 3, 4]], odd[:0], odd[:1]):
+        for has_range in (False, True):
+            limits = np.float32(-4), np.float32(3)
+            given = {"T": DataType.FLOAT32, "range_given": has_range}
+            yield one("QuantizeAndDequantizeV2", part, *limits, **given)
+
+
+def _quantizations() -> Iterator[dict[str, Any]]:
+    for low, high in (*RANGES[:4], (0.0, 0.0), (-1.0, 0.0)):
+        for bits, is_signed in ((8, True), (4, False), (1, True), (61, True), (62, False)):
+            for narrow, given in ((False, True), (True, True), (True, False)):
+                yield {
+                    "range": (low, high),
+                    "num_bits": bits,
+                    "signed_input": is_signed,
+                    "narrow_range": narrow,
+                    "range_given": given,
+                }
+
+
+def _channels(x: Any, type: DataType) -> Iterator[Case]:
+    """Yield ranges for each channel, which TensorFlow takes with bits in a tensor only."""
+    lows, highs = np.array([[-1, 0.5, -2, 2], [2, 3, 0, -2]], x.dtype)
+    bits = np.int32(4)
+    for axis in (0, 1, 2):
+        count = x.shape[axis]
+        low, high = lows[:count], highs[:count]
+        if axis < 2:
+            yield one(
+                "QuantizeAndDequantizeV3", x, low, high, bits, T=type, range_given=True, axis=axis
+            )
+        for op, more in (("V2", []), ("V3", [bits]), ("V4", [])):
+            name = f"QuantizeAndDequantize{op}"
+            yield one(name, x, x[0, 0, 0], x[0, 0, 0], *more, T=type, range_given=False, axis=axis)

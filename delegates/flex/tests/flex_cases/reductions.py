@@ -22,6 +22,7 @@ def cases() -> Iterator[Case]:
     yield from _integers()
     yield from _truth()
     yield from _positions()
+    yield from _losses()
 
 
 def _axes() -> Iterator[Case]:
@@ -110,3 +111,11 @@ def _positions() -> Iterator[Case]:
                 op, array, np.int32(1), T=DataType.FLOAT32, Tidx=_I32, output_type=_I64,
                 out=TensorType.INT64, name=f"{op}-special",
             )  # fmt: skip
+
+
+def _losses() -> Iterator[Case]:
+    for type in sorted(FLOATS):
+        x = np.random.default_rng(3).normal(0, 2, (3, 50)).astype(type.dtype)
+        for part in (x, x[0, 0], x[:0]):
+            yield one("L2Loss", part, T=type, tolerance=TOLERANCE[type])
+    yield one("L2Loss", np.float32([np.inf, np.nan]), T=DataType.FLOAT32)

@@ -32,6 +32,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     projective_transform,
     quantization,
     ragged,
+    recurrent,
     reductions,
     regular_expressions,
     resizing,

@@ -1,22 +1,30 @@
 """Floats rounded to the steps of a quantization.
 
 Source:
-    core/kernels/fake_quant_ops_functor.h.
+    core/kernels/fake_quant_ops_functor.h, quantize_and_dequantize_op.cc,
+    quantize_and_dequantize_op.h.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.registry import operator
 from delegraph_flex.numpy_executor.rounding import half_away
 
 Floats = NDArray[np.float32]
+Array = NDArray[Any]
+Quantize = Callable[[Array, Array, Array, int], Array]
+"""Rounds an array to the steps of a quantization: from the array, least, most and bits."""
+
+_WIDE = (DataType.FLOAT32, DataType.FLOAT64)
 
 
 @operator("FakeQuantWithMinMaxArgs")
@@ -86,3 +94,93 @@ def _rounded(
     y = np.floor((clamped - least) * inverse - origin + np.float32(0.5)) * scale
     result: Floats = np.where(is_empty, np.float32(0), y)
     return result
+
+
+@operator("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4", types=_WIDE)
+def quantize_and_dequantize(node: FlexNode) -> Step:
+    """Floats rounded to the steps of a quantization that keeps 0.
+
+    A range for each channel is taken as the version with bits in a tensor takes it; TensorFlow 2.21
+    refuses it here.
+    """
+    mode = node.choice("round_mode", ("HALF_TO_EVEN", "HALF_UP"), "HALF_TO_EVEN")
+    quantize = _quantize(node, np.rint if mode == "HALF_TO_EVEN" else _half_up)
+    bits = node.int("num_bits", 8)
+    return lambda x, low, high: quantize(x, low, high, bits)
+
+
+@operator("QuantizeAndDequantizeV3", types=_WIDE)
+def quantize_and_dequantize_v3(node: FlexNode) -> Step:
+    """Floats rounded to the steps of a quantization that keeps 0, with bits in a tensor."""
+    quantize = _quantize(node, np.rint)
+
+    def run(x: Array, low: Array, high: Array, bits: Array) -> Array:
+        if bits.ndim:
+            raise ValueError(f"num_bits has shape {list(bits.shape)}, expected a scalar")
+        return quantize(x, low, high, int(bits))
+
+    return run
+
+
+def _half_up(x: Array) -> Array:
+    return np.floor(x + np.float32(0.5))
+
+
+def _quantize(node: FlexNode, rounded: Callable[[Array], Array]) -> Quantize:
+    is_signed, is_narrow = node.bool("signed_input", True), node.bool("narrow_range", False)
+    has_range, axis = node.bool("range_given", node.op.endswith("V3")), node.int("axis", -1)
+    dtype = node.type("T").dtype.type
+
+    def run(x: Array, low: Array, high: Array, bits: int) -> Array:
+        if not 0 < bits < (62 if is_signed else 63):
+            raise ValueError(f"num_bits is {bits}, expected 1 to {61 if is_signed else 62}")
+        if not -1 <= axis < x.ndim:
+            raise ValueError(f"axis is {axis}, expected -1 to {x.ndim - 1}")
+        first = (is_narrow - (1 << bits - 1)) if is_signed else 0
+        last = (1 << (bits - is_signed)) - 1
+        low, high = _given(x, low, high, axis) if has_range else _found(x, axis)
+        low, high, scale, step = _scales(low, high, dtype(first), dtype(last))
+        if has_range:  # an end may be NaN, and clamps nothing then
+            x = np.where(x > high, high, x)
+            x = np.where(x < low, low, x)
+        return rounded(x * scale) * step
+
+    return run
+
+
+def _given(x: Array, low: Array, high: Array, axis: int) -> tuple[Array, Array]:
+    """Return the ranges so that they broadcast."""
+    if axis >= 0:
+        if low.shape != x.shape[axis : axis + 1] or high.shape != low.shape:
+            shapes = f"{list(low.shape)} and {list(high.shape)}"
+            raise ValueError(f"least and most have shapes {shapes}, expected [{x.shape[axis]}]")
+        shape = (-1,) + (1,) * (x.ndim - 1 - axis)
+        return low.reshape(shape), high.reshape(shape)
+    if low.size != 1 or high.size != 1:
+        raise ValueError(f"{low.size} and {high.size} ranges, expected one")
+    low, high = low.reshape(()), high.reshape(())
+    if low > high:
+        raise ValueError(f"the range is from {low} to {high}")
+    return low, high
+
+
+def _found(x: Array, axis: int) -> tuple[Array, Array]:
+    """Return the least and the most of an array, or of each channel; NaN is neither."""
+    axes = tuple(i for i in range(x.ndim) if i != axis)
+    least = np.fmin.reduce(x, axes, keepdims=True, initial=np.inf)
+    return least, np.fmax.reduce(x, axes, keepdims=True, initial=-np.inf)
+
+
+def _scales(low: Array, high: Array, first: Any, last: Any) -> tuple[Array, Array, Array, Array]:
+    """Return the ranges as steps cover them, steps for each unit, and units for each step."""
+    huge = np.finfo(low.dtype).max
+    from_low = np.where(first * low > 0, first / low, huge)
+    from_high = np.where(last * high > 0, last / high, huge)
+    is_low = from_low < from_high
+    step = np.where(is_low, low / first, high / last)
+    return (
+        np.where(is_low, low, first * step),
+        np.where(is_low, last * step, high),
+        np.where(is_low, from_low, from_high),
+        step,
+    )

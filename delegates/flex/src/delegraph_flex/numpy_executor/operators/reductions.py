@@ -109,6 +109,18 @@ def euclidean_norm(node: FlexNode) -> Step:
     return _reduction(run, node, type.dtype)
 
 
+@operator("L2Loss", types=FLOATS)
+def half_the_squares(node: FlexNode) -> Step:
+    """Half the sum of all squares; 16-bit floats are summed as float32."""
+    dtype = node.type("T").dtype
+    wide = np.result_type(dtype, np.float32)
+
+    def run(x: Array) -> Any:
+        return (np.square(x, dtype=wide).sum(dtype=wide) / 2).astype(dtype)
+
+    return run
+
+
 @operator("ArgMax", types=REAL | {DataType.BOOL})
 def index_of_largest(node: FlexNode) -> Step:
     """Where along an axis the first of the largest values is; NaN never is."""

@@ -2,7 +2,7 @@
 
 Source:
     core/kernels/image/resize_bilinear_op.cc, resize_bicubic_op.cc, resize_nearest_neighbor_op.cc,
-    crop_and_resize_op.cc; core/util/image_resizer_state.h.
+    resize_area_op.cc, crop_and_resize_op.cc; core/util/image_resizer_state.h.
 """
 
 from __future__ import annotations
@@ -86,6 +86,48 @@ def resize_bicubic(node: FlexNode) -> Step:
     return run
 
 
+@operator("ResizeArea", types=_RESIZED)
+def resize_area(node: FlexNode) -> Step:
+    """Images with each pixel the mean of what it covers."""
+    align = node.bool("align_corners", False)
+
+    def run(x: NDArray[Any], size: NDArray[Any]) -> Floats:
+        (rows, new_rows), (columns, new_columns) = _sizes(x, size)
+        height, width = _scale(rows, new_rows, align), _scale(columns, new_columns, align)
+        require((len(x), rows, new_columns, x.shape[3]), np.float32)
+        lines = _covered(x, 2, new_columns, width)
+        return _covered(lines, 1, new_rows, height) * np.float32(1.0 / float(height * width))
+
+    return run
+
+
+def _covered(x: NDArray[Any], axis: int, new: int, scale: np.float32) -> Floats:
+    """Return the sums of what new pixels cover along an axis, one old pixel after the other.
+
+    TensorFlow adds in this order, in float32.
+    """
+    first, last = (np.arange(start, start + new).astype(np.float32) * scale for start in (0, 1))
+    begin, end = np.floor(first).astype(np.int64), np.ceil(last).astype(np.int64)
+    sums = np.zeros((*x.shape[:axis], new, *x.shape[axis + 1 :]), np.float32)
+    for step in range(int((end - begin).max())):
+        reaching = np.flatnonzero(begin + step < end)
+        pixel = (begin + step)[reaching]
+        share = _share(pixel, first[reaching], last[reaching], scale)
+        values = x.take(np.minimum(pixel, x.shape[axis] - 1), axis).astype(np.float32, copy=False)
+        where = (slice(None),) * axis + (reaching,)
+        sums[where] += values * share.reshape((-1,) + (1,) * (3 - axis))
+    return sums
+
+
+def _share(pixel: NDArray[np.int64], first: Floats, last: Floats, scale: np.float32) -> Floats:
+    """Return how much of each old pixel lies between *first* and *last*."""
+    low, high = pixel.astype(np.float32), (pixel + 1).astype(np.float32)
+    begun = np.where(high > last, scale, high - first)
+    whole = np.where(high > last, last - low, np.float32(1))
+    shares: Floats = np.where(low < first, begun, whole)
+    return shares
+
+
 def _corners(node: FlexNode) -> tuple[bool, bool]:
     align, half = node.bool("align_corners", False), node.bool("half_pixel_centers", False)
     if align and half:
@@ -107,7 +149,7 @@ def _sizes(x: NDArray[Any], size: NDArray[Any]) -> list[tuple[int, int]]:
 
 
 def _scale(old: int, new: int, align: bool) -> np.float32:
-    if align and new > 1:
+    if align and old > 1 and new > 1:
         return np.float32(old - 1) / np.float32(new - 1)
     return np.float32(old) / np.float32(new)
 

@@ -1,0 +1,128 @@
+"""Which input gets which of the values that a user gives: ``[NAME=]VALUE``, or a whole ``.npz``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.tools.array_files import read_npz
+from delegraph.tools.model_call import Details
+from delegraph.tools.model_inputs import fitted, input_name
+
+Names = Mapping[str, int]
+"""Names by which inputs may be given, to their positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenInput:
+    """An input's details, what the user gave for it, and the array that it is."""
+
+    details: Details
+    source: str
+    values: NDArray[Any]
+
+
+def given_inputs(
+    words: Sequence[str],
+    details: Sequence[Details],
+    signature_names: Names,
+    values_of: Callable[[str, Details], NDArray[Any]],
+) -> list[GivenInput]:
+    """Return the values of all inputs, in the order of *details*; those not given are random.
+
+    Args:
+        words: what the user gave, each ``VALUE`` or ``NAME=VALUE``. NAME is an input's position,
+            its tensor's name, or the name that a signature gives it. A ``.npz`` file without NAME
+            holds an array for each input that is not given otherwise.
+        details: of all inputs.
+        signature_names: signatures' names of inputs, to their positions.
+        values_of: makes an array of a VALUE.
+
+    Raises:
+        ArgumentError: a name that no input has, an input given twice or left out of a ``.npz``
+            file, or a value that an input cannot take.
+    """
+    names = {str(position): position for position in range(len(details))}
+    names.update(signature_names)
+    names.update({entry["name"]: position for position, entry in enumerate(details)})
+    archives = [word for word in words if _is_archive(word, names)]
+    if len(archives) > 1:
+        raise ArgumentError(f"{archives[0]!r} and {archives[1]!r} both hold all inputs; give one")
+    texts = _texts([word for word in words if word not in archives], details, names)
+    arrays = _archived(archives[0], details, names, texts) if archives else {}
+    return [
+        GivenInput(entry, archives[0], arrays[position])
+        if position in arrays
+        else GivenInput(entry, text := texts.get(position, "random"), values_of(text, entry))
+        for position, entry in enumerate(details)
+    ]
+
+
+def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> dict[int, str]:
+    """Return the values that are given by name, as texts, by position."""
+    texts: dict[int, str] = {}
+    for word in words:
+        name, value = _split(word, names)
+        if name is None:
+            if len(details) != 1 or _is_misnamed(word, details[0]):
+                known = [entry["name"] for entry in details]
+                close = did_you_mean(word.partition("=")[0], sorted(names))
+                raise ArgumentError(
+                    f"--input {word!r} names none of the inputs: "
+                    f"{', '.join(map(repr, known))}{close}"
+                )
+            name = "0"
+        if names[name] in texts:
+            raise ArgumentError(f"input {name!r} is given twice")
+        texts[names[name]] = value
+    return texts
+
+
+def _split(word: str, names: Names) -> tuple[str | None, str]:
+    """Split ``NAME=VALUE``; names may hold ``=`` themselves, so the longest known one counts."""
+    found = [name for name in names if word.startswith(f"{name}=")]
+    if not found:
+        return None, word
+    name = max(found, key=len)
+    return name, word[len(name) + 1 :]
+
+
+def _is_misnamed(word: str, details: Details) -> bool:
+    """Return whether *word* seems to begin with a name, and is no file and no text."""
+    is_text = np.dtype(details["dtype"]).kind in "SOU"
+    return "=" in word and not is_text and not Path(word).exists()
+
+
+def _is_archive(word: str, names: Names) -> bool:
+    return _split(word, names)[0] is None and Path(word).suffix.lower() == ".npz"
+
+
+def _archived(
+    path: str, details: Sequence[Details], names: Names, given: Mapping[int, str]
+) -> dict[int, NDArray[Any]]:
+    """Return the arrays of a ``.npz`` file by position, for all inputs that are not given."""
+    found: dict[int, NDArray[Any]] = {}
+    for name, values in read_npz(path).items():
+        if name not in names:
+            known = [entry["name"] for entry in details]
+            raise ArgumentError(
+                f"{path!r} holds {name!r}, which is none of the inputs: "
+                f"{', '.join(map(repr, known))}{did_you_mean(name, sorted(names))}"
+            )
+        position = names[name]
+        if position in found or position in given:
+            raise ArgumentError(f"input {name!r} is given twice: {path!r} holds it too")
+        found[position] = fitted(values, details[position], f"{path}: {name}")
+    for position, entry in enumerate(details):
+        if position not in found and position not in given:
+            raise ArgumentError(
+                f"{path!r} holds no array for {input_name(entry)}; add one, or give it too, as in "
+                f"--input {entry['name']}=random"
+            )
+    return found

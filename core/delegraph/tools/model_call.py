@@ -1,0 +1,131 @@
+"""One way to call a model: as a whole, or by one of its signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, did_you_mean
+
+Details = Mapping[str, Any]
+"""An entry of ``Interpreter.get_input_details()`` or ``get_output_details()``."""
+
+
+class Interpreter(Protocol):
+    """What is used of an interpreter: Delegraph's, or the official one."""
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        """Return the details of each input."""
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        """Return the details of each output."""
+
+    def get_signature_list(self) -> Any:
+        """Return input and output names of each signature."""
+
+    def get_signature_runner(self, signature_key: str | None = None) -> Any:
+        """Return a callable for a signature."""
+
+    def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int]) -> None:
+        """Give an input another shape."""
+
+    def allocate_tensors(self) -> None:
+        """Make it ready."""
+
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
+        """Copy a value into an input."""
+
+    def get_tensor(self, tensor_index: int) -> Any:
+        """Return a copy of a tensor."""
+
+    def invoke(self) -> None:
+        """Compute."""
+
+
+class ModelCall(Protocol):
+    """A way to call a model; :meth:`prepare` and :meth:`invoke` before :meth:`outputs`."""
+
+    def input_details(self) -> list[Details]:
+        """Return the details of each input, under the name by which it is called here."""
+
+    def prepare(self, values: Sequence[NDArray[Any]]) -> None:
+        """Take the values of all inputs, in the order of :meth:`input_details`."""
+
+    def invoke(self) -> None:
+        """Compute; may be called again."""
+
+    def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
+        """Return details and values of each output."""
+
+
+def model_call(interpreter: Interpreter, signature: str | None = None) -> ModelCall:
+    """Return the call of the whole model, or of the signature with that name.
+
+    Raises:
+        ArgumentError: the model has no such signature.
+    """
+    if signature is None:
+        return _WholeModel(interpreter)
+    known = sorted(interpreter.get_signature_list())
+    if signature not in known:
+        have = f"it has {', '.join(map(repr, known))}" if known else "it has none"
+        raise ArgumentError(
+            f"the model has no signature {signature!r}{did_you_mean(signature, known)}; {have}"
+        )
+    return _Signature(interpreter.get_signature_runner(signature))
+
+
+class _WholeModel:
+    """The first subgraph, its tensors by index."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+
+    def input_details(self) -> list[Details]:
+        return list(self._interpreter.get_input_details())
+
+    def prepare(self, values: Sequence[NDArray[Any]]) -> None:
+        details = self.input_details()
+        for entry, array in zip(details, values, strict=True):
+            if list(array.shape) != entry["shape"].tolist():
+                self._interpreter.resize_tensor_input(entry["index"], array.shape)
+        self._interpreter.allocate_tensors()
+        for entry, array in zip(details, values, strict=True):
+            self._interpreter.set_tensor(entry["index"], array)
+
+    def invoke(self) -> None:
+        self._interpreter.invoke()
+
+    def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
+        details = self._interpreter.get_output_details()
+        return [(entry, self._interpreter.get_tensor(entry["index"])) for entry in details]
+
+
+class _Signature:
+    """A signature, its tensors by name; allocating is a part of each call."""
+
+    def __init__(self, runner: Any) -> None:
+        self._runner = runner
+        self._values: dict[str, NDArray[Any]] = {}
+        self._outputs: Mapping[str, NDArray[Any]] = {}
+
+    def input_details(self) -> list[Details]:
+        return _named(self._runner.get_input_details())
+
+    def prepare(self, values: Sequence[NDArray[Any]]) -> None:
+        details = self.input_details()
+        self._values = {e["name"]: array for e, array in zip(details, values, strict=True)}
+
+    def invoke(self) -> None:
+        self._outputs = self._runner(**self._values)
+
+    def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
+        details = _named(self._runner.get_output_details())
+        return [(entry, self._outputs[entry["name"]]) for entry in details]
+
+
+def _named(details: Mapping[str, Details]) -> list[Details]:
+    """Return the details of a signature's tensors under the signature's own names."""
+    return [{**entry, "name": name} for name, entry in details.items()]

@@ -1,0 +1,148 @@
+"""Cells of recurrent networks, and an LSTM over a whole sequence.
+
+Source:
+    core/kernels/rnn/lstm_ops.cc, lstm_ops.h, gru_ops.cc, gru_ops.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.memory import require
+from delegraph_flex.numpy_executor.operators.elementwise import through_float32
+from delegraph_flex.numpy_executor.operators.matmul import product
+from delegraph_flex.numpy_executor.registry import operator
+
+Array = NDArray[Any]
+Weights = tuple[Array, Array, Array, Array, Array]
+"""Of an LSTM: the matrix, the peepholes of input, forget and output gate, the bias."""
+
+Cell = Callable[[Array, Array, Array, Weights], list[Array]]
+"""Returns i, cs, f, o, ci, co and h of one step, from x, cs, h of the step before, and weights."""
+
+_TYPES = frozenset({DataType.FLOAT16, DataType.FLOAT32})
+
+
+@operator("LSTMBlockCell", types=_TYPES)
+def lstm_cell(node: FlexNode) -> Step:
+    """One step of an LSTM: its gates, states and outputs, ``[batch, cell]`` each."""
+    cell = _lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0)
+
+    def run(x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
+        _check_lstm(x, 2, cs, h, weights)
+        return cell(x, cs, h, weights)
+
+    return run
+
+
+@operator("BlockLSTM", types=_TYPES)
+def block_lstm(node: FlexNode) -> Step:
+    """An LSTM over a sequence, all that it computes: ``[time, batch, cell]`` each."""
+    return _block_lstm(_lstm_cell(node, "ICFO", forget_bias=1.0, clip=3.0))
+
+
+@operator("BlockLSTMV2", types=_TYPES)
+def block_lstm_v2(node: FlexNode) -> Step:
+    """An LSTM over a sequence, with the gates in another order and no bias for the forget gate."""
+    return _block_lstm(_lstm_cell(node, "IFCO", forget_bias=0.0, clip=0.0))
+
+
+def _block_lstm(cell: Cell) -> Step:
+    """Return the LSTM of a cell; what is past the steps asked for is 0, TensorFlow's any number."""
+
+    def run(count: Array, x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
+        _check_lstm(x, 3, cs, h, weights)
+        if count.ndim or not 0 <= count <= len(x):
+            raise ValueError(f"seq_len_max is {count.tolist()}, expected a number up to {len(x)}")
+        shape = (len(x), *cs.shape)
+        require(shape, x.dtype)
+        results = [np.zeros(shape, x.dtype) for _ in range(7)]
+        steps = zip(x[: int(count)], *results, strict=False) if results[0].size else ()
+        for x_now, *places in steps:
+            values = cell(x_now, cs, h, weights)
+            for place, value in zip(places, values, strict=True):
+                place[...] = value
+            cs, h = values[1], values[6]
+        return results
+
+    return run
+
+
+def _lstm_cell(node: FlexNode, order: str, forget_bias: float, clip: float) -> Cell:
+    """Return the function of one step.
+
+    Args:
+        node: with the attributes, of which the version without a forget bias has no such one.
+        order: of the gates in matrix and bias.
+        forget_bias: where the attribute is left out.
+        clip: where the attribute is left out.
+    """
+    type = node.type("T")
+    multiply, sigmoid = product(type), through_float32(special.expit, type)
+    has_bias = order == "ICFO"
+    bias = type.dtype.type(node.float("forget_bias", forget_bias) if has_bias else 0)
+    limit = type.dtype.type(node.float("cell_clip", clip))
+    peeps = node.bool("use_peephole", False)
+
+    def run(x: Array, cs_before: Array, h: Array, weights: Weights) -> list[Array]:
+        w, wci, wcf, wco, b = weights
+        sums = multiply(np.concatenate([x, h], 1), w) + b
+        gates: Mapping[str, Array] = dict(zip(order, np.split(sums, 4, 1), strict=True))
+        i_sum, f_sum, o_sum = gates["I"], gates["F"] + bias, gates["O"]
+        if peeps:
+            i_sum, f_sum = i_sum + cs_before * wci, f_sum + cs_before * wcf
+        i, f, ci = sigmoid(i_sum), sigmoid(f_sum), np.tanh(gates["C"])
+        cs = i * ci + f * cs_before
+        if limit > 0:
+            cs = np.clip(cs, -limit, limit)
+        co = np.tanh(cs)
+        o = sigmoid(o_sum + cs * wco if peeps else o_sum)
+        return [i, cs, f, o, ci, co, o * co]
+
+    return run
+
+
+def _check_lstm(x: Array, rank: int, cs: Array, h: Array, weights: tuple[Array, ...]) -> None:
+    """Refuse shapes that do not fit each other, as TensorFlow does."""
+    w = weights[0]
+    if x.ndim != rank or w.ndim != 2 or w.shape[1] % 4:
+        shapes = f"{list(x.shape)} and {list(w.shape)}"
+        raise ValueError(f"x and w have shapes {shapes}, expected {rank} and 2 dimensions, 4 gates")
+    cell = w.shape[1] // 4
+    state = (x.shape[-2], cell)
+    expected = [state, state, (x.shape[-1] + cell, 4 * cell), *[(cell,)] * 3, (4 * cell,)]
+    _check_shapes("cs_prev h_prev w wci wcf wco b", [cs, h, *weights], expected)
+
+
+def _check_shapes(names: str, arrays: list[Array], expected: list[tuple[int, ...]]) -> None:
+    for name, array, shape in zip(names.split(), arrays, expected, strict=True):
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {list(array.shape)}, expected {list(shape)}")
+
+
+@operator("GRUBlockCell", types=[DataType.FLOAT32])
+def gru_cell(node: FlexNode) -> Step:
+    """One step of a GRU: reset, update, candidate and state, ``[batch, cell]`` each."""
+
+    def run(x: Array, h: Array, w_ru: Array, w_c: Array, b_ru: Array, b_c: Array) -> list[Array]:
+        if x.ndim != 2 or h.ndim != 2:
+            raise ValueError(
+                f"x and h_prev are {list(x.shape)}, {list(h.shape)}, expected matrices"
+            )
+        cell = h.shape[1]
+        inputs = x.shape[1] + cell
+        expected = [(len(x), cell), (inputs, 2 * cell), (inputs, cell), (2 * cell,), (cell,)]
+        _check_shapes("h_prev w_ru w_c b_ru b_c", [h, w_ru, w_c, b_ru, b_c], expected)
+        r, u = np.split(special.expit(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
+        c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
+        return [r, u, c, u * (h - c) + c]
+
+    return run
