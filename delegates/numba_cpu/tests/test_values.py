@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import ArgMaxOptions, ArgMinOptions, GatherOptions, Pool2DOptions
+from delegraph.schema.options import (
+    ArgMaxOptions,
+    ArgMinOptions,
+    GatherOptions,
+    Pool2DOptions,
+    ReducerOptions,
+)
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.conformance.trials import (
     Outputs,
@@ -189,6 +195,27 @@ def test_the_largest_of_windows_with_nan_are_those_of_the_core(channels: int, le
     delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level))
     expected, found = (all_kinds(case, {"NaN": case}, *by) for by in ((), (delegate,)))
     assert_same_answers(found["NaN"], expected["NaN"], 0)
+
+
+@pytest.mark.parametrize("level", [level.name for level in supported_levels()])
+@pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
+@pytest.mark.parametrize("length", [3, 16, 33, 70, 131])
+def test_what_follows_the_last_nan_is_reduced(length: int, op: str, level: str) -> None:
+    random = np.random.default_rng(length)
+    few = np.float32([np.nan, *[np.inf, -np.inf, 1, 2, -3, 4, 0.5] * 5])
+    layouts = [
+        ((length,), [0]),
+        ((4, length), [1]),
+        ((length, 4), [0]),
+        ((2, length, 3, 2), [1, 3]),
+    ]
+    for shape, axes in layouts:
+        given = [fed(random.choice(few, shape)), constant(np.array(axes, np.int32))]
+        kept = tuple(size for axis, size in enumerate(shape) if axis not in axes)
+        case = operator_case(op, given, [tensor(kept)], ReducerOptions(keep_dims=False))
+        delegate = NumbaCpuDelegate(NumbaCpuOptions(cpu=level, num_threads=1))
+        expected, found = (all_kinds(case, {op: case}, *by) for by in ((), (delegate,)))
+        assert_same_answers(found[op], expected[op], 0)
 
 
 @pytest.mark.parametrize("given", [constant, fed])

@@ -18,6 +18,7 @@ from delegraph_numba_cpu.kernels.machine import (
     I32,
     I64,
     jit,
+    load_f32,
     load_i32,
     real,
     store_f32,
@@ -34,7 +35,32 @@ STRIP = 4 * r.LANES
 """Elements of ``inner`` that a tile has at least."""
 
 
-def reduction(block, start, sizes, registers, combine, fold, begin, end):
+@jit
+def never(x, y):
+    """Return 0: the order of elements does not matter, whatever they are."""
+    return 0
+
+
+@jit
+def not_in_order(block, source, length):
+    """Return nothing of use: the order never matters."""
+    return 0
+
+
+@jit
+def largest_in_order(block, source, length):
+    """Return the largest of a row's floats after the last NaN; NaN where none follow."""
+    largest = real(block, FACTOR) * load_f32(source)
+    for i in range(1, length):
+        value = real(block, FACTOR) * load_f32(source + 4 * i)
+        largest = largest if largest > value else value
+    return largest
+
+
+def reduction(
+    block, start, sizes, registers, combine, fold, begin, end,
+    matters=never, in_order=not_in_order,
+):  # fmt: skip
     """Add the kernel of a block.
 
     Args:
@@ -46,24 +72,32 @@ def reduction(block, start, sizes, registers, combine, fold, begin, end):
         fold: reduces a vector to a number.
         begin: ``(block, vector) -> vector``, done to what is loaded.
         end: the same for what is stored.
+        matters: ``(vector, vector) -> integer``, not 0 if the order matters in which rows with
+            these elements are reduced; vectors have another.
+        in_order: ``(block, source, length) -> number``, what a row is reduced to if it does.
     """
     size, target_size = sizes
     fill, load, store, cut, first, store_one = registers
 
     @jit
     def along(block, source, length):
-        """Reduce elements that lie one after another, in vectors."""
+        """Reduce elements that lie one after another, in vectors, to a number."""
         none = fill(start)
-        first = second = none
+        a = b = none
+        ordered = 0
         whole = length - length % (2 * r.LANES)
         for i in range(0, whole, 2 * r.LANES):
-            first = combine(first, begin(block, load(source + i * size, r.LANES, none)))
-            address = source + (i + r.LANES) * size
-            second = combine(second, begin(block, load(address, r.LANES, none)))
+            address = source + i * size
+            x = begin(block, load(address, r.LANES, none))
+            y = begin(block, load(address + r.LANES * size, r.LANES, none))
+            a, b, ordered = combine(a, x), combine(b, y), ordered | matters(x, y)
         for i in range(whole, length, r.LANES):
-            value = begin(block, load(source + i * size, length - i, none))
-            first = combine(first, cut(value, length - i, none))
-        return combine(first, second)
+            x = begin(block, load(source + i * size, length - i, none))
+            x = cut(x, length - i, none)
+            a, ordered = combine(a, x), ordered | matters(x, x)
+        if ordered:
+            return in_order(block, source, length)
+        return fold(combine(a, b))
 
     @jit
     def across(block, source, length, step, target, count):
@@ -100,7 +134,7 @@ def reduction(block, start, sizes, registers, combine, fold, begin, end):
             source = word(block, SOURCE) + (o * length * inner + i) * size
             target = word(block, TARGET) + (o * inner + i) * target_size
             if inner == 1:
-                value = end(block, fill(fold(along(block, source, length))))
+                value = end(block, fill(along(block, source, length)))
                 store_one(target, first(value))
             else:
                 across(block, source, length, inner * size, target, min(STRIP, inner - i))
@@ -143,8 +177,9 @@ reduction(blocks.SUM_F32, zero, (4, 4), FLOATS, r.add_floats, plus, as_is, times
 reduction(blocks.PRODUCT_F32, one, (4, 4), FLOATS, r.multiply_floats, times, as_is, times_factor)
 
 reduction(
-    blocks.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_factor, times_factor
-)
+    blocks.MAX_F32, least, (4, 4), FLOATS, r.larger_floats, larger, times_factor, times_factor,
+    r.nan_bits, largest_in_order,
+)  # fmt: skip
 
 plus, larger = r.folder(r.INTS, r.plus), r.folder(r.INTS, r.larger)
 

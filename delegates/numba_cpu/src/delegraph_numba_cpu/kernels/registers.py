@@ -309,6 +309,17 @@ first_float, first_int = first_of(FLOATS), first_of(INTS)
 
 
 @intrinsic
+def nan_bits(context, x, y):
+    """Return a number that is not 0 if two vectors of floats have a NaN."""
+
+    def generate(lowering, builder, signature, arguments):
+        bits = builder.fcmp_unordered("uno", *arguments)
+        return builder.zext(builder.bitcast(bits, ir.IntType(LANES)), I64)
+
+    return types.int64(FLOATS, FLOATS), generate
+
+
+@intrinsic
 def first_equal(context, x, y):
     """Return the first lane in which two vectors are equal, 64 when there is none."""
 
