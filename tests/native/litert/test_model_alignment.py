@@ -7,7 +7,7 @@ import pytest
 from delegraph import DelegateContext, DelegateFlags
 from delegraph.errors import DelegateError
 from delegraph.graph.loader import parse_model
-from delegraph.graph.model import SubgraphSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.native import LiteRtInterpreter
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
 from delegraph.schema.enums import BuiltinOperator
@@ -86,6 +86,18 @@ def test_a_node_that_reads_the_float16_constant_itself_is_the_same() -> None:
     half = spec.operators[0].inputs[0]
     nodes = [NodeIdentity(1, ADD, "", (add.inputs[0], half), add.outputs)]
     assert align(nodes, spec)[1] is add
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [((), (0,)), ((0,), ()), ((-1,), (0,))])
+def test_an_operator_may_lack_its_operands(
+    inputs: tuple[int, ...], outputs: tuple[int, ...]
+) -> None:
+    code = BuiltinOperator.DEQUANTIZE
+    operator = OperatorSpec(0, "DEQUANTIZE", code, 1, inputs, outputs)
+    node = NodeIdentity(0, code, "", inputs, outputs)
+    tensors = parse_model(graph_model([("SIN", "x", "y")], inputs="x", outputs="y")).subgraphs[0]
+    spec = SubgraphSpec(0, "", tensors.tensors, (operator,), (), ())
+    assert align([node], spec) == {0: operator}
 
 
 def test_types_are_those_of_the_model_and_more_tensors_may_follow() -> None:

@@ -13,6 +13,8 @@ from delegraph.errors import DelegateError, NodeError
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.runtime.delegates.checked_nodes import Findings, check_nodes
 from delegraph.schema.options import AddOptions, EqualOptions, WhereOptions
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
 from delegraph.testing import constant, graph_model, tensor
 from support.by_name import ByName, doubling_while, partitions, run, sines
 from support.policy_models import positive_positions
@@ -267,3 +269,27 @@ def test_the_order_of_nodes_is_kept_where_a_tensor_is_made_again(remade: str) ->
     np.testing.assert_array_equal(run(interpreter), expected)
     reasons = {str(node.rejections["by_name"]) for node in interpreter.placement.nodes}
     assert all("(COS) makes tensor" in reason for reason in reasons)
+
+
+def test_nodes_that_wait_for_each_other_are_left_alone() -> None:
+    nodes = [("ADD", "x b", "a", AddOptions()), ("SIN", "a", "b"), ("NEG", "b", "y")]
+    model = graph_model(nodes, inputs="x", outputs="y")
+    delegate = Asked("SIN", "NEG")
+    interpreter = Interpreter(model_content=model, delegates=[delegate])
+    assert delegate.asked == []
+    reasons = [str(node.rejections["by_name"]) for node in interpreter.placement.nodes]
+    assert "node 0 (ADD) reads tensor" in reasons[1]
+    with pytest.raises(NodeError, match=r"Input tensor \d lacks data"):
+        run(interpreter)
+
+
+def test_an_absent_graph_input_is_no_obstacle() -> None:
+    sound = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
+    records = read_model(np.frombuffer(sound, np.uint8))
+    (graph,) = records.subgraphs or ()
+    graph = graph.replace(inputs=(*(graph.inputs or ()), -1))
+    model = write_model(records.replace(subgraphs=(graph,)))
+    interpreter = Interpreter(model_content=model, delegates=[Asked("SIN")])
+    assert [node.delegate for node in interpreter.placement.nodes] == ["by_name"]
+    interpreter.allocate_tensors()
+    interpreter.invoke()

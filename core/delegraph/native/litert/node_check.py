@@ -35,7 +35,7 @@ def check_subgraph(
     unset = unset_input_errors(unset_inputs(spec), context.tensors)
     wrong = {**order_errors(spec), **unset}
     errors = {i: wrong[o.index] for i, o in operators.items() if o.index in wrong}
-    unknown = [i for i in spec.inputs if _may_change(spec, context.tensors[i])]
+    unknown = [i for i in spec.inputs if i >= 0 and _may_change(spec, context.tensors[i])]
     limit = MemoryLimit.of_machine()
     return check_nodes(context, nodes, limit, errors=errors, unknown=unknown)
 

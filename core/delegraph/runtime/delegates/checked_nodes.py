@@ -109,16 +109,19 @@ NOTHING_KNOWN = Findings({}, {})
 
 
 def order_errors(subgraph: SubgraphSpec) -> dict[int, DelegraphError]:
-    """Return errors of all nodes if one writes an input of the subgraph, or what another has made.
+    """Return errors of all nodes if one writes what has a value, or reads what a later one makes.
 
     Then what nodes read depends on their order, and partitions do not keep it: only tensors tell
-    them what comes first.
+    them what comes first. Nodes that wait for each other fit in no partition at all.
     """
-    made = set(subgraph.inputs)
+    made = {index for index in subgraph.inputs if index >= 0}
+    later = {index for operator in subgraph.operators for index in operator.outputs if index >= 0}
     for operator in subgraph.operators:
-        again = made.intersection(operator.outputs)
-        if again:
-            reason = f"node {operator.index} ({operator.name}) makes tensor {min(again)} once more"
+        again, early = made.intersection(operator.outputs), later.intersection(operator.inputs)
+        if again or early - made:
+            verb = f"makes tensor {min(again)} once more" if again else ""
+            verb = verb or f"reads tensor {min(early - made)}, which it or a later node makes"
+            reason = f"node {operator.index} ({operator.name}) {verb}"
             return {o.index: _order_error(o, reason) for o in subgraph.operators}
         made.update(output for output in operator.outputs if output >= 0)
     return {}

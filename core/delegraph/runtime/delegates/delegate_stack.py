@@ -119,7 +119,7 @@ class DelegateStack:
     def _check_nodes(self, delegate: Delegate) -> None:
         """Look for nodes that are not well-formed, unless that was done for the present shapes."""
         subgraph = self._subgraph
-        shapes = [subgraph.tensors[index].shape for index in subgraph.inputs]
+        shapes = [subgraph.tensors[index].shape for index in subgraph.inputs if index >= 0]
         if shapes == self._checked_shapes:
             return
         errors = {**order_errors(subgraph.spec), **subgraph.unset_input_errors()}
