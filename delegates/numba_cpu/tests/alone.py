@@ -17,7 +17,7 @@ from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.kernel_library import library
 from delegraph_numba_cpu.operators import OPERATORS, Call
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program import ProgramBuilder
+from delegraph_numba_cpu.program import Program, ProgramBuilder
 
 Array = NDArray[Any]
 
@@ -66,17 +66,20 @@ class Alone:
         for index, array in zip(self.inputs, arrays, strict=True):
             tensor = self.tensors[index]
             tensor.shape, tensor.data = array.shape, np.array(array, order="C")
+        program = self.lower(threads)
+        program.bind()
+        library(supported_levels()[0]).run(program.table, 0, 0)
+        return [self.tensors[index].data for index in self.outputs]
+
+    def lower(self, threads: int = THREADS) -> Program:
+        """Return the program of the lowering alone; tensors without data get zeros."""
         for tensor in self.tensors:
             if tensor.data is None:
                 tensor.data = np.zeros(tensor.shape, tensor.dtype)
-        lib, context = library(supported_levels()[0]), self
-        seen: Any = context
-        builder = ProgramBuilder(seen, lib, threads, True, {})
+        context: Any = self
+        builder = ProgramBuilder(context, library(supported_levels()[0]), threads, True, {})
         for index in (*self.node.inputs, *self.node.outputs):
             if index >= 0:
                 builder.border(index)
         OPERATORS[self.registration.name].lower(self.call, builder)
-        program = builder.finish()
-        program.bind()
-        lib.run(program.table, 0, 0)
-        return [self.tensors[index].data for index in self.outputs]
+        return builder.finish()

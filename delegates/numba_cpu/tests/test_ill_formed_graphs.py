@@ -80,3 +80,11 @@ def test_what_follows_an_open_shape_is_refused_while_invoking() -> None:
     interpreter.set_tensor(0, np.array([True, True, False, False]))
     with pytest.raises(NodeError, match=r"Node number 2 \(ADD\) failed to prepare: .*in place of"):
         interpreter.invoke()
+
+
+def test_what_follows_an_open_shape_and_lacks_an_input_is_not_claimed() -> None:
+    nodes = [("WHERE", "x", "w", WhereOptions()), ("SELECT", "w", "y")]
+    tensors = {"x": tensor((4,), "BOOL"), "w": tensor((4, 1), "INT64"), "y": tensor((4, 1))}
+    interpreter = interpreter_of(nodes, tensors)
+    left = interpreter.placement.nodes[1]
+    assert str(left.rejections["numba_cpu"]) == "input 1 is absent, and SELECT needs it"

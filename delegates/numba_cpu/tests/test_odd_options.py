@@ -51,10 +51,12 @@ def odd_values(value: Any) -> tuple[Any, ...]:
 
 
 def with_odd_options(case: OperatorCase) -> Iterator[tuple[str, tables.Model]]:
-    """Yield the case's model with each of its options changed, one at a time."""
+    """Yield the case's model with each of its options changed, one at a time, and without any."""
     (graph,) = case.records.subgraphs or ()
     (node,) = graph.operators or ()
     options = node.builtin_options
+    bare = node.replace(builtin_options=None)
+    yield "no options", case.records.replace(subgraphs=(graph.replace(operators=(bare,)),))
     for field in () if options is None else type(options).FIELDS:
         for value in odd_values(getattr(options, field.name)):
             changed = node.replace(builtin_options=options.replace(**{field.name: value}))

@@ -7,6 +7,7 @@ core refuses the model, the delegate's support function says no, or its lowering
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -76,6 +77,16 @@ def other_parameters(case: OperatorCase) -> Iterator[OperatorCase]:
                 yield replace(case, records=case.records.replace(buffers=tuple(given)))
 
 
+def fewer_operands(case: OperatorCase) -> Iterator[OperatorCase]:
+    """Yield a case whose node lacks inputs and outputs, from each on and each alone."""
+    (node,) = main(case).operators or ()
+    for field in ("inputs", "outputs"):
+        given = [int(i) for i in getattr(node, field)]
+        for i in range(len(given)):
+            for left in (given[:i], [*given[:i], -1, *given[i + 1 :]]):
+                yield with_graph(case, operators=(node.replace(**{field: left}),))
+
+
 def is_refused_by_the_core(case: OperatorCase) -> bool:
     try:
         with open_interpreter(case) as interpreter:
@@ -120,6 +131,16 @@ def test_what_the_core_refuses_is_refused_without_it(op: str) -> None:
             wrong += other_parameters(case)
         for each in wrong:
             assert is_refused_alone(each) or not is_refused_by_the_core(each), each
+
+
+@pytest.mark.parametrize("op", sorted(OPERATORS))
+def test_absent_operands_are_told_in_our_words(op: str) -> None:
+    for case in taken_cases(op):
+        for each in fewer_operands(case):
+            alone = Alone(each)
+            with suppress(DelegraphError):
+                if alone.check() is True:
+                    alone.lower()
 
 
 VECTOR = np.arange(6, dtype=np.float32).reshape(2, 3)

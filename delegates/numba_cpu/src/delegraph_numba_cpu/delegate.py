@@ -76,7 +76,9 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         call = Call.of(context, node, registration)
         rejection = check_quantization(call)
         if rejection is None:
-            rejection = first_rejection(operator.check(call), self._other_rounding(node, context))
+            rejection = first_rejection(
+                operator.rejection(call), self._other_rounding(node, context)
+            )
         return True if rejection is None else rejection
 
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:

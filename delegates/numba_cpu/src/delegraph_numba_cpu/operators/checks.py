@@ -114,6 +114,5 @@ def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None
 
 def activation_of(call: Call) -> ActivationFunctionType:
     """Return the fused activation of a node."""
-    options = call.options
     none = ActivationFunctionType.NONE
-    return none if options is None else getattr(options, "fused_activation_function", none)
+    return getattr(call.options, "fused_activation_function", none)

@@ -16,7 +16,7 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 def check_concatenation(call: Call) -> Rejection | None:
     """Reject all but what does not compute: no fused activation function."""
-    if call.options is not None and call.options.fused_activation_function:
+    if call.options.fused_activation_function:
         return Rejection("activation", expected="no fused activation function")
     return check_moved(call)
 
@@ -24,8 +24,7 @@ def check_concatenation(call: Call) -> Rejection | None:
 def lower_concatenation(call: Call, builder: ProgramBuilder) -> None:
     """Move each input to its place; uint8 inputs of another scale through a table."""
     y = Part.of(builder, call.output())
-    axis = 0 if call.options is None else int(call.options.axis)
-    axis = normalized_axis(axis, y.array.ndim)
+    axis = normalized_axis(int(call.options.axis), y.array.ndim)
     lead = (slice(None),) * axis
     start = 0
     for i in range(len(call.node.inputs)):

@@ -62,7 +62,7 @@ def emit_conv(
         over,
         (kernel_h, kernel_w),
         x=source,
-        y=builder.tensor(call.node.outputs[0]) if target is None else target,
+        y=builder.tensor(call.output().index) if target is None else target,
         weight=packed_matrix(builder, weight, bias, outputs),
         residual=0 if residual is None else residual,
         low=limits[0],

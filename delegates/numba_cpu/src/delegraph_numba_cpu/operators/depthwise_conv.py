@@ -62,7 +62,7 @@ def emit_depthwise(
         depthwise_conv_f32.DEPTHWISE,
         parts.tiles,
         x=source,
-        y=builder.tensor(call.node.outputs[0]),
+        y=builder.tensor(call.output().index),
         weight=packed_channels(builder, weight, bias, outputs),
         residual=0,
         low=low,

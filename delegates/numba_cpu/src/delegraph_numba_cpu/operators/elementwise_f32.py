@@ -85,8 +85,8 @@ def _leaky_relu(call: Call, chain: Chain, operands: Sequence[int]) -> int:
 
 
 def _gelu(call: Call, chain: Chain, operands: Sequence[int]) -> int:
-    approximate = call.options is not None and call.options.approximate
-    return chain.step(Operation.GELU_BY_TANH if approximate else Operation.GELU, operands)
+    operation = Operation.GELU_BY_TANH if call.options.approximate else Operation.GELU
+    return chain.step(operation, operands)
 
 
 STEPS: Mapping[str, Steps] = {

@@ -72,7 +72,7 @@ def evaluate(
         0,
         tuple(range(len(inputs))),
         (len(inputs),),
-        options=call.options,
+        options=call.node.options,
         version=call.node.version,
     )
     registration = builtin_registration(call.name)

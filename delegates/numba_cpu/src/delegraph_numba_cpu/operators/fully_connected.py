@@ -22,7 +22,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     """Emit a matrix product: a convolution whose pixels are the input's rows."""
-    target = builder.tensor(call.node.outputs[0])
+    target = builder.tensor(call.output().index)
     products_f32.emit_dense(
         call, builder, target, call.optional_input(2), products_f32.clamp_range(call)
     )

@@ -23,8 +23,8 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
         OperatorError: a position outside the input.
     """
     x, positions = call.input(0), call.input(1)
-    axis = normalized_axis(int(getattr(call.options, "axis", 0)), len(x.shape))
-    batch_dims = int(getattr(call.options, "batch_dims", 0))
+    axis = normalized_axis(int(call.options.axis), len(x.shape))
+    batch_dims = int(call.options.batch_dims)
     if batch_dims < 0:
         batch_dims += len(positions.shape)
     check_bounds(positions.data, x.shape[axis])

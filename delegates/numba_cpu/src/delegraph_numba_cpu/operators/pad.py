@@ -59,7 +59,7 @@ def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
     if 0 in call.output().shape:
         return
     depth = max((axis + 1 for axis, pad in enumerate(pads) if any(pad)), default=1)
-    mode = "symmetric" if call.options is not None and int(call.options.mode) == 1 else "reflect"
+    mode = "symmetric" if int(call.options.mode) == 1 else "reflect"
     strides = np.empty(x.shape, x.dtype).strides
     places = [
         np.pad(np.arange(size), pad, mode=mode) * stride  # type: ignore[call-overload]  # a str

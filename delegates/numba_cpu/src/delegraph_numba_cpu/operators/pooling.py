@@ -23,8 +23,8 @@ LARGEST = {"FLOAT32": blocks.MAX_F32, "INT8": blocks.MAX_S8, "UINT8": blocks.MAX
 def check_pool(call: Call) -> Rejection | None:
     """Reject all but windows over images whose means are exact."""
     options = call.options
-    if options is None or len(call.node.inputs) != 1:
-        return Rejection("operands", expected="one input, and options")
+    if len(call.node.inputs) != 1:
+        return Rejection("operands", expected="one input")
     count = options.filter_height * options.filter_width
     if not 0 < count <= blocks.LARGEST_COUNT:
         expected = f"1 to {blocks.LARGEST_COUNT} elements"

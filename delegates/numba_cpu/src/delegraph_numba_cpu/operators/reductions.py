@@ -236,7 +236,7 @@ def _scaled_mean(call: Call, builder: ProgramBuilder, axes: Axes, target: Memory
 def _is_spatial(call: Call) -> bool:
     """Return whether this is a mean over height and width of ``[N, H, W, C]`` that keeps them."""
     axes = sorted({axis % 4 for axis in integers(call.input(1))})
-    keep = call.options is not None and bool(call.options.keep_dims)
+    keep = bool(call.options.keep_dims)
     return len(call.input(0).shape) == 4 and axes == [1, 2] and keep
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from delegraph import Claim, DelegateContext, Node, Registration, Rejection, Tensor
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import options_or_defaults
 from delegraph_numba_cpu.program import ProgramBuilder
 
 
@@ -31,12 +33,19 @@ class Call:
 
     @property
     def options(self) -> Any:
-        """The operator's typed options."""
-        return self.node.options
+        """The operator's typed options; the schema's defaults when the file gives none."""
+        return options_or_defaults(self.node, self.name)
 
     def input(self, i: int) -> Tensor:
-        """Return input *i*, which is there."""
-        return self.context.tensors[self.node.inputs[i]]
+        """Return input *i*.
+
+        Raises:
+            OperatorError: it is absent.
+        """
+        found = self.optional_input(i)
+        if found is None:
+            raise OperatorError(f"input {i} is absent, and {self.name} needs it")
+        return found
 
     def optional_input(self, i: int) -> Tensor | None:
         """Return input *i*; None when it is absent."""
@@ -44,12 +53,23 @@ class Call:
         return None if i >= len(inputs) or inputs[i] < 0 else self.context.tensors[inputs[i]]
 
     def output(self, i: int = 0) -> Tensor:
-        """Return output *i*."""
-        return self.context.tensors[self.node.outputs[i]]
+        """Return output *i*.
+
+        Raises:
+            OperatorError: it is absent.
+        """
+        outputs = self.node.outputs
+        if i >= len(outputs) or outputs[i] < 0:
+            raise OperatorError(f"output {i} is absent, and {self.name} needs it")
+        return self.context.tensors[outputs[i]]
 
 
 Check = Callable[[Call], Rejection | None]
-"""Returns why a node cannot be taken; None when it can. Shapes may still change."""
+"""Returns why a node cannot be taken; None when it can. Shapes may still change.
+
+It need not look for operands one by one: :meth:`Operator.rejection` turns an ``OperatorError`` into
+a rejection.
+"""
 
 Lower = Callable[[Call, ProgramBuilder], None]
 """Emits the kernel calls of a node. All shapes are known, outputs' included."""
@@ -72,6 +92,13 @@ class Operator:
     types: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     variants: tuple[Operator, ...] = ()
+
+    def rejection(self, call: Call) -> Rejection | None:
+        """Return why a node cannot be taken; None when it can."""
+        try:
+            return self.check(call)
+        except OperatorError as error:
+            return Rejection("not-well-formed", str(error))
 
     def claims(self, name: str) -> list[Claim]:
         """Return what is claimed for the operator, whose name is *name*."""

@@ -19,7 +19,7 @@ from delegraph_numba_cpu.operators.checks import (
     first_rejection,
     require_asked,
 )
-from delegraph_numba_cpu.operators.move_checks import FEATURES, check_moved
+from delegraph_numba_cpu.operators.move_checks import FEATURES, move_check
 from delegraph_numba_cpu.operators.move_checks import TYPES as MOVED_TYPES
 from delegraph_numba_cpu.operators.moves import pick
 from delegraph_numba_cpu.operators.registry import Call, Operator, register
@@ -35,8 +35,8 @@ WORK_A_TILE = 1 << 14
 
 def check_bilinear(call: Call) -> Rejection | None:
     """Reject all but a constant size."""
-    if call.options is None or len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
-        return Rejection("operands", expected="two inputs, and options")
+    if len(call.node.inputs) != 2 or min(call.node.inputs) < 0:
+        return Rejection("operands", expected="two inputs")
     x, size = call.input(0), call.input(1)
     if not size.is_constant:
         return Rejection("computed-parameter", expected="a constant", tensor=size.index)
@@ -85,13 +85,6 @@ def _table(taps: Taps, step: int) -> NDArray[np.int64]:
     return table
 
 
-def check_resize_nearest(call: Call) -> Rejection | None:
-    """Reject all but a constant size."""
-    if call.options is None:
-        return Rejection("options", expected="ResizeNearestNeighborOptions")
-    return check_moved(call, parameters=(1,))
-
-
 def lower_resize_nearest(call: Call, builder: ProgramBuilder) -> None:
     """Pick pixels.
 
@@ -119,7 +112,7 @@ register(
     {
         "RESIZE_BILINEAR": Operator(check_bilinear, lower_bilinear, (*TYPES, "INT32"), ("empty",)),
         "RESIZE_NEAREST_NEIGHBOR": Operator(
-            check_resize_nearest, lower_resize_nearest, PIXELS, FEATURES
+            move_check(1, inputs=2), lower_resize_nearest, PIXELS, FEATURES
         ),
     }
 )

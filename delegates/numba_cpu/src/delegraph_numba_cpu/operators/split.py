@@ -19,11 +19,13 @@ def lower_split_v(call: Call, builder: ProgramBuilder) -> None:
     """Move the parts; the outputs' shapes tell their sizes.
 
     Raises:
-        OperatorError: those are not what is asked for.
+        OperatorError: those are not what is asked for, or not as many.
     """
     axis = normalized_axis(integers(call.input(2))[0], len(call.input(0).shape))
     found = [call.output(i).shape[axis] for i in range(len(call.node.outputs))]
-    given = zip(integers(call.input(1)), found, strict=True)
+    sizes = integers(call.input(1))
+    require_asked("number of outputs", [len(sizes)], [len(found)])
+    given = zip(sizes, found, strict=True)
     require_asked("sizes", (n if size == -1 else size for size, n in given), found)
     _split(call, builder, data=0, axis=integers(call.input(2))[0])
 

@@ -100,8 +100,8 @@ WORK_A_TILE = 1 << 16
 
 def check_layer(call: Call) -> Rejection | None:
     """Reject all but constant weights and a state that is a variable."""
-    if len(call.node.inputs) != len(SvdfInput) or call.options is None:
-        return Rejection("operands", expected=f"{len(SvdfInput)} inputs, and options")
+    if len(call.node.inputs) != len(SvdfInput):
+        return Rejection("operands", expected=f"{len(SvdfInput)} inputs")
     for i in (SvdfInput.WEIGHTS_FEATURE, SvdfInput.WEIGHTS_TIME, SvdfInput.BIAS):
         tensor = call.optional_input(i)
         if tensor is not None and not tensor.is_constant:
