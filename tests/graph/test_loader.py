@@ -221,7 +221,9 @@ def test_a_constant_may_be_longer_than_its_shape_but_not_shorter() -> None:
 
 
 def test_shapes_whose_size_overflows_are_refused() -> None:
-    refused(change_tensor(add(), 0, shape=(-1,)), "BytesRequired number of elements overflowed")
+    negative = "BytesRequired number of elements overflowed"
+    refused(change_tensor(add(), 0, shape=(-1,)), negative)
+    refused(change_tensor(add(), 0, shape=(-1,), type=TensorType.STRING), negative)
     huge = (1 << 31 - 1,) * 3
     refused(change_tensor(add(), 0, shape=huge), "BytesRequired number of bytes overflowed")
     refused(change_tensor(add(), 0, shape=(0, *huge)), "BytesRequired number of bytes overflowed")

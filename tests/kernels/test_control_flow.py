@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
+from delegraph.errors import NodeError
 from delegraph.schema.options import (
     AddOptions,
     CallOnceOptions,
@@ -211,3 +212,19 @@ def test_subgraphs_that_call_each_other_are_refused():
     model = model_of(calling(1), calling(2), calling(1))
     with pytest.raises(RuntimeError, match="subgraph 1 calls itself by way of others"):
         delegraph_outputs(model, [np.array(True), np.array(True)])
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_body_that_returns_what_nothing_makes_is_refused(position):
+    a, v, w = tensor(()), tensor(()), tensor(())
+    j, step = incremented(a)
+    model = counting(Graph([a, v], [w, v] if position == 0 else [j, w], [step]))
+    with pytest.raises(NodeError, match=r"body subgraph returns .*, which lacks data"):
+        delegraph_outputs(model, [F(0), F(0)])
+
+
+def test_a_branch_that_returns_its_constant_is_run():
+    x, b = tensor((2,)), tensor((2,))
+    model = if_model(binary("ADD", AddOptions()), Graph([x, b], [constant(F([3, 4]))], []))
+    (y,) = assert_same(model, [np.array(False), F([5, 7]), F([1, 2])])
+    assert y.tolist() == [3, 4]

@@ -204,3 +204,9 @@ def test_zero_points_of_signed_weights_are_refused():
     assert_both_refuse(
         "CONV_2D", inputs, [case.y], options(), match=r"\[4\], expected 0", version=3
     )
+
+
+def test_no_filters_are_refused():
+    inputs = [fed(np.zeros((1, 4, 4, 2), "f4")), constant(np.zeros((0, 1, 1, 2), "f4"))]
+    bias = constant(np.zeros(0, "f4"))
+    assert_both_refuse("CONV_2D", [*inputs, bias], ["FLOAT32"], options(), match="0 filters")

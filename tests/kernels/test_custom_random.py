@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
+from delegraph.errors import NodeError
 from delegraph.testing import constant, one_op_model, tensor
 
 COUNT = 20000
@@ -66,3 +67,9 @@ def test_a_range_that_descends_is_refused():
     inputs = [many(), constant(np.array(3, np.int32)), constant(np.array(3, np.int32))]
     with pytest.raises(RuntimeError, match="from 3 to 3, expected an ascending range"):
         drawn("RandomUniformInt", inputs, "INT32")
+
+
+def test_an_end_of_the_interval_that_is_empty_is_refused():
+    ends = [constant(np.array(end, np.int32)) for end in ([], 5)]
+    with pytest.raises(NodeError, match="expected one element"):
+        drawn("RandomUniformInt", [many(), *ends], "INT32")

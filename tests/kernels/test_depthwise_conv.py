@@ -170,3 +170,11 @@ def test_hybrid_weights_need_a_scale_for_each_channel():
 def test_a_bias_that_is_named_must_be_there():
     inputs = [fed(np.zeros((1, 8, 8, 4), "f4")), constant(np.zeros((1, 3, 3, 4), "f4")), None]
     assert_both_refuse("DEPTHWISE_CONV_2D", inputs, ["FLOAT32"], options(), match="absent")
+
+
+def test_a_filter_without_outputs_is_refused():
+    inputs = [fed(np.zeros((1, 4, 4, 3), "f4")), constant(np.zeros((1, 1, 1, 0), "f4"))]
+    bias = constant(np.zeros(0, "f4"))
+    assert_both_refuse(
+        "DEPTHWISE_CONV_2D", [*inputs, bias], ["FLOAT32"], options(), match="has 0 outputs"
+    )

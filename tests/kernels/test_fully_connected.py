@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from delegraph import Interpreter
+from delegraph.errors import NodeError
 from delegraph.schema import tables
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as Format
@@ -239,3 +241,26 @@ def test_a_bias_may_be_computed_where_weights_have_8_bits() -> None:
     assert_agrees(
         "FULLY_CONNECTED", [fed(x), weight, fed(bias)], ["FLOAT32"], options, tolerance=1e-6
     )
+
+
+def test_sparse_weights_with_another_number_of_values_are_refused():
+    weight = sparse(sparse_values(), scale=0.1)
+    x = tensor((1, 64))
+    model = one_op_model(
+        "FULLY_CONNECTED", [x, replace(weight, data=weight.data[16:]), None], [tensor(())],
+        options(), version=8,
+    )  # fmt: skip
+    with pytest.raises(NodeError, match="values stored for"):
+        Interpreter(model_content=model).allocate_tensors()
+
+
+@pytest.mark.parametrize(
+    ("x", "weight"), [("f4", "f4"), ("f4", "i1"), ("u1", "u1"), ("i1", "i1"), ("i2", "i1")]
+)
+@pytest.mark.parametrize("taps", [0, 3])
+def test_a_layer_may_have_no_outputs(x, weight, taps):
+    scales = [None if dtype == "f4" else 0.5 for dtype in (x, weight)]
+    given = fed(np.zeros((2, taps), x), scale=scales[0])
+    y = tensor((), given.definition.type.name, scale=scales[0])
+    inputs = [given, constant(np.zeros((0, taps), weight), scale=scales[1]), None]
+    assert_agrees("FULLY_CONNECTED", inputs, [y], options(), version=7)

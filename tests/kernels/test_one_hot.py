@@ -10,7 +10,7 @@ from delegraph.errors import NodeError
 from delegraph.schema.options import OneHotOptions
 from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_agrees
+from support.agreement import assert_agrees, assert_both_refuse
 
 
 @pytest.mark.parametrize("given", [constant, fed])
@@ -38,3 +38,10 @@ def test_a_depth_beyond_the_limit_is_refused_before_memory_is_taken():
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_depth_is_one_element(count):
+    values = [constant(np.array(value, np.float32)) for value in (1, 0)]
+    inputs = [fed(np.zeros(2, np.int32)), constant(np.ones(count, np.int32)), *values]
+    assert_both_refuse("ONE_HOT", inputs, ["FLOAT32"], OneHotOptions(), match="one element")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from delegraph.arithmetic.resize_bilinear import fixed_taps, float_taps
+from delegraph.arithmetic.resize_bilinear import fixed_taps, float_taps, row_blocks
 from delegraph.schema.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.operator_case import fed
@@ -21,6 +21,8 @@ SIZES = [
     ((1, 5, 7, 1), (11, 29)),
     ((1, 1, 1, 3), (4, 5)),
     ((1, 9, 6, 2), (1, 1)),
+    ((1, 3, 64, 40), (5, 128)),  # rows that come alone
+    ((1, 3, 2, 4), (700, 5)),  # and by the hundred
 ]
 
 
@@ -129,3 +131,10 @@ def test_a_side_beyond_what_float32_counts_is_refused(op):
     model, arrays = model_and_arrays(op, inputs, ["FLOAT32"], OPS[op]())
     with pytest.raises(RuntimeError, match="beyond 16777216 a side"):
         delegraph_outputs(model, arrays)
+
+
+def test_a_picture_that_is_all_height_takes_few_steps():
+    height = 1 << 20
+    blocks = row_blocks(float_taps(2, height, False, False), 1)
+    assert len(blocks) < 1000
+    assert np.unique(np.concatenate([np.r_[block.place] for block in blocks])).size == height

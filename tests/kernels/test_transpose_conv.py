@@ -138,3 +138,13 @@ def refusal(shape=(1, 8, 8, 3), x=(1, 4, 4, 2), weight=(3, 2, 2, 2), y="FLOAT32"
 )
 def test_refused_by_both(case, match):
     assert_both_refuse(*case, match=match)
+
+
+@pytest.mark.parametrize(("channels", "outputs"), [(2, 0), (0, 2)])
+def test_no_channels_are_refused(channels, outputs):
+    inputs = [
+        constant(np.array([1, 4, 4, outputs], np.int32)),
+        constant(np.zeros((outputs, 1, 1, channels), "f4")),
+        fed(np.zeros((1, 4, 4, channels), "f4")),
+    ]
+    assert_both_refuse("TRANSPOSE_CONV", inputs, ["FLOAT32"], options(), match="at least one of")

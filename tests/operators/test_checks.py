@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
+from delegraph import Interpreter
 from delegraph.errors import NodeError, OperatorError
 from delegraph.operators.checks import require_rank, require_shape
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import ArgMaxOptions
-from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
 from delegraph.testing.operator_case import fed
+from delegraph.testing.operator_cases.quantizing import sparse_rows
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 
 
@@ -69,3 +71,11 @@ def test_windows_without_options_have_no_stride(op: str) -> None:
     model, arrays = model_and_arrays(op, inputs, ["FLOAT32"])
     with pytest.raises(NodeError, match=r"stride|filter"):
         delegraph_outputs(model, arrays)
+
+
+@pytest.mark.parametrize("op", ["NEG", "STABLEHLO_LOGISTIC", "READ_VARIABLE"])
+def test_a_sparse_constant_is_refused_where_a_dense_one_is_read(op):
+    x = sparse_rows("FLOAT32", np.eye(4, dtype=bool), np.ones(4, np.float32))
+    model = one_op_model(op, [x], [tensor((4, 4))])
+    with pytest.raises(NodeError, match=r"input 0, .*, is a sparse constant, expected a dense one"):
+        Interpreter(model_content=model).allocate_tensors()

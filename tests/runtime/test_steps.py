@@ -11,7 +11,7 @@ import pytest
 from delegraph import Interpreter, Node, OpContext, Registration
 from delegraph.errors import NodeError, OperatorError
 from delegraph.operators.registration import Eval
-from delegraph.schema.options import AddOptions
+from delegraph.schema.options import AddOptions, EqualOptions, VarHandleOptions
 from delegraph.testing import constant, graph_model, tensor
 
 X = np.arange(6, dtype=np.float32)
@@ -246,3 +246,46 @@ def test_the_outputs_of_a_node_are_different_tensors() -> None:
         pytest.raises(NodeError, match=r"has outputs \[2, 2\], expected different tensors"),
     ):
         interpreter.allocate_tensors()
+
+
+def test_a_constant_is_no_output_of_a_node_that_leaves_shapes_alone() -> None:
+    model = graph_model(
+        [
+            ("VAR_HANDLE", "", "v", VarHandleOptions(shared_name="v")),
+            ("ASSIGN_VARIABLE", "v x", ""),
+            ("READ_VARIABLE", "v", "c"),
+        ],
+        inputs="x",
+        outputs="c",
+        tensors={"x": tensor((2,)), "v": tensor((), "RESOURCE"), "c": constant(X[:2])},
+    )
+    with (
+        Interpreter(model_content=model) as interpreter,
+        pytest.raises(NodeError, match=r"output Tensor\(\d, 'c', .*\) is constant and cannot be w"),
+    ):
+        interpreter.allocate_tensors()
+
+
+def test_an_output_keeps_the_type_for_which_a_node_was_prepared() -> None:
+    nodes = [("ABS", "x", "y"), ("EQUAL", "x x", "y", EqualOptions())]
+    model = graph_model(nodes, inputs="x", outputs="y")
+    with (
+        Interpreter(model_content=model) as interpreter,
+        pytest.raises(NodeError, match="cannot change from FLOAT32 to BOOL: node 0 writes it"),
+    ):
+        interpreter.allocate_tensors()
+
+
+def test_a_variable_keeps_the_shape_in_which_it_got_memory() -> None:
+    tensors = {
+        "n": tensor((1,), "INT32"),
+        "r": tensor((2,)),
+        "v": tensor((2,), is_variable=True),
+    }
+    nodes = [("RESHAPE", "x n", "r"), ("CONCATENATION", "x x", "v")]
+    model = graph_model(nodes, inputs="x n", outputs="v", tensors=tensors)
+    with Interpreter(model_content=model) as interpreter:
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[1]["index"], np.array([4], np.int32))
+        with pytest.raises(NodeError, match=r"variable .*'v'.* cannot become \[8\]: it got memory"):
+            interpreter.invoke()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.weights import channel_rows
 from delegraph.operators.tensor import Tensor
 
 
@@ -61,12 +62,12 @@ def integer_weights(
     """Return *weight* ready for exact products with integers.
 
     Args:
-        weight: ``[O, K]``, integers with the zero point already removed.
+        weight: ``[O, ...]``, integers with the zero point already removed.
         largest: what no input exceeds in magnitude.
         groups: parts that the outputs are divided into.
         is_fixed: False for weights that change, which always get float64.
     """
-    columns = weight.reshape(len(weight), -1).T  # [K, O]
+    columns = channel_rows(weight).T  # [K, O]
     sums = columns.sum(axis=0, dtype=np.int64)
     bounds = column_bounds(columns, largest)
     dtype = exact_float(bounds.max(initial=0)) if is_fixed else np.float64
@@ -93,8 +94,8 @@ def column_bounds(weight: NDArray[Any], largest: int) -> NDArray[np.float64]:
         weight: ``[..., O]``, centred integers, summed over all axes but the last.
         largest: largest magnitude of an input.
     """
-    wide = weight.reshape(-1, weight.shape[-1]).astype(np.int32)  # int8 has no +128
-    totals = np.abs(wide).sum(axis=0, dtype=np.float64)
+    wide = weight.astype(np.int32)  # int8 has no +128
+    totals = np.abs(wide).sum(axis=tuple(range(weight.ndim - 1)), dtype=np.float64)
     return np.asarray(totals * largest)
 
 

@@ -109,7 +109,7 @@ class HybridProduct:
         is_fixed = weight.is_constant_or_persistent
 
         def integers() -> IntegerWeights:
-            values = dense_values(weight).view(np.int8).reshape(channels, -1)
+            values = dense_values(weight).view(np.int8)
             return integer_weights(
                 values.astype(np.int16), _LARGEST_INPUT, groups, is_fixed=is_fixed
             )

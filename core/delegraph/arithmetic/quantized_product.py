@@ -54,7 +54,7 @@ class QuantizedProduct:
         is_fixed = all(t is None or t.is_constant_or_persistent for t in (weight, bias))
 
         def plan() -> tuple[tuple[NDArray[np.floating], ...], Requantize]:
-            integers = centred_integers(weight).reshape(channels, -1)
+            integers = centred_integers(weight)
             weights = integer_weights(integers, largest, groups, is_fixed=is_fixed)
             offset = bias_or_zeros(bias, channels, np.int64)
             if not is_input_centred:

@@ -20,8 +20,10 @@ from delegraph.schema.enums import TensorType
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Pixels = tuple[Floats, Floats]
-"""The pixels left and right of the output columns, in one row each: ``[N, W * C]``."""
+"""The pixels left and right of the output columns: ``[N, rows, W * C]``."""
 HALF = np.float32(0.5)
+BLOCK = 1 << 12
+"""Elements of a block: much of a call's price is the call up to here; it stays in the cache."""
 
 
 class Taps(NamedTuple):
@@ -87,14 +89,43 @@ def truncated(values: Ints, divisor: int) -> Ints:
     return result
 
 
+class Rows(NamedTuple):
+    """Output rows that are mixed together: their place, the two input rows each mixes, the share.
+
+    Of one row alone they are numbers, and arrays of rows have an axis less.
+    """
+
+    place: Any
+    low: Any
+    high: Any
+    share: Any
+
+
+def row_blocks(rows: Taps, size: int) -> list[Rows]:
+    """Return the output rows by the block, all blocks of one length; the last two may overlap.
+
+    Rows shorter than :data:`BLOCK` come together: a picture that is all height would need a round
+    of Python for each of its pixels. A long row comes alone.
+
+    Args:
+        rows: the taps.
+        size: elements of a row.
+    """
+    total, count = len(rows.low), max(BLOCK // max(size, 1), 1)
+    if count == 1:
+        lists = rows.low.tolist(), rows.high.tolist(), rows.share
+        return [Rows(i, *row) for i, row in enumerate(zip(*lists, strict=True))]
+    starts = (max(min(start, total - count), 0) for start in range(0, total, count))
+    places = [slice(start, start + count) for start in starts]
+    return [Rows(p, rows.low[p], rows.high[p], rows.share[p, None]) for p in places]
+
+
 def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
     """Mix columns first and rows then: the official sum of four products, factored."""
     n, h, _, c = x.shape
     share_x = np.repeat(columns.share, c)  # [W * C]
     keep_x = 1 - share_x
-    mixes = list(
-        zip(rows.low.tolist(), rows.high.tolist(), rows.share, 1 - rows.share, strict=True)
-    )
+    blocks = row_blocks(rows, n * len(share_x))
 
     def resize() -> None:
         mixed = x.data.take(columns.low, 2).reshape(n, h, len(share_x))
@@ -102,13 +133,13 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
         right = x.data.take(columns.high, 2).reshape(n, h, len(share_x))
         right *= share_x
         mixed += right
-        target = y.data.reshape(n, len(mixes), len(share_x))
-        below = np.empty((n, len(share_x)), np.float32)
-        for i, (low, high, share, keep) in enumerate(mixes):
-            row = target[:, i]
-            np.multiply(mixed[:, low], keep, out=row)
+        target = y.data.reshape(n, len(rows.low), len(share_x))
+        below = np.empty(target[:, blocks[0].place].shape, np.float32)
+        for place, low, high, share in blocks:
+            block = target[:, place]
+            np.multiply(mixed[:, low], 1 - share, out=block)
             np.multiply(mixed[:, high], share, out=below)
-            row += below
+            block += below
 
     return resize
 
@@ -122,21 +153,22 @@ def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numer
     n, h, _, c = x.shape
     share_x = np.repeat(columns.share, c)  # [W * C]
     keep_x = 1 - share_x
-    mixes = list(zip(rows.low.tolist(), rows.high.tolist(), rows.share, strict=True))
+    blocks = row_blocks(rows, n * len(share_x))
 
     @lru_cache(maxsize=16)  # for whole-number scales, the shares of the rows come round soon
-    def weights(share: np.float32) -> tuple[Floats, Floats, Floats, Floats]:
+    def weights(shares: bytes) -> tuple[Floats, Floats, Floats, Floats]:
+        share = np.frombuffer(shares, np.float32)[:, None]
         keep = 1 - share
         return keep * keep_x, keep * share_x, share * keep_x, share * share_x
 
-    def by_rows(top: Pixels, bottom: Pixels, share: np.float32, total: Floats) -> None:
-        top_left, top_right, bottom_left, bottom_right = weights(share)
+    def by_rows(top: Pixels, bottom: Pixels, share: Floats, total: Floats) -> None:
+        top_left, top_right, bottom_left, bottom_right = weights(share.tobytes())
         np.multiply(top[0], top_left, out=total)
         total += top[1] * top_right
         total += bottom[0] * bottom_left
         total += bottom[1] * bottom_right
 
-    def by_columns(top: Pixels, bottom: Pixels, share: np.float32, total: Floats) -> None:
+    def by_columns(top: Pixels, bottom: Pixels, share: Floats, total: Floats) -> None:
         keep = 1 - share
         np.multiply(top[0] * keep, keep_x, out=total)
         total += bottom[0] * share * keep_x
@@ -149,12 +181,12 @@ def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numer
         source = x.data.astype(np.float32)
         left = source.take(columns.low, 2).reshape(n, h, len(share_x))
         right = source.take(columns.high, 2).reshape(n, h, len(share_x))
-        target = y.data.reshape(n, len(mixes), len(share_x))
-        total = np.empty((n, len(share_x)), np.float32)
-        for i, (low, high, share) in enumerate(mixes):
+        target = y.data.reshape(n, len(rows.low), len(share_x))
+        total = np.empty(target[:, blocks[0].place].shape, np.float32)
+        for place, low, high, share in blocks:
             mix((left[:, low], right[:, low]), (left[:, high], right[:, high]), share, total)
             total += HALF
-            target[:, i] = total  # truncates
+            target[:, place] = total  # truncates
 
     return resize
 
@@ -165,18 +197,18 @@ def _fixed_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
     wide = np.int32 if x.dtype.itemsize == 1 else np.int64
     share_x = np.repeat(columns.share, c).astype(wide)  # [W * C]
     keep_x = (1 << 10) - share_x
-    mixes = list(zip(rows.low.tolist(), rows.high.tolist(), rows.share.tolist(), strict=True))
+    blocks = row_blocks(rows._replace(share=rows.share.astype(wide)), n * len(share_x))
 
     def resize() -> None:
         source = x.data.astype(wide)
         mixed = source.take(columns.low, 2).reshape(n, h, len(share_x)) * keep_x
         mixed += source.take(columns.high, 2).reshape(n, h, len(share_x)) * share_x
-        target = y.data.reshape(n, len(mixes), len(share_x))
-        for i, (low, high, share) in enumerate(mixes):
+        target = y.data.reshape(n, len(rows.low), len(share_x))
+        for place, low, high, share in blocks:
             total = mixed[:, low] * ((1 << 10) - share)
             total += mixed[:, high] * share
             total += (1 << 19) - (total < 0)  # makes the floor of the shift round half away from 0
             total >>= 20
-            target[:, i] = total
+            target[:, place] = total
 
     return resize

@@ -14,6 +14,19 @@ from delegraph.operators.tensor import Shape, element_count
 Ints = NDArray[np.int64]
 
 
+def expand(values: NDArray[Any], sparsity: Sparsity, dense: NDArray[Any]) -> None:
+    """Write the stored *values* of a sparse constant to their places in *dense*, zeros elsewhere.
+
+    Raises:
+        OperatorError: the metadata contradict each other, the shape or the number of values.
+    """
+    places = dense_places(sparsity, dense.shape)
+    if len(places) != values.size:
+        raise OperatorError(f"{values.size} values stored for {len(places)} places")
+    dense.fill(0)
+    dense.reshape(-1)[places] = values.reshape(-1)
+
+
 def dense_places(sparsity: Sparsity, shape: Shape) -> Ints:
     """Return where in the dense array each stored value belongs, ``[stored], int64``.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.sparsity import dense_places
+from delegraph.arithmetic.sparsity import expand
 from delegraph.graph.dtypes import unpack
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -26,9 +27,14 @@ def dense_values(weight: Tensor) -> NDArray[Any]:
     data: NDArray[Any] = weight.data
     if weight.sparsity is None:
         return data
-    dense = np.zeros(weight.shape, data.dtype)
-    dense.reshape(-1)[dense_places(weight.sparsity, weight.shape)] = data.reshape(-1)
+    dense = np.empty(weight.shape, data.dtype)
+    expand(data, weight.sparsity, dense)
     return dense
+
+
+def channel_rows(weight: NDArray[Any]) -> NDArray[Any]:
+    """Return weights ``[O, ...]`` as ``[O, K]``; there may be none."""
+    return weight.reshape(len(weight), math.prod(weight.shape[1:]))
 
 
 def centred_integers(weight: Tensor) -> NDArray[Any]:

@@ -111,14 +111,14 @@ class TensorLoader:
     def _dense_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
         if len(shape) > _MAX_RANK:
             raise self._fault(index, f"{len(shape)} dimensions, expected at most {_MAX_RANK}")
-        if kind in OBJECT_TYPES:
-            return 0
-        if kind not in NUMPY_DTYPES:
-            raise self._fault(index, f"Unsupported data type {kind:d} in tensor")
         if shape and min(shape) < 0:
             raise self._fault(
                 index, f"BytesRequired number of elements overflowed, the shape is {shape}"
             )
+        if kind in OBJECT_TYPES:
+            return 0
+        if kind not in NUMPY_DTYPES:
+            raise self._fault(index, f"Unsupported data type {kind:d} in tensor")
         if byte_size(kind, [dim or 1 for dim in shape]) > _MAX_BYTES:  # so an array can have it
             raise self._fault(
                 index, f"BytesRequired number of bytes overflowed, the shape is {shape}"

@@ -23,7 +23,7 @@ from delegraph.arithmetic.padding import Window, convolution_windows
 from delegraph.arithmetic.patches import Patches
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
-from delegraph.arithmetic.weights import once_if_constant
+from delegraph.arithmetic.weights import channel_rows, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     options_or_defaults,
@@ -135,7 +135,7 @@ def _groups(x: Tensor, weight: Tensor) -> int:
             f"input has {channels} channels, expected a multiple of the filter's {per_group}"
         )
     groups = channels // per_group
-    if groups < 1 or weight.shape[0] % groups:
+    if groups < 1 or weight.shape[0] < 1 or weight.shape[0] % groups:
         raise OperatorError(f"{weight.shape[0]} filters do not divide into {groups} groups")
     return groups
 
@@ -144,7 +144,7 @@ def _float(context: OpContext, conv: _Conv) -> Eval:
     patches = conv.patches(context, conv.x.dtype, conv.x.dtype)
     clamp_range = float_activation_range(conv.activation)
     matrices = once_if_constant(
-        lambda: split_groups(conv.weight.data.reshape(conv.outputs, -1).T, conv.groups),
+        lambda: split_groups(channel_rows(conv.weight.data).T, conv.groups),
         conv.weight,
     )
     add_bias = once_if_constant(

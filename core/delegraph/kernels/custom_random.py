@@ -15,7 +15,12 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.checks import (
+    require_counts,
+    require_one_element,
+    require_rank,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
@@ -58,6 +63,7 @@ def prepare_uniform_int(context: OpContext, node: Node) -> Eval:
     low, high = input_tensor(context, node, 1), input_tensor(context, node, 2)
     for tensor in (low, high, output_tensor(context, node)):
         require_type(tensor, _INTEGERS)
+    require_one_element(low, high)
     y, generator = output_tensor(context, node), _generator(node)
 
     def draw() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delegraph.arithmetic.output_shape import check_type, size_output
-from delegraph.arithmetic.sparsity import dense_places
+from delegraph.arithmetic.sparsity import expand
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
@@ -12,7 +12,7 @@ from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 
-@kernel("DENSIFY")
+@kernel("DENSIFY", sparse_inputs=(0,))
 def prepare_densify(context: OpContext, node: Node) -> Eval:
     """Return the eval of DENSIFY; a constant is expanded while preparing, and known afterwards.
 
@@ -30,13 +30,6 @@ def prepare_densify(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"{x.name!r} is dense, expected a sparse constant")
 
     def plan() -> tuple[Shape, Eval]:
-        def expand() -> None:
-            places = dense_places(sparsity, x.shape)
-            if len(places) != x.data.size:
-                raise OperatorError(f"{x.data.size} values stored for {len(places)} places")
-            y.data.fill(0)
-            y.data.reshape(-1)[places] = x.data.reshape(-1)
-
-        return x.shape, expand
+        return x.shape, lambda: expand(x.data, sparsity, y.data)
 
     return size_output(context, y, plan, fold=(x,))

@@ -130,7 +130,7 @@ def _check(context: OpContext, node: Node) -> _Depthwise:
     require_type(x, tuple(_FILTER_TYPES))
     require_type(y, (x.type,))
     require_type(weight, _FILTER_TYPES[x.type])
-    if x.shape[3] == 0 or weight.shape[3] % x.shape[3]:
+    if 0 in (x.shape[3], weight.shape[3]) or weight.shape[3] % x.shape[3]:
         raise OperatorError(
             f"filter has {weight.shape[3]} outputs, expected a multiple of {x.shape[3]} channels"
         )

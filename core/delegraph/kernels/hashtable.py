@@ -8,13 +8,14 @@ from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     require_counts,
+    require_one_element,
     require_type,
     type_option,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.resource_handle import input_handle, key_of, write_handle
-from delegraph.operators.tensor import Tensor, element_count
+from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 PAIRS = ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64))
@@ -80,8 +81,7 @@ def prepare_find(context: OpContext, node: Node) -> Eval:
     keys, default = input_tensor(context, node, 1), input_tensor(context, node, 2)
     y = output_tensor(context, node)
     check_type(default, y, "default value")
-    if element_count(default.shape) != 1:
-        raise OperatorError(f"default has shape {list(default.shape)}, expected one element")
+    require_one_element(default)
 
     def find() -> None:
         table, other = _table(context, handle), default.data.reshape(-1)[0]

@@ -8,10 +8,16 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, WIDE_INDEX, require_counts, require_type
+from delegraph.operators.checks import (
+    INDEX,
+    WIDE_INDEX,
+    require_counts,
+    require_one_element,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Shape, element_count
+from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 _TYPES = {
@@ -41,8 +47,7 @@ def prepare_one_hot(context: OpContext, node: Node) -> Eval:
     require_type(depth_input, INDEX)
     for tensor, what in ((on, "on value"), (off, "off value")):
         check_type(tensor, y, what)
-        if element_count(tensor.shape) != 1:
-            raise OperatorError(f"{what} has shape {list(tensor.shape)}, expected one element")
+    require_one_element(depth_input, on, off)
     rank = len(indices.shape)
     axis = normalized_axis(int(getattr(node.options, "axis", -1)), rank + 1)
 

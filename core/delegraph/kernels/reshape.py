@@ -8,7 +8,12 @@ from delegraph.arithmetic.elements import forward
 from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.operators.checks import WIDE_INDEX, require_counts, require_type
+from delegraph.operators.checks import (
+    WIDE_INDEX,
+    require_counts,
+    require_one_element,
+    require_type,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -127,8 +132,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
     y = output_tensor(context, node)
     check_type(y, x)
     require_type(axis_input, WIDE_INDEX)
-    if element_count(axis_input.shape) != 1:
-        raise OperatorError(f"axis has shape {list(axis_input.shape)}, expected one element")
+    require_one_element(axis_input)
 
     def plan() -> tuple[Shape, Eval]:
         axis = normalized_axis(integers(axis_input)[0], len(x.shape) + 1)

@@ -25,7 +25,7 @@ from delegraph.arithmetic.hybrid import HybridProduct
 from delegraph.arithmetic.padding import window
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
-from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
+from delegraph.arithmetic.weights import bias_or_zeros, channel_rows, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     options_or_defaults,
@@ -155,6 +155,10 @@ def _check(context: OpContext, node: Node) -> _TransposeConv:
         )
     if x.shape[3] != weight.shape[3]:
         raise OperatorError(f"input has {x.shape[3]} channels, expected {weight.shape[3]}")
+    if 0 in (x.shape[3], weight.shape[0]):
+        raise OperatorError(
+            f"{x.shape[3]} channels become {weight.shape[0]}, expected at least one of each"
+        )
     if x.type == TensorType.INT16 and (x.zero_point or y.zero_point):
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
     if bias is not None:
@@ -173,7 +177,7 @@ def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:
 def _float(context: OpContext, conv: _TransposeConv) -> Eval:
     scatter = _Scatter(context, conv, conv.x.dtype)
     clamp_range = float_activation_range(conv.activation)
-    matrix = once_if_constant(lambda: conv.weight.data.reshape(conv.outputs, -1).T, conv.weight)
+    matrix = once_if_constant(lambda: channel_rows(conv.weight.data).T, conv.weight)
     add_bias = once_if_constant(
         lambda: BiasClamp(bias_or_zeros(conv.bias, conv.outputs, np.float32), *clamp_range),
         conv.bias,

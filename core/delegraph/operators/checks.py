@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from delegraph.errors import OperatorError
-from delegraph.operators.registration import Node
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.registration import Node, OpContext
+from delegraph.operators.tensor import Tensor, element_count
 from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 
@@ -104,6 +104,35 @@ def require_rank(tensor: Tensor, rank: int) -> None:
     if len(tensor.shape) != rank:
         raise OperatorError(
             f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected {rank} dimensions"
+        )
+
+
+def require_one_element(*tensors: Tensor) -> None:
+    """Check that each of *tensors* has one element, whatever its number of dimensions.
+
+    Raises:
+        OperatorError: one has none, or several.
+    """
+    for tensor in tensors:
+        if element_count(tensor.shape) != 1:
+            raise OperatorError(
+                f"tensor {tensor.name!r} has shape {list(tensor.shape)}, expected one element"
+            )
+
+
+def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]) -> None:
+    """Check that no input of a node is a sparse constant, but those at *sparse_inputs*.
+
+    Raises:
+        OperatorError: one is: it holds fewer values than its shape says. Official kernels read on
+            behind them.
+    """
+    for position, index in enumerate(node.inputs):
+        if index < 0 or context.tensors[index].sparsity is None or position in sparse_inputs:
+            continue
+        raise OperatorError(
+            f"input {position}, {context.tensors[index]!r}, is a sparse constant, expected a dense "
+            "one; DENSIFY makes it one"
         )
 
 

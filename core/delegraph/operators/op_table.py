@@ -7,9 +7,11 @@ filled table, with versions, types and files, is ``docs/operators.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import wraps
 
-from delegraph.operators.registration import InPlace, Prepare, Registration
+from delegraph.operators.checks import require_dense
+from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.schema.enums import BuiltinOperator
 
 OP_TABLE: dict[str, Registration] = {}
@@ -22,6 +24,7 @@ def kernel(
     versions: tuple[int, int] = (1, 1),
     inplace: InPlace = InPlace.NONE,
     uses_blas: bool = False,
+    sparse_inputs: Collection[int] = (),
 ) -> Callable[[Prepare], Prepare]:
     """Register the decorated ``prepare`` function as the kernel of operator *name*.
 
@@ -30,12 +33,20 @@ def kernel(
         versions: first and last version implemented, as ``register.cc`` of TFLite gives them.
         inplace: inputs that may share memory with output 0.
         uses_blas: whether it multiplies matrices with NumPy.
+        sparse_inputs: positions of inputs that may be sparse constants, which hold fewer values
+            than their shape says; others are refused before *prepare* sees the node.
     """
 
     def register(prepare: Prepare) -> Prepare:
         assert name not in OP_TABLE, f"{name} is registered twice"
         code = BuiltinOperator.__members__.get(name, BuiltinOperator.CUSTOM)
-        OP_TABLE[name] = Registration(name, prepare, code, versions, inplace, uses_blas=uses_blas)
+
+        @wraps(prepare)
+        def checked(context: OpContext, node: Node) -> Eval:
+            require_dense(context, node, sparse_inputs)
+            return prepare(context, node)
+
+        OP_TABLE[name] = Registration(name, checked, code, versions, inplace, uses_blas=uses_blas)
         return prepare
 
     return register

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,11 @@ class Callee:
         return self._subgraph.has_dynamic_tensors
 
     def check(self, inputs: Sequence[Tensor], outputs: int, what: str) -> None:
-        """Check what the subgraph takes, and how many tensors it gives.
+        """Check what the subgraph takes, how many tensors it gives, and that these have values.
 
         Raises:
-            OperatorError: it takes not as many as *inputs*, or of other types; or it gives another
-                number than *outputs*.
+            OperatorError: it takes not as many as *inputs*, or of other types; it gives another
+                number than *outputs*; or nothing in it makes one of those.
         """
         found = (len(self.inputs), len(self.outputs))
         if found != (len(inputs), outputs):
@@ -69,6 +70,18 @@ class Callee:
                 raise OperatorError(
                     f"{what} subgraph takes {tensor.type.name} as {tensor.name!r}, "
                     f"expected {given.type.name}"
+                )
+        self._check_outputs_are_made(what)
+
+    def _check_outputs_are_made(self, what: str) -> None:
+        subgraph = self._subgraph
+        made = {*subgraph.inputs, *chain.from_iterable(o.outputs for o in subgraph.operators)}
+        made |= {t.index for t in self.outputs if t.is_constant or t.is_variable}
+        for index, tensor in zip(subgraph.outputs, self.outputs, strict=True):
+            if index not in made - {-1}:
+                raise OperatorError(
+                    f"{what} subgraph returns {tensor!r}, which lacks data: it is no input, no "
+                    "constant and no node's output"
                 )
 
     def take_shapes(self, shapes: Sequence[Shape]) -> None:

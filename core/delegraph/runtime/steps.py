@@ -25,6 +25,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.node_errors import Verb, node_error
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
+from delegraph.schema.enums import TensorType
 
 Step = tuple[Node, Registration]
 """A node and what implements it."""
@@ -132,13 +133,34 @@ class StepRunner:
             node, registration = self._nodes[position]
             self._begin(node)
             try:
+                types = self._writable_types(node)
                 with np.errstate(all="ignore"):  # as while invoking: scales may be anything
-                    self._evals.append(self._prepare(node, registration))
+                    run = self._prepare(node, registration)
+                self._require_own_types(types)
+                self._evals.append(run)
             except Exception as error:
                 raise self._failure(position, "prepare", error) from error
             if self._open:
                 self._stops.append(_Stop(position + 1))
                 return
+
+    def _writable_types(self, node: Node) -> list[tuple[Tensor, TensorType]]:
+        """Return a node's outputs with their types.
+
+        Raises:
+            OperatorError: one is constant.
+        """
+        outputs = [self._tensors[index] for index in node.outputs if index >= 0]
+        for tensor in outputs:
+            if tensor.is_constant:
+                raise OperatorError(f"output {tensor!r} is constant and cannot be written")
+        return [(tensor, tensor.type) for tensor in outputs]
+
+    def _require_own_types(self, before: Iterable[tuple[Tensor, TensorType]]) -> None:
+        """Check that outputs to which a node gave another type are used by no node before it."""
+        for tensor, type_ in before:
+            if tensor.type is not type_:
+                self._require_unused(tensor, f"change from {type_.name} to {tensor.type.name}")
 
     def _begin(self, node: Node) -> None:
         if self._memory is not None:
@@ -184,25 +206,31 @@ class StepRunner:
         """Check that an output may be written, and that nobody relies on the shape it is losing.
 
         Raises:
-            OperatorError: it is constant; or it loses its shape, and the node reads it, or a node
-                before it reads or writes it.
+            OperatorError: it loses its shape, and it is a variable that has memory, or the node
+                reads it, or a node before it reads or writes it.
         """
         position = len(self._evals)
-        is_known = dims == tensor.shape and not tensor.is_constant
-        if is_known or position >= len(self._nodes):
+        if dims == tensor.shape or position >= len(self._nodes):
             return
         if tensor.index not in self._nodes[position][0].outputs:
             return
-        if tensor.is_constant:
-            raise OperatorError(f"output {_described(tensor)} cannot be written")
+        if tensor.is_variable and self._stops:
+            raise OperatorError(
+                f"variable {tensor!r} cannot become {list(dims)}: it got memory before the first "
+                "node ran"
+            )
+        self._require_unused(tensor, f"become {list(dims)}")
+
+    def _require_unused(self, tensor: Tensor, change: str) -> None:
+        """Check that the node being prepared is the first that uses an output of its."""
         if self._first_use is None:
             self._first_use = _first_uses(self._nodes)
         first = self._first_use[tensor.index]
-        if first < 2 * position + 1:
+        if first < 2 * len(self._evals) + 1:
             user = self._nodes[first // 2][0].index
             raise OperatorError(
-                f"output {tensor!r} cannot become {list(dims)}: node {user} "
-                f"{'writes' if first % 2 else 'reads'} it before, in its present shape"
+                f"output {tensor!r} cannot {change}: node {user} "
+                f"{'writes' if first % 2 else 'reads'} it before, as it is"
             )
 
     def _may_resize(self, tensor: Tensor) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.errors import OperatorError
-from delegraph.graph.model import Quantization, Sparsity
+from delegraph.graph.model import Quantization
 from delegraph.kernels.recurrent.weights import (
     IntegerMatrix,
     recurrent_weights,
@@ -15,12 +15,12 @@ from delegraph.schema.enums import TensorType
 ROWS = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 
 
-def weights(values, *, type=None, scale=None, sparsity=None):
+def weights(values, *, type=None, scale=None):
     kind = type or {"f4": TensorType.FLOAT32, "i1": TensorType.INT8}[values.dtype.str[1:]]
     quantization = None
     if scale is not None:
         quantization = Quantization(np.array([scale], np.float32), np.zeros(1, np.int32))
-    return Tensor(0, kind, values.shape, data=values, quantization=quantization, sparsity=sparsity)
+    return Tensor(0, kind, values.shape, data=values, quantization=quantization)
 
 
 def test_matrices_are_stacked():
@@ -52,12 +52,6 @@ def test_integer_products_are_exact(columns):
     rows = np.full((1, columns), -128, np.int8)
     assert matrix.product(rows).tolist() == [[128 * 128 * columns] * 2]
     assert matrix.row_sums.tolist() == [-128 * columns] * 2
-
-
-def test_sparse_weights_are_refused():
-    tensor = weights(ROWS, sparsity=Sparsity((0, 1), (), ()))
-    with pytest.raises(OperatorError, match="sparse"):
-        recurrent_weights([tensor], asymmetric=False)
 
 
 def test_diagonal_and_hybrid_weights_do_not_mix():

@@ -97,10 +97,8 @@ def recurrent_weights(tensors: Sequence[Tensor], *, asymmetric: bool) -> Matrix:
         asymmetric: whether activations get a zero point if the weights are quantised.
 
     Raises:
-        OperatorError: sparse weights, or some diagonal and others 8-bit.
+        OperatorError: some are diagonal and others 8-bit.
     """
-    if any(tensor.sparsity is not None for tensor in tensors):
-        raise OperatorError("weights of a recurrent layer are sparse, expected dense ones")
     if len({tensor.type for tensor in tensors}) > 1:
         raise OperatorError("some recurrent weights are diagonal and others 8-bit")
     arrays = [np.diag(t.data) if len(t.shape) == 1 else t.data for t in tensors]
