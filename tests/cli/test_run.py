@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import wave
 from pathlib import Path
 from typing import get_args
 
@@ -8,10 +9,12 @@ import numpy as np
 import pytest
 
 from delegraph.operators.numerics import Numerics
+from delegraph.schema.metadata import AudioProperties
 from delegraph.schema.options import AddOptions, ReducerOptions, SubOptions
 from delegraph.testing import constant, one_op_model, tensor
 from support.by_name import doubling_while
 from support.command import Command
+from support.described_models import of_tensor, with_metadata
 from support.fake_distributions import write_plugin
 from support.signatures import two_signatures
 
@@ -98,6 +101,7 @@ def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> N
         (["-i", "t0=1", "-i", "0=1"], "input '0' is given twice"),
         (["-i", "t0=1,2,3"], "3 numbers are given, expected 1 or 2"),
         (["-i", "t0=gone.npy"], "input 't0' (float32 [2]): 'gone.npy' cannot be read"),
+        (["-i", "t0=gone.wav"], "sound 'gone.wav' cannot be read: No such file or directory"),
         (["-i", "t0=word"], "'word' is not 'random', 'zeros', a number, or a file: .npy, "),
     ],
 )
@@ -125,6 +129,60 @@ def test_without_labels_classes_are_numbers(delegraph: Command, scores: Path) ->
     start = ran.lines.index("score class")
     assert ran.lines[start + 1] == "50 9"
     assert len([line for line in ran.lines[start + 1 :] if line.startswith(("50 ", "0 "))]) == 5
+
+
+@pytest.fixture
+def described_scores(tmp_path: Path) -> Path:
+    """Three scores that repeat a sound of three samples, with labels and a threshold of 0.25."""
+    path = tmp_path / "described.tflite"
+    model = one_op_model("RELU", [tensor((1, 3), name="x")], [tensor((1, 3), name="y")])
+    sound = of_tensor("sound", AudioProperties(sample_rate=8000, channels=1))
+    scores = of_tensor("scores", axis_labels="labels.txt", threshold=0.25)
+    path.write_bytes(with_metadata(model, (sound,), (scores,), {"labels.txt": b"ant\nbee\ncat"}))
+    return path
+
+
+def test_labels_and_threshold_are_the_models_own(
+    delegraph: Command, described_scores: Path
+) -> None:
+    shown = delegraph("run", described_scores, "-i", "0.2,0.5,0.3", "--json").json["outputs"][0]
+    assert [(score["index"], score["label"]) for score in shown["top"]] == [(1, "bee"), (2, "cat")]
+    ran = delegraph("run", described_scores, "-i", "0.2,0.5,0.3", "--threshold", "0.4")
+    start = ran.lines.index("score class label")
+    assert ran.lines[start + 1 : start + 3] == ["0.5 1 bee", ""]
+
+
+def test_the_users_labels_come_first(
+    delegraph: Command, described_scores: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.txt").write_text("one\ntwo\nthree\n")
+    words = ("-i", "0,1,0", "--labels", tmp_path / "mine.txt", "--json")
+    (score,) = delegraph("run", described_scores, *words).json["outputs"][0]["top"]
+    assert score["label"] == "two"
+
+
+def test_a_sound_is_given_as_the_metadata_says(
+    delegraph: Command, described_scores: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(2)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(np.array([[0, 0], [16384, 16384], [8192, 24576], [0, 0]], "<i2"))
+    shown = delegraph("run", described_scores, "-i", path, "--json").json
+    assert shown["outputs"][0]["first"] == [0, 0.5, 0.5]
+    notes = ["2 channels mixed to 1", "the first 0.000375 of 0.0005 s"]
+    assert shown["inputs"][0]["notes"] == notes
+    assert "; ".join(notes) in delegraph("run", described_scores, "-i", path).lines
+
+
+def test_metadata_that_cannot_be_used_is_a_note(delegraph: Command, described_scores: Path) -> None:
+    whole = described_scores.read_bytes()
+    described_scores.write_bytes(whole[: whole.index(b"PK\x03\x04")])
+    ran = delegraph("run", described_scores, "-i", "0,1,0")
+    assert ran.code == 0
+    assert ran.err == ("note: the model's metadata: no zip with 'labels.txt' follows the model\n")
 
 
 def test_outputs_can_be_saved(delegraph: Command, add: Path, tmp_path: Path) -> None:

@@ -30,7 +30,9 @@ def given(
     *words: str, entries: list[dict[str, Any]] = TWO, names: dict[str, int] | None = None
 ) -> list[GivenInput]:
     rng = np.random.default_rng(0)
-    return given_inputs(words, entries, names or {}, lambda text, e: input_values(text, e, rng))
+    return given_inputs(
+        words, entries, names or {}, lambda text, e, note: input_values(text, e, rng, note=note)
+    )
 
 
 def archive(folder: Path, **arrays: Any) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
+from delegraph.graph.metadata import TensorMetadata
 from delegraph.tools.pictures import picture_as_input
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -150,3 +151,47 @@ def test_damaged_pictures_are_refused_in_words(name: str, suffix: str, tmp_path:
     path.write_bytes(damaged()[name])
     with pytest.raises(ArgumentError, match=r"picture '.*damaged\..*' cannot be read: \S"):
         picture_as_input(str(path), details(np.uint8, 1, 4, 6, 3))
+
+
+def test_a_float_input_is_normalized_as_the_metadata_says(picture: str) -> None:
+    notes: list[str] = []
+    said = TensorMetadata(mean=(1.0, 2.0, 3.0), std=(2.0, 4.0, 5.0))
+    values = picture_as_input(picture, details(np.float32, 1, 4, 6, 3), said, notes.append)
+    expected = (PIXELS - np.float32([1, 2, 3])) / np.float32([2, 4, 5])
+    np.testing.assert_allclose(values[0], expected, rtol=1e-6)
+    assert notes == ["normalized as the metadata says"]
+
+
+def test_an_int8_input_is_normalized_and_quantized(picture: str) -> None:
+    entry = {**details(np.int8, 1, 4, 6, 3), "quantization": (0.5, -10)}
+    values = picture_as_input(picture, entry, TensorMetadata(mean=(5.0,), std=(10.0,)))
+    real = (PIXELS.astype(np.float64) - 5) / 10
+    np.testing.assert_array_equal(values[0], np.clip(np.rint(real / 0.5) - 10, -128, 127))
+
+
+def test_a_uint8_input_gets_the_bytes_whatever_the_metadata_says(picture: str) -> None:
+    values = picture_as_input(
+        picture, details(np.uint8, 1, 4, 6, 3), TensorMetadata(mean=(127.5,), std=(127.5,))
+    )
+    np.testing.assert_array_equal(values[0], PIXELS)
+
+
+def test_a_normalization_of_other_channels_is_refused(picture: str) -> None:
+    said = TensorMetadata(mean=(1.0, 2.0), std=(1.0, 1.0))
+    with pytest.raises(ArgumentError, match="metadata normalizes 2 channels, the input has 3"):
+        picture_as_input(picture, details(np.float32, 1, 4, 6, 3), said)
+
+
+def test_open_dimensions_take_the_size_of_the_metadata(picture: str) -> None:
+    said = TensorMetadata(size=(3, 2))
+    values = picture_as_input(picture, details(np.uint8, 1, -1, -1, 3), said)
+    assert values.shape == (1, 2, 3, 3)
+
+
+def test_a_photo_is_turned_as_its_camera_was(tmp_path: Path) -> None:
+    path = str(tmp_path / "photo.png")
+    turned = Image.Exif()
+    turned[0x0112] = 6  # orientation: the picture's top is at its left
+    Image.fromarray(PIXELS).save(path, exif=turned)
+    values = picture_as_input(path, details(np.uint8, 1, 6, 4, 3))
+    np.testing.assert_array_equal(values[0], np.rot90(PIXELS, -1))

@@ -6,7 +6,7 @@ Options that other commands have too, and their checks, are in :mod:`delegraph.c
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,17 +26,23 @@ from delegraph.cli.options import (
     runtime_option,
     traceback_option,
 )
-from delegraph.cli.printing import console, print_json, progress
+from delegraph.cli.printing import console, print_json, printable, progress
 from delegraph.cli.run_answer import RunAnswer, print_answer
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from delegraph import Interpreter
     from delegraph.delegation.delegate import PartitionPolicy
+    from delegraph.graph.metadata import ModelMetadata
+    from delegraph.graph.model import Model
     from delegraph.native import LiteRtInterpreter
     from delegraph.operators.numerics import Numerics
     from delegraph.runtime.delegates.failure_policy import OnFailure
     from delegraph.runtime.options import Requirement
     from delegraph.tools.given_inputs import GivenInput
+    from delegraph.tools.model_call import Details
+    from delegraph.tools.model_outputs import OutputSummary
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class RunRequest:
     depth_limit: int | None
     labels: tuple[str, ...]
     top: int
+    threshold: float | None
+    sample_rate: int | None
     seed: int
     threads: int | None
     numerics: Numerics
@@ -82,9 +90,9 @@ def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | Non
     multiple=True,
     metavar="[NAME=]VALUE",
     help="An input: 'random' (the default), 'zeros', a number or numbers (1,2,3), a .npy file, a "
-    "picture, or for strings a text. NAME is a tensor or signature name, or a position (0, 1, "
-    "...); it may be left out when there is one input. FILE.npz without NAME gives all inputs by "
-    "their names.",
+    "picture, a .wav file, or for strings a text. NAME is a tensor or signature name, or a "
+    "position (0, 1, ...); it may be left out when there is one input. FILE.npz without NAME gives "
+    "all inputs by their names.",
 )
 @delegate_option
 @placement_options
@@ -93,7 +101,7 @@ def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | Non
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False),
-    help="Names of the classes, one a line.",
+    help="Names of the classes, one a line.  [default: those of the metadata]",
 )
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Classes shown.")
 @click.option(
@@ -110,6 +118,17 @@ def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | Non
     "--memory-limit",
     type=ByteCount(),
     help="Memory that the model's tensors may take: 512M, 2G.  [default: what suits the file]",
+)
+@click.option(
+    "--threshold",
+    type=float,
+    help="Leave out lower scores.  [default: what the metadata says; else 0.3 for detections]",
+)
+@click.option(
+    "--sample-rate",
+    type=click.IntRange(1),
+    metavar="HERTZ",
+    help="Rate of the sounds that the model takes.  [default: what the metadata says; else 16000]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
 @click.option(
@@ -134,11 +153,13 @@ def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | Non
 @json_option
 @traceback_option
 def command(labels: str | None, as_json: bool, **options: Any) -> None:
-    """Run a model once and show its outputs.
+    """Run a model and show its outputs.
 
     A picture is resized to the input's height and width (bilinear). A uint8 input gets its bytes,
-    an int8 input the bytes minus 128, a float input (byte - 127.5) / 127.5. Scores of classes are
-    shown as real numbers, best first; other outputs as shape, range and first values.
+    an int8 input the bytes minus 128, a float input (byte - 127.5) / 127.5, unless the model's
+    metadata says otherwise. A sound is resampled, mixed to the model's channels, and cut or filled
+    up with zeros. Scores of classes are shown as real numbers, best first; other outputs as shape,
+    range and first values.
     """
     request = RunRequest(labels=_read_labels(labels), **options)
     answer = _run(request)
@@ -197,13 +218,15 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
 
 
 def _run(request: RunRequest) -> RunAnswer:
+    from delegraph.graph.loader import load_model
     from delegraph.tools.array_files import write_npz
     from delegraph.tools.model_call import model_call
-    from delegraph.tools.model_outputs import summarize
 
+    model = load_model(request.model, request.table_limit)
+    metadata = _metadata(model, request.signature)
     with _interpreter(request) as interpreter:
         call = model_call(interpreter, request.signature)
-        inputs = _inputs(request, call.input_details())
+        inputs = _inputs(request, model, metadata, call.input_details())
         values = [given.values for given in inputs]
         with progress("allocating"):
             allocate = _milliseconds(lambda: call.prepare(values))
@@ -218,7 +241,7 @@ def _run(request: RunRequest) -> RunAnswer:
             request.signature,
             request.numerics,
             inputs,
-            [summarize(array, entry, request.labels, request.top) for entry, array in outputs],
+            [_summary(request, metadata, details, array) for details, array in outputs],
             interpreter.placement,
             getattr(interpreter, "incidents", ()),  # which Delegraph's own counts
             None if request.signature is not None else allocate,
@@ -226,7 +249,20 @@ def _run(request: RunRequest) -> RunAnswer:
         )
 
 
-def _inputs(request: RunRequest, details: Sequence[Mapping[str, Any]]) -> list[GivenInput]:
+def _metadata(model: Model, signature: str | None) -> ModelMetadata:
+    """Return what the author says of the first subgraph; nothing where another is called."""
+    from delegraph.graph.metadata import ModelMetadata, read_metadata
+
+    called = {s.subgraph_index for s in model.signatures if s.key == signature}
+    metadata = read_metadata(model) if called <= {0} else None
+    for fault in metadata.faults if metadata else ():
+        click.echo(f"note: the model's metadata: {printable(fault)}", err=True)
+    return metadata or ModelMetadata()
+
+
+def _inputs(
+    request: RunRequest, model: Model, metadata: ModelMetadata, details: Sequence[Details]
+) -> list[GivenInput]:
     """Return what every input is given, in the order of the model or of the signature."""
     import numpy as np
 
@@ -234,24 +270,38 @@ def _inputs(request: RunRequest, details: Sequence[Mapping[str, Any]]) -> list[G
     from delegraph.tools.model_inputs import input_values
 
     rng = np.random.default_rng(request.seed)
-    names = {} if request.signature is not None else _signature_names(request, details)
-    return given_inputs(
-        request.inputs, details, names, lambda text, entry: input_values(text, entry, rng)
-    )
+
+    def values_of(text: str, entry: Details, note: Callable[[str], object]) -> NDArray[Any]:
+        described = metadata.tensor(int(entry["index"]))
+        rate = request.sample_rate
+        return input_values(text, entry, rng, described=described, sample_rate=rate, note=note)
+
+    names = {} if request.signature is not None else _signature_names(model, details)
+    return given_inputs(request.inputs, details, names, values_of)
 
 
-def _signature_names(request: RunRequest, details: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _signature_names(model: Model, details: Sequence[Details]) -> dict[str, int]:
     """Return the names that signatures of the first subgraph give its inputs, to positions."""
-    from delegraph.graph.loader import load_model
-
     positions = {int(entry["index"]): position for position, entry in enumerate(details)}
     return {
         name: positions[index]
-        for signature in load_model(request.model, request.table_limit).signatures
+        for signature in model.signatures
         if signature.subgraph_index == 0
         for name, index in signature.inputs.items()
         if index in positions
     }
+
+
+def _summary(
+    request: RunRequest, metadata: ModelMetadata, details: Details, array: NDArray[Any]
+) -> OutputSummary:
+    """Return an output in brief, with the user's labels and threshold or else the author's."""
+    from delegraph.tools.model_outputs import summarize
+
+    described = metadata.tensor(int(details["index"]))
+    labels = request.labels or described.axis_labels
+    threshold = described.score_threshold if request.threshold is None else request.threshold
+    return summarize(array, details, labels, request.top, threshold)
 
 
 def _milliseconds(work: Any) -> float:

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from delegraph.cli.printing import heading, print_table
+from delegraph.cli.printing import heading, print_table, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,6 +71,7 @@ def _input(given: GivenInput) -> dict[str, Any]:
         "dtype": "string" if array.dtype.kind == "O" else array.dtype.name,
         "shape": list(array.shape),
         "value": given.source,
+        "notes": list(given.notes),
     }
 
 
@@ -87,6 +88,10 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
     inputs = [_input(given) for given in answer.inputs]
     columns = ("name", "type", "shape", "value")
     print_table(out, columns, [(i["name"], i["dtype"], i["shape"], i["value"]) for i in inputs])
+    for given in answer.inputs:
+        if given.notes:
+            name = f"{given.details['name']}: " if len(inputs) > 1 else ""
+            out.print(printable(f"  {name}{'; '.join(given.notes)}"))
     brief = [output for output in answer.outputs if not output.top]
     if brief:
         heading(out, "Outputs")

@@ -92,6 +92,10 @@ class TensorMetadata:
     files: dict[str, str] = field(default_factory=dict)
 
 
+NOTHING_SAID = TensorMetadata()
+"""What is known of a tensor that nobody describes."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelMetadata:
     """What is said of a model.
@@ -121,7 +125,7 @@ class ModelMetadata:
     def tensor(self, index: int) -> TensorMetadata:
         """Return what is said of an input or output of the first subgraph."""
         known = (tensor for tensor in (*self.inputs, *self.outputs) if tensor.index == index)
-        return next(known, TensorMetadata())
+        return next(known, NOTHING_SAID)
 
 
 def read_metadata(model: Model) -> ModelMetadata | None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.tools.array_files import read_npz
-from delegraph.tools.model_call import Details
-from delegraph.tools.model_inputs import fitted, input_name
+from delegraph.tools.model_call import Details, input_name
+from delegraph.tools.model_inputs import fitted
 
 Names = Mapping[str, int]
 """Names by which inputs may be given, to their positions."""
@@ -21,18 +21,26 @@ Names = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class GivenInput:
-    """An input's details, what the user gave for it, and the array that it is."""
+    """An input with its values.
+
+    Attributes:
+        details: as ``get_input_details`` gives them.
+        source: what the user gave.
+        values: the array that it is.
+        notes: what was done to a picture or a sound.
+    """
 
     details: Details
     source: str
     values: NDArray[Any]
+    notes: tuple[str, ...] = ()
 
 
 def given_inputs(
     words: Sequence[str],
     details: Sequence[Details],
     signature_names: Names,
-    values_of: Callable[[str, Details], NDArray[Any]],
+    values_of: Callable[[str, Details, Callable[[str], object]], NDArray[Any]],
 ) -> list[GivenInput]:
     """Return the values of all inputs, in the order of *details*; those not given are random.
 
@@ -42,7 +50,7 @@ def given_inputs(
             holds an array for each input that is not given otherwise.
         details: of all inputs.
         signature_names: signatures' names of inputs, to their positions.
-        values_of: makes an array of a VALUE.
+        values_of: makes an array of a VALUE, and notes what it does to a picture or a sound.
 
     Raises:
         ArgumentError: a name that no input has, an input given twice or left out of a ``.npz``
@@ -56,12 +64,15 @@ def given_inputs(
         raise ArgumentError(f"{archives[0]!r} and {archives[1]!r} both hold all inputs; give one")
     texts = _texts([word for word in words if word not in archives], details, names)
     arrays = _archived(archives[0], details, names, texts) if archives else {}
-    return [
-        GivenInput(entry, archives[0], arrays[position])
-        if position in arrays
-        else GivenInput(entry, text := texts.get(position, "random"), values_of(text, entry))
-        for position, entry in enumerate(details)
-    ]
+    found = []
+    for position, entry in enumerate(details):
+        if position in arrays:
+            found.append(GivenInput(entry, archives[0], arrays[position]))
+            continue
+        text, notes = texts.get(position, "random"), list[str]()
+        values = values_of(text, entry, notes.append)
+        found.append(GivenInput(entry, text, values, tuple(notes)))
+    return found
 
 
 def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> dict[int, str]:

@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 
 Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_input_details()`` or ``get_output_details()``."""
+
+
+def input_name(details: Details) -> str:
+    """Return how messages call an input: ``input 'x' (float32 [1, 4])``."""
+    dtype = np.dtype(details["dtype"])
+    kind = "string" if dtype.kind == "S" else dtype.name
+    return f"input {details['name']!r} ({kind} {declared_shape(details)})"
+
+
+def declared_shape(details: Details) -> list[int]:
+    """Return the dimensions of a tensor, -1 where open."""
+    dims: list[int] = details["shape_signature"].tolist() or details["shape"].tolist()
+    return dims
 
 
 class Interpreter(Protocol):

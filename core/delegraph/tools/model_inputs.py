@@ -1,9 +1,10 @@
-"""Values for a model's inputs: random, zeros, numbers, texts, files of arrays, and pictures."""
+"""Values for a model's inputs: random, zeros, numbers, texts, arrays, pictures and sounds."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +12,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.tools.array_files import read_npy, read_npz
-from delegraph.tools.model_call import Details
+from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.pictures import PICTURE_SUFFIXES, picture_as_input
+from delegraph.tools.sounds import sound_as_input
 
 _NUMBERS = re.compile(r"\s*[-+.\d][^,/\\]*(,\s*[-+.\d][^,/\\]*)*")
 
 
-def input_values(text: str, details: Details, rng: np.random.Generator) -> NDArray[Any]:
+def input_values(
+    text: str,
+    details: Details,
+    rng: np.random.Generator,
+    *,
+    described: TensorMetadata = NOTHING_SAID,
+    sample_rate: int | None = None,
+    note: Callable[[str], object] = str,
+) -> NDArray[Any]:
     """Return the values that *text* stands for, in the input's dtype.
 
     Args:
-        text: ``random``, ``zeros``, a ``.npy`` file, a ``.npz`` file of one array, a picture, or
-            numbers as stored in the tensor (one for every element, or all of them in order:
-            ``1,2,3``). For an input of strings, a ``.txt`` file with one text a line, or the text
-            itself, which may begin with ``text:`` to be taken as it is.
+        text: ``random``, ``zeros``, a ``.npy`` file, a ``.npz`` file of one array, a picture, a
+            ``.wav`` file, or numbers as stored in the tensor (one for every element, or all of them
+            in order: ``1,2,3``). For an input of strings, a ``.txt`` file with one text a line, or
+            the text itself, which may begin with ``text:`` to be taken as it is.
         details: which input, as ``get_input_details`` describes it.
         rng: where random values come from.
+        described: what the model's metadata says of the input.
+        sample_rate: of a sound, in hertz, when the metadata is wrong or does not say.
+        note: is told what was done to a picture or a sound.
 
     Returns:
         An array of the input's shape, or one that the input's open dimensions allow.
@@ -47,12 +61,14 @@ def input_values(text: str, details: Details, rng: np.random.Generator) -> NDArr
     if _takes_text(details):
         return _lines(text, details) if suffix == ".txt" else _one_text(text, details)
     if suffix in PICTURE_SUFFIXES:
-        return picture_as_input(text, details)
+        return picture_as_input(text, details, described, note)
+    if suffix == ".wav":
+        return sound_as_input(text, details, described, sample_rate, note)
     if _NUMBERS.fullmatch(text):
         return _numbers(text, details)
     raise ArgumentError(
         f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, or a file: .npy, "
-        f".npz, or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
+        f".npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
     )
 
 
@@ -77,19 +93,6 @@ def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
     else:
         values = rng.uniform(-1, 1, shape)
     return np.asarray(values).astype(dtype)
-
-
-def input_name(details: Details) -> str:
-    """Return how messages call an input: ``input 'x' (float32 [1, 4])``."""
-    dtype = np.dtype(details["dtype"])
-    kind = "string" if dtype.kind == "S" else dtype.name
-    return f"input {details['name']!r} ({kind} {_declared(details)})"
-
-
-def _declared(details: Details) -> list[int]:
-    """Return the dimensions of an input, -1 where open."""
-    dims: list[int] = details["shape_signature"].tolist() or details["shape"].tolist()
-    return dims
 
 
 def _array_of(path: str, suffix: str, details: Details) -> NDArray[Any]:
@@ -122,7 +125,7 @@ def _lines(path: str, details: Details) -> NDArray[Any]:
 
 def _one_text(text: str, details: Details) -> NDArray[Any]:
     """Return one string, UTF-8, for an input that takes one."""
-    shape = _declared(details)
+    shape = declared_shape(details)
     if any(dim not in (1, -1) for dim in shape):
         raise ArgumentError(
             f"{input_name(details)}: one text is given for several; give a .txt file with "
@@ -153,7 +156,7 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
                 f"{dtype.name}{_quantize_hint(values, details)}"
             )
         values = values.astype(dtype)
-    declared = _declared(details)
+    declared = declared_shape(details)
     missing = len(declared) - values.ndim
     shape = (1,) * missing + values.shape
     fits = len(shape) == len(declared) and all(

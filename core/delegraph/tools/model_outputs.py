@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.tools.quantizing import dequantized
+
 FIRST = 8
 """Values that a summary shows."""
 
@@ -51,7 +53,11 @@ class OutputSummary:
 
 
 def summarize(
-    values: NDArray[Any], details: Mapping[str, Any], labels: Sequence[str] = (), top: int = 5
+    values: NDArray[Any],
+    details: Mapping[str, Any],
+    labels: Sequence[str] = (),
+    top: int = 5,
+    threshold: float | None = None,
 ) -> OutputSummary:
     """Return an output in brief.
 
@@ -60,15 +66,17 @@ def summarize(
         details: the output's entry of ``get_output_details``.
         labels: class names by index.
         top: classes to keep.
+        threshold: classes with a lower score are left out.
     """
     values = np.asarray(values)
+    best = best_classes(values, details, labels, top) if holds_scores(values, labels) else ()
     ordered = values.size > 0 and values.dtype.kind not in "OSUc"
     return OutputSummary(
         details["name"],
         int(details["index"]),
         "string" if values.dtype.kind in "OSU" else values.dtype.name,
         values.shape,
-        best_classes(values, details, labels, top) if holds_scores(values, labels) else (),
+        tuple(score for score in best if threshold is None or score.score >= threshold),
         float(values.min()) if ordered else None,
         float(values.max()) if ordered else None,
         tuple(_plain(value) for value in values.reshape(-1)[:FIRST].tolist()),
@@ -100,13 +108,6 @@ def best_classes(
         labels = ("background", *labels)
     best = np.argsort(-scores, kind="stable")[:top].tolist()
     return tuple(Score(i, float(scores[i]), labels[i] if i < len(labels) else None) for i in best)
-
-
-def dequantized(values: NDArray[Any], details: Mapping[str, Any]) -> NDArray[np.float64]:
-    """Return stored values as real numbers: ``scale * (q - zero_point)`` where there is a scale."""
-    scale, zero_point = details["quantization"]
-    real = values.astype(np.float64)
-    return real if scale == 0.0 else (real - zero_point) * scale
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.quantizing import quantized
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -26,16 +29,24 @@ _LOCK = threading.Lock()
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # channels to Pillow's colour modes
 
 
-def picture_as_input(path: str, details: Mapping[str, Any]) -> NDArray[Any]:
+def picture_as_input(
+    path: str,
+    details: Details,
+    described: TensorMetadata = NOTHING_SAID,
+    note: Callable[[str], object] = str,
+) -> NDArray[Any]:
     """Return a picture as an input wants it: resized bilinearly, converted, batched.
 
     uint8 inputs get the bytes, int8 inputs the bytes minus 128, floating-point inputs
-    ``(byte - 127.5) / 127.5``.
+    ``(byte - 127.5) / 127.5``. Where the metadata gives a normalization, floating-point inputs get
+    ``(byte - mean) / std``, and int8 inputs that, quantized.
 
     Args:
         path: any file that Pillow reads.
         details: an entry of ``get_input_details``; ``[1, h, w, c]`` or ``[h, w, c]``. Open
-            dimensions take the picture's own size.
+            dimensions take the size that the metadata gives, or else the picture's own.
+        described: what the metadata says of the input.
+        note: is told what was done to the picture.
 
     Returns:
         ``[1, h, w, c]`` or ``[h, w, c]``, of the input's dtype.
@@ -43,22 +54,32 @@ def picture_as_input(path: str, details: Mapping[str, Any]) -> NDArray[Any]:
     Raises:
         ArgumentError: Pillow is missing, the file is no picture, it is too large to decode, or the
             input takes none.
+
+    Source:
+        That uint8 inputs get the bytes whatever the normalization: ``ImagePreprocessor``,
+        tensorflow_lite_support/cc/task/processor/image_preprocessor.cc.
     """
-    image = _open(path)
-    height, width, channels = _wanted(details, image)
+    image = open_picture(path)
+    height, width, channels = _wanted(details, described.size or image.size)
     image = image.convert(_MODES[channels])
     if image.size != (width, height):
         from PIL.Image import Resampling
 
+        note(f"resized from {image.width} x {image.height} to {width} x {height}")
         image = image.resize((width, height), Resampling.BILINEAR)
     pixels = np.asarray(image, np.uint8).reshape(height, width, channels)
-    values = _converted(pixels, details)
+    values = _converted(pixels, details, described, note)
     return values[None] if len(details["shape"]) == 4 else values
 
 
-def _open(path: str) -> Image:
+def open_picture(path: str) -> Image:
+    """Return a picture, turned as its EXIF data says.
+
+    Raises:
+        ArgumentError: Pillow is missing, the file is no picture, or it is too large to decode.
+    """
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise ArgumentError(
             f"reading {path!r} needs Pillow; install it with: pip install 'delegraph[images]'"
@@ -68,7 +89,7 @@ def _open(path: str) -> Image:
             with _own_limit(Image):
                 image = Image.open(file)  # reads the header alone
             _require_reasonable(image, path)
-            image.load()
+            return ImageOps.exif_transpose(image)
     except ArgumentError:
         raise
     except UnidentifiedImageError as error:
@@ -78,7 +99,6 @@ def _open(path: str) -> Image:
     except Exception as error:
         reason = str(error) or type(error).__name__
         raise ArgumentError(f"picture {path!r} cannot be read: {reason}") from error
-    return image
 
 
 @contextmanager
@@ -107,9 +127,9 @@ def _require_reasonable(image: Image, path: str) -> None:
         )
 
 
-def _wanted(details: Mapping[str, Any], image: Image) -> tuple[int, int, int]:
-    """Return height, width and channels that the input takes."""
-    shape = details["shape_signature"].tolist() or details["shape"].tolist()
+def _wanted(details: Details, size: tuple[int, int]) -> tuple[int, int, int]:
+    """Return height, width and channels that the input takes; *size* is width and height."""
+    shape = declared_shape(details)
     if len(shape) not in (3, 4) or shape[-1] not in (*_MODES, -1):
         raise ArgumentError(
             f"input {details['name']!r} has shape {shape} and takes no picture, which needs "
@@ -119,20 +139,45 @@ def _wanted(details: Mapping[str, Any], image: Image) -> tuple[int, int, int]:
         raise ArgumentError(f"input {details['name']!r} takes {shape[0]} pictures at once")
     height, width, channels = shape[-3:]
     return (
-        image.height if height < 0 else height,
-        image.width if width < 0 else width,
+        size[1] if height < 0 else height,
+        size[0] if width < 0 else width,
         3 if channels < 0 else channels,
     )
 
 
-def _converted(pixels: NDArray[np.uint8], details: Mapping[str, Any]) -> NDArray[Any]:
+def _converted(
+    pixels: NDArray[np.uint8],
+    details: Details,
+    described: TensorMetadata,
+    note: Callable[[str], object],
+) -> NDArray[Any]:
     dtype = np.dtype(details["dtype"])
     if dtype == np.uint8:
         return pixels
+    if dtype.kind != "f" and dtype != np.int8:
+        raise ArgumentError(
+            f"input {details['name']!r} is {dtype.name}; a picture can be given as uint8, int8 or "
+            "float"
+        )
+    if described.mean:
+        note("normalized as the metadata says")
+        values = _normalized(pixels, described, details)
+        return values.astype(dtype) if dtype.kind == "f" else quantized(values, details)
     if dtype == np.int8:
         return (pixels.astype(np.int16) - 128).astype(np.int8)
-    if dtype.kind == "f":
-        return ((pixels.astype(np.float32) - 127.5) / 127.5).astype(dtype)
-    raise ArgumentError(
-        f"input {details['name']!r} is {dtype.name}; a picture can be given as uint8, int8 or float"
-    )
+    note("normalized to -1 ... 1")
+    return ((pixels.astype(np.float32) - 127.5) / 127.5).astype(dtype)
+
+
+def _normalized(
+    pixels: NDArray[np.uint8], described: TensorMetadata, details: Details
+) -> NDArray[np.float32]:
+    """Return ``(byte - mean) / std``, with one number or one a channel."""
+    channels = pixels.shape[-1]
+    if len(described.mean) not in (1, channels):
+        raise ArgumentError(
+            f"{input_name(details)}: the metadata normalizes {len(described.mean)} channels, the "
+            f"input has {channels}; prepare the picture yourself and give it as .npy"
+        )
+    mean, std = np.array(described.mean, np.float32), np.array(described.std, np.float32)
+    return (pixels.astype(np.float32) - mean) / std

@@ -1,0 +1,29 @@
+"""Real numbers to what a quantized tensor stores, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.tools.model_call import Details
+
+
+def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
+    """Return ``round(x / scale) + zero_point`` in the tensor's dtype, saturated.
+
+    A tensor without a scale gets the rounded numbers.
+    """
+    scale, zero_point = details["quantization"]
+    dtype: np.dtype[Any] = np.dtype(details["dtype"])
+    limits = np.iinfo(dtype.type)
+    stored = np.rint(values.astype(np.float64) / (scale or 1.0)) + zero_point
+    return np.asarray(np.clip(stored, limits.min, limits.max), dtype)
+
+
+def dequantized(values: NDArray[Any], details: Details) -> NDArray[np.float64]:
+    """Return stored values as real numbers: ``scale * (q - zero_point)`` where there is a scale."""
+    scale, zero_point = details["quantization"]
+    real = values.astype(np.float64)
+    return real if scale == 0.0 else (real - zero_point) * scale

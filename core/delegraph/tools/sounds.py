@@ -1,0 +1,213 @@
+"""Sounds as model inputs: ``.wav`` files. Resampling needs SciPy: ``delegraph[sounds]``."""
+
+from __future__ import annotations
+
+import math
+import wave
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.graph.metadata import TensorMetadata
+from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.quantizing import quantized
+
+ASSUMED_RATE = 16_000
+"""Samples a second where neither the model nor the user says: what most models of speech take."""
+
+RATES = (1_000, 768_000)
+"""The lowest and the highest rate of a file; the filter that resamples grows with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """Samples of a file.
+
+    Attributes:
+        samples: ``[frames, channels], float32`` in [-1, 1).
+        rate: frames a second.
+        seconds: of the whole file, of which *samples* may be the beginning.
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+    seconds: float
+
+
+def sound_as_input(
+    path: str,
+    details: Details,
+    described: TensorMetadata,
+    sample_rate: int | None,
+    note: Callable[[str], object],
+) -> NDArray[Any]:
+    """Return a sound as an input wants it: resampled, mixed to one channel, cut or filled up.
+
+    Floating-point inputs get values in [-1, 1), int16 inputs the samples. Inputs of other integers
+    get quantized values, where the metadata says that they take sounds.
+
+    Args:
+        path: a ``.wav`` file of PCM samples with 8, 16, 24 or 32 bits.
+        details: an entry of ``get_input_details``: ``[n]``, ``[1, n]``, ``[1, n, channels]``. An
+            open dimension takes the whole sound; else the first samples are taken, or zeros follow.
+        described: what the metadata says of the input: its rate and channels.
+        sample_rate: in hertz; None for the metadata's, or else :data:`ASSUMED_RATE`.
+        note: is told what was done to the sound.
+
+    Raises:
+        ArgumentError: the file is no such sound, the input takes none, the numbers of channels do
+            not go together, or SciPy is missing.
+    """
+    channels = described.channels or 1
+    frames = _frames(details, described, channels)
+    rate = sample_rate or described.sample_rate or ASSUMED_RATE
+    sound = _read(path, None if frames is None else frames / rate)
+    if rate != sound.rate:
+        is_assumed = not (sample_rate or described.sample_rate)
+        assumed = " (assumed, as the model does not say; --sample-rate sets another)" * is_assumed
+        note(f"resampled from {sound.rate} to {rate} Hz{assumed}")
+    samples = _resampled(_mixed(sound.samples, channels, path, details, note), sound.rate, rate)
+    samples = _of_length(samples, frames, sound.seconds, rate, note)
+    return _converted(samples, details).reshape(
+        [dim if dim >= 0 else len(samples) for dim in declared_shape(details)]
+    )
+
+
+def _frames(details: Details, described: TensorMetadata, channels: int) -> int | None:
+    """Return the frames that an input takes, None for any number.
+
+    Raises:
+        ArgumentError: its shape or type is not that of a sound.
+    """
+    shape = declared_shape(details)
+    dtype: np.dtype[Any] = np.dtype(details["dtype"])
+    per_frame = shape[-1] if len(shape) > 1 and shape[-1] == channels else 1
+    lengths: list[int] = [dim for dim in (shape[:-1] if per_frame > 1 else shape) if dim != 1]
+    if len(lengths) != 1 or lengths[0] == 0:
+        raise ArgumentError(
+            f"{input_name(details)} takes no sound, which needs [n] or [1, n]; compute its "
+            "features first, and give them as .npy"
+        )
+    if dtype.kind not in "fi" or (dtype == np.int8 and described.content != "audio"):
+        raise ArgumentError(f"{input_name(details)}: a sound can be given as float or int16")
+    if lengths[0] < 0:
+        return None
+    return lengths[0] if per_frame == channels else lengths[0] // channels
+
+
+def _read(path: str, seconds: float | None) -> Sound:
+    """Return the beginning of a file, somewhat more than *seconds*, or all of it.
+
+    Raises:
+        ArgumentError: it is not there, is no PCM sound, or holds none.
+    """
+    try:
+        with wave.open(path, "rb") as file:
+            channels, width, rate, frames = file.getparams()[:4]
+            _require_rate(path, rate)
+            wanted = frames if seconds is None else math.ceil(rate * (seconds + 0.1))
+            content = file.readframes(min(wanted, frames))
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    except (wave.Error, EOFError, ValueError) as error:
+        raise _unreadable(path, _in_words(error)) from error
+    content = content[: len(content) // (width * channels) * width * channels]
+    if not content:
+        raise _unreadable(path, "it holds no samples")
+    samples = _samples(content, width).reshape(-1, channels)
+    return Sound(samples, rate, frames / rate)
+
+
+def _require_rate(path: str, rate: int) -> None:
+    if not RATES[0] <= rate <= RATES[1]:
+        raise _unreadable(path, f"{rate} samples a second; expected {RATES[0]} to {RATES[1]}")
+
+
+def _samples(content: bytes, width: int) -> NDArray[np.float32]:
+    """Return PCM samples of *width* bytes as numbers in [-1, 1)."""
+    if width == 1:  # the only width without a sign
+        unsigned = np.frombuffer(content, np.uint8).astype(np.float32)
+        return (unsigned - np.float32(128)) / np.float32(128)
+    if width == 3:  # put the three bytes on top of a zero
+        padded = np.zeros((len(content) // 3, 4), np.uint8)
+        padded[:, 1:] = np.frombuffer(content, np.uint8).reshape(-1, 3)
+        content, width = padded.tobytes(), 4
+    samples = np.frombuffer(content, f"<i{width}").astype(np.float64) / 2.0 ** (8 * width - 1)
+    return samples.astype(np.float32)
+
+
+def _mixed(
+    samples: NDArray[np.float32],
+    channels: int,
+    path: str,
+    details: Details,
+    note: Callable[[str], object],
+) -> NDArray[np.float32]:
+    """Return samples with as many channels as are wanted: several are averaged to one."""
+    have = samples.shape[1]
+    if have == channels:
+        return samples
+    if channels == 1:
+        note(f"{have} channels mixed to 1")
+        return np.asarray(samples.mean(axis=1, keepdims=True), np.float32)
+    raise ArgumentError(
+        f"{input_name(details)} takes a sound of {channels} channels; {path!r} has {have}"
+    )
+
+
+def _resampled(samples: NDArray[np.float32], rate: int, wanted: int) -> NDArray[np.float32]:
+    if rate == wanted:
+        return samples
+    try:
+        from scipy.signal import resample_poly
+    except ImportError as error:
+        raise ArgumentError(
+            f"resampling a sound from {rate} to {wanted} Hz needs SciPy; install it with: "
+            "pip install 'delegraph[sounds]'"
+        ) from error
+    both = math.gcd(rate, wanted)
+    resampled: NDArray[Any] = resample_poly(samples, wanted // both, rate // both, axis=0)
+    return resampled.astype(np.float32)
+
+
+def _of_length(
+    samples: NDArray[np.float32],
+    frames: int | None,
+    seconds: float,
+    rate: int,
+    note: Callable[[str], object],
+) -> NDArray[np.float32]:
+    """Return the first *frames* of a sound, filled up by zeros."""
+    if frames is None:
+        return samples
+    if seconds * rate >= frames + 1:  # less is a matter of rounding
+        note(f"the first {frames / rate:.4g} of {seconds:.4g} s")
+    if len(samples) < frames:
+        note(f"zeros after its {seconds:.4g} s, up to {frames / rate:.4g} s")
+    filled = np.zeros((frames, samples.shape[1]), np.float32)
+    filled[: len(samples)] = samples[:frames]
+    return filled
+
+
+def _converted(samples: NDArray[np.float32], details: Details) -> NDArray[Any]:
+    dtype = np.dtype(details["dtype"])
+    if dtype.kind == "f":
+        return samples.astype(dtype)
+    if dtype == np.int16:
+        return np.clip(np.rint(samples * 32768), -32768, 32767).astype(dtype)
+    return quantized(samples, details)
+
+
+def _in_words(error: Exception) -> str:
+    reason = str(error) or "it ends too early"
+    if "unknown format" in reason:
+        return f"{reason}, which is no PCM; save it as 16-bit PCM"
+    return reason
+
+
+def _unreadable(path: str, reason: str) -> ArgumentError:
+    return ArgumentError(f"sound {path!r} cannot be read: {reason}")
