@@ -21,7 +21,8 @@ from delegraph import (
 )
 from delegraph.errors import ArgumentError, NodeError, ResizeError, UnresolvedOpError
 from delegraph.schema.options import AddOptions, MulOptions
-from delegraph.testing import constant, graph_model, tensor
+from delegraph.testing import constant, delegraph_outputs, graph_model, tensor
+from support.official import official_outputs
 
 
 def reshape_then_add() -> bytes:
@@ -301,6 +302,19 @@ def test_shape_that_no_array_can_have_is_refused_even_without_elements() -> None
     interpreter = Interpreter(model_content=model)
     with pytest.raises(ResizeError, match="cannot have shape"):
         interpreter.resize_tensor_input(0, [0, 2**31 - 1, 2**31 - 1])
+
+
+def test_a_variable_that_is_computed_while_preparing_keeps_its_value() -> None:
+    half = constant(np.float16([1, 2, 3, 4]))
+    content = graph_model(
+        [("DEQUANTIZE", "half", "v"), ("ADD", "x v", "y", AddOptions())],
+        inputs="x",
+        outputs="y",
+        tensors={"half": half, "v": tensor((4,), is_variable=True)},
+    )
+    (found,) = delegraph_outputs(content, [np.ones(4, np.float32)])
+    (expected,) = official_outputs(content, [np.ones(4, np.float32)])
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_variable_whose_zero_point_is_no_int8_starts_with_its_low_byte() -> None:

@@ -157,10 +157,13 @@ class Subgraph:
         self.memory.release()
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero, INT8 ones to their zero point."""
+        """Set every variable tensor to zero, INT8 ones to their zero point.
+
+        One that was computed while preparing is a constant, whatever the file says.
+        """
         for index in self.variables:
             tensor = self.tensors[index]
-            if tensor.data is not None:
+            if tensor.data is not None and not tensor.is_constant_or_persistent:
                 tensor.data[...] = tensor.initial_value
 
     # -- invoke --------------------------------------------------------------------------------
