@@ -32,16 +32,18 @@ class Copy:
         seed: of the :class:`Feeding`.
         steps: arrays that came with the model it is made of.
         origin: names of the models it is made of.
+        nudge: how floats that it is fed are nudged, see :class:`fuzz.feeding.Feeding`.
     """
 
     content: bytes
     seed: int = 0
     steps: Sequence[Sequence[NDArray[Any]]] = ()
     origin: str = ""
+    nudge: int = 0
 
     def feeding(self) -> Feeding:
         """Return what it is fed, from the first invoke on."""
-        return Feeding(self.seed, self.steps)
+        return Feeding(self.seed, self.steps, self.nudge)
 
 
 def copy_with_number(models: Sequence[StartingModel], seed: int, number: int) -> Copy:

@@ -25,14 +25,19 @@ class Feeding:
     Args:
         seed: of everything random.
         steps: arrays that came with the model; half of all copies take them where they fit.
+        nudge: floats change by some units in their last place, in another way for each number;
+            by none for 0.
 
     Attributes:
         invokes: how many.
     """
 
-    def __init__(self, seed: int, steps: Sequence[Sequence[NDArray[Any]]] = ()) -> None:
+    def __init__(
+        self, seed: int, steps: Sequence[Sequence[NDArray[Any]]] = (), nudge: int = 0
+    ) -> None:
         chance = Random(seed)
         self._seed = seed
+        self._nudge = nudge
         self._own = list(steps) if chance.random() < 0.5 else []
         self._special = chance.random() < 0.15
         self._resizes = chance.random() < 0.25
@@ -60,6 +65,9 @@ class Feeding:
         if found is None:
             rng = np.random.default_rng([self._seed, step, number])
             found = values(rng, wanted, np.dtype(dtype), self._special)
+        if self._nudge and found.dtype == np.float32:
+            rng = np.random.default_rng([self._seed, step, number, self._nudge])
+            return nudged(found, rng, smoothly=self._nudge % 2 == 0)
         return found
 
     def _own_array(
@@ -70,6 +78,29 @@ class Feeding:
         own = self._own[step][number]
         alike = own.dtype == dtype or {own.dtype.kind, dtype.kind} <= set("OSU")
         return own if own.shape == shape and alike else None
+
+
+def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDArray[Any]:
+    """Return what sums must be of for those of *x* to be exact, as float32 computes them.
+
+    The rounding of a product or a partial sum is as good as a change of summands. Short sums: each
+    element by 4 units of 2**-23 up or down. Sums along the longest axis, *smoothly*: what has
+    been added up once is rounded at each later step, which makes a random walk.
+
+    Args:
+        x: float32.
+        rng: says which go up.
+        smoothly: whether neighbours change by nearly the same.
+    """
+    ups = rng.choice((-1.0, 1.0), x.size)
+    longest = max(x.shape, default=1)
+    if smoothly:
+        ups = np.cumsum(ups) * np.sqrt(max(longest, 1) / max(x.size, 1))
+    else:
+        ups *= 4
+    with np.errstate(all="ignore"):
+        moved: NDArray[Any] = (x * (1 + ups.reshape(x.shape) * 2.0**-23)).astype(np.float32)
+    return moved
 
 
 def values(

@@ -6,7 +6,7 @@ import ctypes
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,9 @@ MEMORY_LIMIT = 64 << 20
 
 TIME_LIMIT = 2.0
 """Seconds of an invoke, after which the runtime itself must stop it."""
+
+NUDGES = 6
+"""Runs that tell how far answers depend on roundings."""
 
 OFFICIAL = "the official interpreter alone"
 OURS = "ours"
@@ -130,7 +133,13 @@ class Target:
         if fault is None and _lacks_operators(right.error):
             return Ending("computed" if mine.error is None else "refused", None, mine.delegated)
         if fault is None:
-            fault = difference_fault(right, mine, delegate.capabilities(), is_random(names))
+            promised, random = delegate.capabilities(), is_random(names)
+            fault = difference_fault(right, mine, promised, random)
+            if fault is not None and fault.kind == "differs":
+                announce(OFFICIAL if self.in_litert else OURS)
+                nudged = [run(alone, replace(copy, nudge=i + 1)) for i in range(NUDGES)]
+                announce(OURS)
+                fault = difference_fault(right, mine, promised, random, nudged)
         if fault is not None and self.in_litert and fault.kind == "refuses alone":
             return Ending("refused", None, mine.delegated)  # in our words, which is an answer, too
         if fault is not None and self.in_litert and _is_undefined(right, copy, announce):

@@ -15,14 +15,18 @@ import pytest
 pytest.importorskip("resource", reason="the fuzzer's workers are POSIX processes")
 
 from delegraph import builtin_registration
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, ModelError, OperatorError
 from delegraph.graph import parse_model
 from delegraph.operators.op_table import OP_TABLE
+from delegraph.schema.enums import TensorType
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import one_op_model, tensor
 from fuzz.copies import copy_with_number
+from fuzz.feeding import Feeding
 from fuzz.findings import Findings, load, save
-from fuzz.judging import error_fault
+from fuzz.judging import Run, difference_fault, error_fault
 from fuzz.run import verify
 from fuzz.starting_models import StartingModel
 from fuzz.targets import Target, targets
@@ -175,6 +179,24 @@ def test_a_planted_fault_of_a_delegate_is_found(
 ) -> None:
     _, findings = campaign(planted(kernel, in_litert=in_litert), copies=30)
     assert kind in kinds(findings)
+
+
+@pytest.mark.parametrize(("length", "cancels"), [(9, True), (1 << 16, False)])
+def test_a_sum_in_another_order_is_no_difference(length: int, cancels: bool) -> None:
+    def summed(nudge: int, step: int = 1) -> Run:
+        x = Feeding(7, [[many]], nudge).array(0, 0, many.shape, np.float32)
+        total = np.add.accumulate(x[::step])[-1:]  # one after another
+        return Run([[total]], [TensorType.FLOAT32], None)
+
+    many = np.random.default_rng(3).normal(1, 2, length).astype(np.float32)
+    many = many**2 if not cancels else np.append(many, -many.sum(dtype=np.float64)) * 1e4
+    many = many.astype(np.float32)
+    promised = Capabilities(tolerance={"FLOAT32": Tolerance(1e-9)})
+    right, turned, nudged = summed(0), summed(0, -1), [summed(i) for i in range(1, 7)]
+    assert difference_fault(right, turned, promised, only_shapes=False)
+    assert not difference_fault(right, turned, promised, only_shapes=False, nudged=nudged)
+    wrong = Run([[right.outputs[0][0] + np.abs(many).sum() / 100]], right.types, None)
+    assert difference_fault(right, wrong, promised, only_shapes=False, nudged=nudged)
 
 
 def test_a_crash_of_the_official_interpreter_alone_is_not_ours(
