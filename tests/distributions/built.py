@@ -157,3 +157,9 @@ def test_installed_runtime_runs_a_model(outside: Path, model: str, delegate: str
     chosen = ["--delegate", delegate] if delegate else []
     shown = run(outside, "delegraph", "run", model, *chosen)
     assert "output" in shown.lower()
+
+
+def test_installed_plugins_bring_their_commands(outside: Path) -> None:
+    shown = run(outside, "delegraph", "flex", "flexify", "sines.tflite", "-o", "flex.tflite")
+    assert "operators: 0 builtin, 5 of TensorFlow" in shown
+    assert "output" in run(outside, "delegraph", "run", "flex.tflite").lower()

@@ -18,6 +18,7 @@ def convert(
     source: Any,
     supported_ops: Sequence[str] = BUILTINS_FIRST,
     *,
+    signatures: Sequence[str] = (),
     allow_all: bool = False,
     **settings: Any,
 ) -> bytes:
@@ -28,6 +29,7 @@ def convert(
             ``tf.function`` with an input signature, or one or several concrete functions.
         supported_ops: names of ``tf.lite.OpsSet``. The default takes TensorFlow's operators only
             for what has no builtin one; ``["SELECT_TF_OPS"]`` alone takes them for everything.
+        signatures: of a SavedModel, those to convert; all of them unless named.
         allow_all: let operators through that are not on the converter's allowlist; it is none for
             the delegate.
         settings: further attributes of the converter: ``optimizations``,
@@ -41,7 +43,7 @@ def convert(
         raise ArgumentError(f"converting needs TensorFlow: {INSTALL_TENSORFLOW}")
     import tensorflow as tf
 
-    converter = _converter(tf, source)
+    converter = _converter(tf, source, list(signatures))
     known = tf.lite.OpsSet.__members__
     unknown = [name for name in supported_ops if name not in known]
     if unknown or not supported_ops:
@@ -60,13 +62,15 @@ def convert(
     return result
 
 
-def _converter(tf: Any, source: Any) -> Any:
+def _converter(tf: Any, source: Any, signatures: list[str]) -> Any:
     """Return TensorFlow's converter for whatever *source* is."""
     make = tf.lite.TFLiteConverter
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        return make.from_saved_model(os.fspath(source), signature_keys=signatures or None)
+    if signatures:
+        raise ArgumentError("signatures are those of a SavedModel, which this is not")
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        if path.is_dir():
-            return make.from_saved_model(os.fspath(path))
         if not path.is_file():
             raise ArgumentError(f"no SavedModel and no Keras file at {os.fspath(path)!r}")
         return make.from_keras_model(tf.keras.models.load_model(path))

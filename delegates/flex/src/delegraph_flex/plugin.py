@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph import DelegateSpec, hookimpl
+from delegraph import CommandSpec, DelegateSpec, hookimpl
 from delegraph_flex.options import FlexOptions
 
 if TYPE_CHECKING:
+    import click
+
     from delegraph_flex.delegate import FlexDelegate
 
 DELEGRAPH_API = 1
@@ -32,3 +34,15 @@ def delegraph_delegates() -> list[DelegateSpec]:
             custom_ops=("Flex*",),
         )
     ]
+
+
+def _load_command() -> click.Command:
+    from delegraph_flex.command import command
+
+    return command
+
+
+@hookimpl
+def delegraph_commands() -> list[CommandSpec]:
+    """Return the commands of this plugin."""
+    return [CommandSpec("flex", "Make models with TensorFlow's operators.", _load_command)]

@@ -19,7 +19,16 @@ from delegraph_flex.node_def import AttrValue, NodeDef
 
 
 class CannotFlexify(ArgumentError):
-    """An operator has no equal among TensorFlow's, or not with these options."""
+    """An operator has no equal among TensorFlow's, or not with these options.
+
+    Args:
+        node: which operator.
+        reason: what of it.
+    """
+
+    def __init__(self, node: str, reason: str) -> None:
+        super().__init__(f"{node}: {reason}")
+        self.reason = reason
 
 
 @dataclass
@@ -65,7 +74,7 @@ class Rewrite:
     def require(self, condition: bool, reason: str) -> None:
         """Refuse the operator with *reason* unless *condition* holds."""
         if not condition:
-            raise CannotFlexify(f"node {self.operator.index} ({self.operator.name}): {reason}")
+            raise CannotFlexify(f"node {self.operator.index} ({self.operator.name})", reason)
 
     def constant(self, values: NDArray[Any]) -> int:
         """Return the index of a new constant."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,35 @@ def flexify(
         ArgumentError: (ValueError) no such node or operator, or no such file.
         MalformedModelError: (ValueError) a damaged model.
     """
+    return rewritten(model, nodes).content
+
+
+@dataclass(frozen=True)
+class Flexified:
+    """A rewritten model, and what became of the builtin operators of its first subgraph.
+
+    Attributes:
+        content: the model.
+        became: of each operator that was rewritten, by its old index: its name, and the operators
+            of TensorFlow that it became.
+        left: of each other one: its name, and why it stayed; empty where nobody asked for it.
+    """
+
+    content: bytes
+    became: dict[int, tuple[str, list[str]]]
+    left: dict[int, tuple[str, str]]
+
+
+def rewritten(
+    model: str | os.PathLike[str] | bytes, nodes: Iterable[int | str] | None = None
+) -> Flexified:
+    """Return what :func:`flexify` makes, with what it did; it raises the same."""
     content = model if isinstance(model, bytes) else _read(model)
     subgraph = parse_model(content).subgraphs[0]
     record = read_model(np.frombuffer(content, np.uint8))
     wanted = None if nodes is None else _indices(subgraph, nodes)
-    return write_model(_Rewriting(record, subgraph, wanted).model())
+    rewriting = _Rewriting(record, subgraph, wanted)
+    return Flexified(write_model(rewriting.model()), rewriting.became, rewriting.left)
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:
@@ -84,6 +109,8 @@ class _Rewriting:
         self._codes = {code: i for i, code in enumerate(record.operator_codes or ())}
         self._buffers = list(record.buffers or ())
         self._tensors = list((record.subgraphs or ())[0].tensors or ())
+        self.became: dict[int, tuple[str, list[str]]] = {}
+        self.left: dict[int, tuple[str, str]] = {}
 
     def model(self) -> tables.Model:
         """Return the record of the new model."""
@@ -104,16 +131,20 @@ class _Rewriting:
     def _rewritten(self, operator: OperatorSpec, old: tables.Operator) -> Iterator[tables.Operator]:
         """Yield what an operator becomes: itself, or Flex operators."""
         if self._wanted is not None and operator.index not in self._wanted:
+            self.left[operator.index] = (operator.name, "")
             yield old
             return
         rewrite = Rewrite(operator, self._subgraph.tensors, len(self._tensors))
         try:
             apply_rule(rewrite)
-        except CannotFlexify:
+        except CannotFlexify as error:
             if self._wanted is not None:
                 raise
+            self.left[operator.index] = (operator.name, error.reason)
             yield old
             return
+        ops = [node_def.op for node_def, _, _ in rewrite.calls]
+        self.became[operator.index] = (operator.name, ops)
         self._tensors += [self._with_buffer(*added) for added in rewrite.added]
         for node_def, inputs, outputs in rewrite.calls:
             yield self._flex_operator(node_def, inputs, outputs)

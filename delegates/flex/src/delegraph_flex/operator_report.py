@@ -1,0 +1,70 @@
+"""What runs the operators of a model that was made here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from delegraph.graph.loader import parse_model
+from delegraph_flex.custom_options import PREFIX
+from delegraph_flex.numpy_executor.operators import OPERATORS
+from delegraph_flex.reach import reaches
+
+
+@dataclass(frozen=True)
+class OperatorUse:
+    """One of TensorFlow's operators in a model.
+
+    Attributes:
+        name: TensorFlow's.
+        count: nodes of it, in all subgraphs.
+        numpy: whether the NumPy executor has it.
+        refused: what it does that makes the delegate refuse it; empty where it does not.
+    """
+
+    name: str
+    count: int
+    numpy: bool
+    refused: str
+
+    def runs_by(self) -> str:
+        """Return in words what runs it."""
+        if self.refused:
+            return f"nothing, as it {self.refused}; allow={self.name} lets it run"
+        return "numpy, tensorflow" if self.numpy else "tensorflow"
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """The operators of a model.
+
+    Attributes:
+        builtin: how many operators are TensorFlow Lite's own, or custom ones of others.
+        flex: TensorFlow's operators, by name.
+    """
+
+    builtin: int
+    flex: tuple[OperatorUse, ...]
+
+
+def operator_report(content: bytes) -> OperatorReport:
+    """Return the operators of a ``.tflite`` file.
+
+    An attribute may make an operator one that is refused, or that an executor lacks: ``delegraph
+    explain`` asks node by node.
+    """
+    names = Counter(
+        operator.name
+        for subgraph in parse_model(content).subgraphs
+        for operator in subgraph.operators
+    )
+    flex = {name.removeprefix(PREFIX): n for name, n in names.items() if name.startswith(PREFIX)}
+    uses = [OperatorUse(op, flex[op], op in OPERATORS, _refused(op)) for op in sorted(flex)]
+    return OperatorReport(names.total() - sum(flex.values()), tuple(uses))
+
+
+def _refused(op: str) -> str:
+    reach = reaches().get(op)
+    if reach is None:
+        return "is an operator that nobody has looked at"
+    return reach.does if reach.is_refused and reach.when is None else ""
