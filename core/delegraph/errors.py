@@ -14,9 +14,13 @@ DelegraphError
   + ArenaTooSmallError        (MemoryError) a micro arena without room for what the model needs
   + ResizeError               (RuntimeError) a tensor that cannot have the shape asked for
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
+    - ArgumentTypeError       (TypeError) an argument of another type: a name where an index belongs
+    - ArgumentAttributeError  (AttributeError) an object that lacks what the call reads of it
   + PartitionError            (ValueError) a graph that cannot be partitioned
   + DelegateError             (RuntimeError) a delegate failed; the message names it and the phase
     - DelegateLoadError       (ValueError) a compiled delegate that cannot be loaded
+      + DelegateLibraryError  (OSError) its library is not there, or the system cannot load it
+      + NotADelegateError     (AttributeError) a library without the functions of a delegate
     - PlacementError          nodes are not where the rules or ``require`` want them
   + UnsupportedRuntimeError   (RuntimeError) an official runtime that cannot take our delegates
   + PluginError               an installed plugin is at fault, or the one asked for is missing
@@ -105,6 +109,14 @@ class ArgumentError(DelegraphError, ValueError):
     """An argument has the wrong index, type, shape or value."""
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of another type than the call takes; or a thing that cannot be copied at all."""
+
+
+class ArgumentAttributeError(ArgumentError, AttributeError):
+    """An argument without what the call reads of it: a list has no ``shape``, for example."""
+
+
 class PartitionError(DelegraphError, ValueError):
     """A graph that cannot be partitioned: bad node id, bad control edge, or a cycle."""
 
@@ -154,6 +166,14 @@ class DelegateNodeError(NodeError, DelegateError):
 
 class DelegateLoadError(DelegateError, ValueError):
     """A compiled delegate is not there, cannot be loaded, or refuses to be made."""
+
+
+class DelegateLibraryError(DelegateLoadError, OSError):
+    """The library of a compiled delegate is not there, or the system cannot load it."""
+
+
+class NotADelegateError(DelegateLoadError, AttributeError):
+    """A library that was loaded, and lacks the functions of an external delegate."""
 
 
 class PlacementError(DelegateError):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,16 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.delegation.num_threads import usable_processors
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, ArgumentTypeError
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of, tensor_at
+from delegraph.runtime.arguments import (
+    check_choice,
+    checked_flag,
+    checked_index,
+    checked_num_threads,
+    model_of,
+    tensor_at,
+)
 from delegraph.schema.enums import TensorType
 from delegraph.testing import one_op_model, tensor
 
@@ -30,8 +38,22 @@ def test_an_index_without_a_tensor_is_refused(index: int) -> None:
 
 @pytest.mark.parametrize("index", [1.0, "1", None])
 def test_what_is_no_integer_is_no_index(index: Any) -> None:
-    with pytest.raises(ArgumentError, match="a tensor index is an int, not"):
+    with pytest.raises(ArgumentTypeError, match="a tensor index is an int, not"):
         tensor_at(TENSORS, index)
+
+
+def test_an_index_fits_in_a_c_int() -> None:
+    with pytest.raises(ArgumentTypeError, match="a tensor index is an int of 32 bits, not 2147"):
+        tensor_at(TENSORS, 2**31)
+    assert checked_index("an address", 2**40, bits=64) == 2**40
+
+
+def test_a_flag_is_anything_with_a_truth_of_its_own() -> None:
+    for yes, no in ((True, False), (3, None), (np.True_, 0)):
+        assert (checked_flag("f", yes), checked_flag("f", no)) == (True, False)
+    for wrong in ("no", [], {}):
+        with pytest.raises(ArgumentTypeError, match="f is True or False, not"):
+            checked_flag("f", wrong)
 
 
 def test_a_number_of_threads_is_none_or_an_int_of_1_or_more() -> None:
@@ -40,10 +62,11 @@ def test_a_number_of_threads_is_none_or_an_int_of_1_or_more() -> None:
     for wrong in (0, -1, -5):
         with pytest.raises(ArgumentError, match="num_threads should >= 1"):
             checked_num_threads(wrong)
-    for no_int in (1.0, "2", True, False, np.int64(1)):
+    assert checked_num_threads(True) == 1  # an int of Python's, as the official class has it
+    for no_int in (1.0, "2", np.int64(1)):
         with pytest.raises(ArgumentError, match="type of num_threads should be int"):
             checked_num_threads(no_int)  # type: ignore[arg-type]  # that is the point
-    with pytest.raises(ArgumentError, match="num_threads should <= 2147483647"):
+    with pytest.raises(ArgumentTypeError, match="num_threads should <= 2147483647"):
         checked_num_threads(2**31)
 
 
@@ -69,7 +92,12 @@ def test_a_model_comes_from_a_file_or_from_bytes_and_from_one_of_them(tmp_path: 
     content = one_op_model("NEG", [tensor((1,))], [tensor((1,))])
     file = tmp_path / "model.tflite"
     file.write_bytes(content)
-    for model in (model_of(file, None), model_of(str(file), b""), model_of(None, content)):
+    for model in (
+        model_of(file, None),
+        model_of(str(file), b""),
+        model_of(os.fsencode(file), None),
+        model_of(None, content),
+    ):
         assert len(model.subgraphs[0].operators) == 1
     with pytest.raises(ArgumentError, match="both"):
         model_of(file, content)

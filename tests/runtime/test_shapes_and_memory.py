@@ -95,7 +95,8 @@ def test_arena_tensors_are_aligned_and_share_memory() -> None:
 def test_preserved_tensors_keep_every_value() -> None:
     nodes: list[Any] = [("SIN", f"t{i}", f"t{i + 1}") for i in range(6)]
     model = graph_model(nodes, inputs="t0", outputs="t6")
-    interpreter = Interpreter(model_content=model, experimental_preserve_all_tensors=True)
+    with pytest.warns(UserWarning, match="Enabling `experimental_preserve_all_tensors` with the"):
+        interpreter = Interpreter(model_content=model, experimental_preserve_all_tensors=True)
     interpreter.allocate_tensors()
     expected = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
     run(interpreter, expected)

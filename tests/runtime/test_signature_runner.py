@@ -9,7 +9,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 
 from delegraph import Interpreter
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentAttributeError, ArgumentError
 from delegraph.operators import memory_limit
 from delegraph.runtime.signature_runner import SignatureRunner
 from delegraph.schema import tables
@@ -100,7 +100,10 @@ def test_mistakes_name_what_the_model_has() -> None:
     with pytest.raises(ArgumentError, match=r"\(wrong\) for SignatureDef; has: left, right"):
         interpreter.get_signature_runner("one")(left=floats(1), wrong=floats(1))
     with pytest.raises(ArgumentError, match="value of type FLOAT64 but expected type FLOAT32"):
-        interpreter.get_signature_runner("one")(left=floats(1), right=[1.0])
+        interpreter.get_signature_runner("one")(left=floats(1), right=np.array([1.0]))
+    for value in ([1.0], 1.0):
+        with pytest.raises(ArgumentAttributeError, match="has no attribute 'shape': input 'right'"):
+            interpreter.get_signature_runner("one")(left=floats(1), right=value)
     with pytest.raises(ArgumentError, match="The model has: none"):
         Interpreter(model_content=difference()).get_signature_runner("one")
     with pytest.raises(ArgumentError, match="None interpreter provided"):

@@ -136,8 +136,12 @@ def test_a_tensor_without_data_says_whether_allocating_helps():
 def test_only_open_dimensions_may_change_in_a_strict_resize():
     open_ = made(shape_signature=(-1, 3))
     require_resizable(open_, [7, 3])
-    for shape in ([7, 4], [7], [7, 3, 1]):
-        with pytest.raises(ResizeError, match=r"tensor 4 to \[.*the dimensions that are -1 in"):
+    for shape, message in (
+        ([7, 4], r"dimension 1 of tensor 4 .* with value 3 to 4: .* an unknown dimension"),
+        ([7], r"tensor 4 .* to 1 dimensions, expected 2: .* an unknown dimension"),
+        ([7, 3, 1], r"tensor 4 .* to 3 dimensions, expected 2: .* an unknown dimension"),
+    ):
+        with pytest.raises(ResizeError, match=message):
             require_resizable(open_, shape)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import inf
 
 from delegraph.delegation.num_threads import limited_num_threads
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, ArgumentTypeError
 from delegraph.graph.loader import load_model, parse_model
 from delegraph.graph.model import Model
 from delegraph.operators.tensor import Tensor
@@ -16,9 +16,11 @@ from delegraph.operators.tensor import Tensor
 _INT_MAX = 2**31 - 1
 
 
-def model_of(
-    path: str | os.PathLike[str] | None, content: bytes | None, table_limit: int | None = None
-) -> Model:
+AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+"""A path as the system's own functions take it."""
+
+
+def model_of(path: AnyPath | None, content: bytes | None, table_limit: int | None = None) -> Model:
     """Return the model of a file, or of bytes; just one of them is given.
 
     Raises:
@@ -29,7 +31,7 @@ def model_of(
     if path and content:
         raise ArgumentError("Can't both provide `model_path` and `model_content`")
     if path:
-        return load_model(os.fspath(path), table_limit)
+        return load_model(os.fsdecode(path), table_limit)
     if content:
         return parse_model(content, table_limit)
     raise ArgumentError("`model_path` or `model_content` must be specified.")
@@ -50,17 +52,29 @@ def checked_num_threads(num_threads: int | None) -> int | None:
     """Return a number of threads, or with a warning the most that make sense; None stays None.
 
     Raises:
-        ArgumentError: no int, or less than 1, or more than a C ``int`` holds.
+        ArgumentError: no int, or less than 1.
+        ArgumentTypeError: more than a C ``int`` holds.
     """
     if num_threads is None:
         return None
-    if not isinstance(num_threads, int) or isinstance(num_threads, bool):
+    if not isinstance(num_threads, int):
         raise ArgumentError("type of num_threads should be int")
     if num_threads < 1:
         raise ArgumentError("num_threads should >= 1")
     if num_threads > _INT_MAX:
-        raise ArgumentError(f"num_threads should <= {_INT_MAX}")
-    return limited_num_threads(num_threads)
+        raise ArgumentTypeError(f"num_threads should <= {_INT_MAX}")
+    return limited_num_threads(int(num_threads))
+
+
+def checked_flag(name: str, value: object) -> bool:
+    """Return a yes or no, which anything that has a truth of its own may give.
+
+    Raises:
+        ArgumentTypeError: text, a list, or another thing that is true only by not being empty.
+    """
+    if value is not None and not hasattr(type(value), "__bool__"):
+        raise ArgumentTypeError(f"{name} is True or False, not {value!r}")
+    return bool(value)
 
 
 def check_count(name: str, value: object) -> None:
@@ -86,16 +100,29 @@ def check_time_limit(seconds: float | None) -> None:
         raise ArgumentError(f"time_limit is a positive number of seconds, not {seconds!r}")
 
 
+def checked_index(what: str, index: object, bits: int = 32) -> int:
+    """Return an index as an int; any integer type may give it.
+
+    Raises:
+        ArgumentTypeError: no integer, or none that a C integer of so many *bits* holds.
+    """
+    try:
+        position = operator.index(index)  # type: ignore[arg-type]  # which raises for the others
+    except TypeError:
+        raise ArgumentTypeError(f"{what} is an int, not {index!r}") from None
+    if not -(2 ** (bits - 1)) <= position < 2 ** (bits - 1):
+        raise ArgumentTypeError(f"{what} is an int of {bits} bits, not {position}")
+    return position
+
+
 def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
     """Return a tensor by its index, which any integer type may give.
 
     Raises:
-        ArgumentError: no integer, or no tensor has it.
+        ArgumentTypeError: no integer, or none that a C ``int`` holds.
+        ArgumentError: no tensor has it.
     """
-    try:
-        position = operator.index(index)
-    except TypeError:
-        raise ArgumentError(f"a tensor index is an int, not {index!r}") from None
+    position = checked_index("a tensor index", index)
     if not 0 <= position < len(tensors):
         raise ArgumentError(
             f"Invalid tensor index {position} exceeds max tensor index {len(tensors) - 1}"

@@ -14,6 +14,7 @@ import numpy as np
 from delegraph.errors import ArgumentError
 from delegraph.graph.model import Signature, Sparsity
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.arguments import checked_index
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 
@@ -49,12 +50,10 @@ def tensor_details(tensor: Tensor) -> dict[str, Any]:
 
 
 def _sparsity(sparsity: Sparsity) -> dict[str, Any]:
-    details: dict[str, Any] = {
-        "traversal_order": np.array(sparsity.traversal_order, np.int32),
-        "dim_metadata": [],
-    }
+    details: dict[str, Any] = {"traversal_order": np.array(sparsity.traversal_order, np.int32)}
     if sparsity.block_map:
         details["block_map"] = np.array(sparsity.block_map, np.int32)
+    details["dim_metadata"] = []
     for dim in sparsity.dim_metadata:
         if dim.array_segments is None:
             details["dim_metadata"].append({"format": 0, "dense_size": dim.dense_size})
@@ -73,11 +72,13 @@ def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
     """Return index, op_name, inputs, outputs and dtypes of a node, a delegate's included.
 
     Raises:
+        ArgumentTypeError: no integer.
         ArgumentError: no such node.
     """
-    if not 0 <= index < len(subgraph.plan.nodes):
-        raise ArgumentError("Invalid node index")
-    node, registration = subgraph.plan.nodes[index]
+    position = checked_index("a node index", index)
+    if not 0 <= position < len(subgraph.plan.nodes):
+        raise ArgumentError(f"Invalid node index {position}; there are {len(subgraph.plan.nodes)}")
+    node, registration = subgraph.plan.nodes[position]
 
     def dtypes(indices: Iterable[int]) -> list[Any]:
         return [tensor_details(subgraph.tensors[i])["dtype"] for i in indices if i >= 0]
@@ -93,11 +94,11 @@ def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
 
 
 def signature_details(signatures: Iterable[Signature]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return names and tensor indices of each signature, sorted."""
+    """Return names, sorted, and tensor indices of each signature, in the model's order."""
     return {
         signature.key: {
             "inputs": dict(sorted(signature.inputs.items())),
             "outputs": dict(sorted(signature.outputs.items())),
         }
-        for signature in sorted(signatures, key=lambda s: s.key)
+        for signature in signatures
     }

@@ -6,12 +6,11 @@ Source:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from delegraph.delegation.delegate import PartitionPolicy, StopRequest
 from delegraph.delegation.placement import Placement
@@ -21,12 +20,13 @@ from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of, tensor_at
+from delegraph.runtime.arguments import AnyPath, checked_num_threads, model_of, tensor_at
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
-from delegraph.runtime.details import node_details, signature_details, tensor_details
+from delegraph.runtime.details import tensor_details
 from delegraph.runtime.live_views import LiveViews
+from delegraph.runtime.official_members import OfficialMembers, warn_of_kept_tensors
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Options, Requirement
 from delegraph.runtime.profile import Profile
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
 
 
-class Interpreter:
+class Interpreter(OfficialMembers):
     """Runs a ``.tflite`` model, with delegates taking over parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
@@ -96,7 +96,7 @@ class Interpreter:
 
     def __init__(
         self,
-        model_path: str | os.PathLike[str] | None = None,
+        model_path: AnyPath | None = None,
         model_content: bytes | None = None,
         experimental_delegates: Sequence[AnyDelegate] | None = None,
         num_threads: int | None = None,
@@ -124,10 +124,12 @@ class Interpreter:
         cancellation: StopRequest | None = None,
     ) -> None:
         num_threads = checked_num_threads(num_threads)
-        check_choice("op resolver type", experimental_op_resolver_type, list(OpResolverType))
+        resolver_numerics = numerics_of(experimental_op_resolver_type)
+        if experimental_preserve_all_tensors and defaults.are_wanted(experimental_op_resolver_type):
+            warn_of_kept_tensors()
         options = Options(
             recommended_num_threads=-1 if num_threads is None else num_threads,
-            numerics=numerics_of(experimental_op_resolver_type) if numerics is None else numerics,
+            numerics=resolver_numerics if numerics is None else numerics,
             preserve_all_tensors=experimental_preserve_all_tensors,
             disable_delegate_clustering=experimental_disable_delegate_clustering,
             disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
@@ -140,11 +142,18 @@ class Interpreter:
             depth_limit=depth_limit,
             cancellation=cancellation,
         )
+        self._experimental_compress_quantization_zero_points = (
+            experimental_compress_quantization_zero_points
+        )
+        self._custom_op_registerers = list(getattr(self, "_custom_op_registerers", ()))
         self._views = LiveViews()
         self._session: Session | None = None
         model = model_of(model_path, model_content, table_limit)
+        if model_content:
+            self._model_content = model_content
         self._session = Session(model, options, custom_ops, placement_rules(rules))
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
+        self._delegates = list(applied)
         if defaults.are_wanted(experimental_op_resolver_type) and (applied or delegates is None):
             applied = defaults.added_to(applied, self._session.unresolved_custom_ops())
         if applied:
@@ -202,8 +211,8 @@ class Interpreter:
             ResizeError: (RuntimeError) no such tensor, or a shape that it cannot have.
         """
         self._views.require_none()
-        run, resize = self.session.calls.run, self.session.resize_first
-        run("resize_tensor_input", resize, input_index, tensor_size, strict)
+        run, resize = self.session.calls.run, self.session.resize_tensor
+        run("resize_tensor_input", resize, self._primary, input_index, tensor_size, strict)
 
     def reset_all_variables(self) -> None:
         """Set every variable tensor of the model to zero.
@@ -222,7 +231,8 @@ class Interpreter:
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
             StateError: another call runs.
         """
-        self.session.calls.run("set_tensor", self.session.write, tensor_index, value)
+        run, write = self.session.calls.run, self.session.write
+        run("set_tensor", write, self._primary, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
@@ -237,19 +247,18 @@ class Interpreter:
         subgraph = self.session.subgraph(subgraph_index)
         return read_tensor(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
 
-    def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
+    def tensor(self, tensor_index: int) -> Callable[[], Any]:
         """Return a function that gives a writable view of a tensor, without a copy.
 
         While a view or a slice of one is alive, ``allocate_tensors``, ``invoke`` and
-        ``resize_tensor_input`` raise; the function itself may be kept.
-
-        Raises:
-            ArgumentError: no such tensor.
+        ``resize_tensor_input`` raise; the function itself may be kept. Where a tensor has no
+        dimensions it gives a NumPy scalar, and where it holds strings a copy. It raises
+        ``ArgumentError`` when there is no such tensor, or it has no data.
         """
-        tensor = self._tensor(tensor_index)
 
-        def view() -> NDArray[Any]:
+        def view() -> Any:
             self.session.calls.check("the function that tensor() returned")
+            tensor = self._tensor(tensor_index)
             self._primary.buffers.make_readable(tensor)
             return self._views.of(tensor)
 
@@ -283,14 +292,7 @@ class Interpreter:
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Return input and output names of each signature."""
-        return {
-            key: {side: list(names) for side, names in sides.items()}
-            for key, sides in self._get_full_signature_list().items()
-        }
-
-    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Return names and tensor indices of each signature."""
-        return signature_details(self.session.model.signatures)
+        return self._signature_defs
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """Return a callable for a signature; the key may be left out when there is only one.
@@ -301,14 +303,6 @@ class Interpreter:
         if signature_key is None:
             signature_key = only_signature(self.session.model)
         return SignatureRunner(self, signature_key)
-
-    def _get_op_details(self, op_index: int) -> dict[str, Any]:
-        """Return index, op_name, inputs, outputs and dtypes of a node; delegate nodes included."""
-        return node_details(self._primary, op_index)
-
-    def _get_ops_details(self) -> list[dict[str, Any]]:
-        """Return the details of every node."""
-        return [self._get_op_details(index) for index in range(len(self._primary.plan.nodes))]
 
     # -- delegates -----------------------------------------------------------------------------
 
@@ -369,6 +363,8 @@ class Interpreter:
 
     def _close(self, session: Session) -> None:
         self._session = None
+        self._delegates = []
+        self.__dict__.pop("_interpreter", None)
         session.close()
 
     def __del__(self) -> None:

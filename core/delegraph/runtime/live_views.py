@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, StateError
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.tensor_access import read_tensor
 
 
 class _Exporter:
@@ -38,15 +39,20 @@ class LiveViews:
     def __init__(self) -> None:
         self._exporters: weakref.WeakSet[_Exporter] = weakref.WeakSet()
 
-    def of(self, tensor: Tensor) -> NDArray[Any]:
-        """Return a view of a tensor's data; a copy where it holds strings.
+    def of(self, tensor: Tensor) -> Any:
+        """Return a view of a tensor's data; a copy of strings, and a NumPy scalar of a number.
+
+        A tensor without dimensions gives its number as the official class does, so no view of it is
+        alive, and nothing can be written through it.
 
         Raises:
             ArgumentError: it has no data.
         """
         if tensor.data is None:
             raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
-        return np.array(tensor.data) if tensor.data.dtype.hasobject else self.export(tensor.data)
+        if tensor.data.dtype.hasobject or tensor.data.ndim == 0:
+            return read_tensor(tensor)
+        return self.export(tensor.data)
 
     def export(self, data: NDArray[Any]) -> NDArray[Any]:
         """Return a view of *data* that counts as alive until it and its slices are gone."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import IntEnum
+from enum import Enum, unique
 
 import delegraph.kernels.ops  # noqa: F401 - importing the kernels fills the op table
-from delegraph.errors import OperatorError, UnsupportedModelError
+from delegraph.errors import ArgumentTypeError, OperatorError, UnsupportedModelError
 from delegraph.graph.model import OperatorSpec
 from delegraph.operators.custom_op import AnyCustomOp, as_registration, registered_custom_ops
 from delegraph.operators.numerics import Numerics
@@ -16,7 +16,8 @@ from delegraph.operators.registration import Eval, Node, OpContext, Registration
 from delegraph.plugins.plugin_set import installed
 
 
-class OpResolverType(IntEnum):
+@unique
+class OpResolverType(Enum):
     """Which kernels and default delegates the official interpreter would use.
 
     Here it decides which kernels ours round like, and whether a model gets the delegates that its
@@ -44,7 +45,16 @@ def builtin_registration(name: str) -> Registration | None:
 
 
 def numerics_of(resolver: OpResolverType) -> Numerics:
-    """Return the rounding that the kernels of *resolver* have."""
+    """Return the rounding that the kernels of *resolver* have.
+
+    Raises:
+        ArgumentTypeError: it is no such type.
+    """
+    if not isinstance(resolver, OpResolverType):
+        known = ", ".join(map(str, OpResolverType))
+        raise ArgumentTypeError(
+            f"Unrecognized passed in op resolver type: {resolver}; it is one of {known}"
+        )
     return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
 
 

@@ -8,11 +8,25 @@ from typing import Literal, get_args
 from delegraph.delegation.delegate import PartitionPolicy, StopRequest
 from delegraph.errors import ArgumentError
 from delegraph.operators.numerics import Numerics
-from delegraph.runtime.arguments import check_choice, check_count, check_time_limit
+from delegraph.runtime.arguments import (
+    check_choice,
+    check_count,
+    check_time_limit,
+    checked_flag,
+)
 from delegraph.runtime.delegates.failure_policy import RAISE, FailurePolicy
 
 Requirement = Literal["full"]
 """What a placement must be: ``"full"``, no node without a delegate."""
+
+
+_FLAGS = (
+    "preserve_all_tensors",
+    "disable_delegate_clustering",
+    "disable_delegate_node_fusion",
+    "force_delegate_node_profiling",
+)
+"""Those that the official constructor has, too, with ``experimental_`` in front."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +69,10 @@ class Options:
 
         Raises:
             ArgumentError: a wrong value.
+            ArgumentTypeError: a flag that is neither True nor False.
         """
+        for name in _FLAGS:
+            checked_flag(f"experimental_{name}", getattr(self, name))
         check_choice("numerics", self.numerics, [None, *get_args(Numerics)])
         check_choice("require", self.require, [None, *get_args(Requirement)])
         check_choice("partition_policy", self.partition_policy, get_args(PartitionPolicy))

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement, is_never_delegated
 from delegraph.delegation.rules import PlacementRules, require_full
-from delegraph.errors import ArgumentError, OperatorError, ResizeError
+from delegraph.errors import ArgumentError, ArgumentTypeError, OperatorError, ResizeError
 from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.kept_array import forget_kept_arrays
 from delegraph.operators.registration import CallableSubgraph
-from delegraph.runtime.arguments import tensor_at
+from delegraph.runtime.arguments import checked_flag, checked_index, tensor_at
 from delegraph.runtime.callee import SubgraphCallee
 from delegraph.runtime.delegates.delegate_stack import DelegateStack
 from delegraph.runtime.delegates.measured_partitions import losing_nodes
@@ -79,38 +79,41 @@ class Session(SharedState):
         self.check_placement()
         self.allocate(self.subgraphs[0])
 
-    def resize_first(self, index: int, dims: ArrayLike, strict: bool) -> None:
-        """Give a tensor of the first subgraph a shape that the user asks for.
+    def resize_tensor(self, subgraph: Subgraph, index: int, dims: ArrayLike, strict: bool) -> None:
+        """Give a tensor a shape that the user asks for.
 
         Args:
+            subgraph: it belongs to this one.
             index: of the tensor.
             dims: the new dimensions.
             strict: allow changes only where ``shape_signature`` has -1.
 
         Raises:
             ArgumentError: not a list of dimensions.
+            ArgumentTypeError: no tensor index, or *strict* is neither True nor False.
             ResizeError: no such tensor, or a shape that it cannot have.
         """
         array = np.array(dims, dtype=np.int32)
         if array.ndim != 1:
             raise ArgumentError(f"Shape should be 1D instead of {array.ndim}.")
-        subgraph, shape = self.subgraphs[0], array.tolist()
+        strict, shape = checked_flag("strict", strict), array.tolist()
         try:
             tensor = tensor_at(subgraph.tensors, index)
             self.memory_limit.trust_shapes()
             if strict:
                 require_resizable(tensor, shape)
             self.resize_input(subgraph, tensor.index, shape)
+        except ArgumentTypeError:
+            raise
         except (ArgumentError, OperatorError) as error:
             raise ResizeError(str(error)) from error
 
-    def write(self, index: int, value: ArrayLike) -> None:
-        """Copy *value* into a tensor of the first subgraph, and into its delegate's buffer.
+    def write(self, subgraph: Subgraph, index: int, value: ArrayLike) -> None:
+        """Copy *value* into a tensor of a subgraph, and into its delegate's buffer.
 
         Raises:
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
         """
-        subgraph = self.subgraphs[0]
         tensor = tensor_at(subgraph.tensors, index)
         write_tensor(tensor, value)
         subgraph.buffers.write_through(tensor)
@@ -121,10 +124,11 @@ class Session(SharedState):
         Raises:
             ArgumentError: no such subgraph.
         """
-        if not 0 <= index < len(self.subgraphs):
-            found = f"{index} for the model, which has {len(self.subgraphs)} subgraphs"
+        position = checked_index("a subgraph index", index)
+        if not 0 <= position < len(self.subgraphs):
+            found = f"{position} for the model, which has {len(self.subgraphs)} subgraphs"
             raise ArgumentError(f"subgraph_index is out of range: {found}.")
-        return self.subgraphs[index]
+        return self.subgraphs[position]
 
     def callee(self, index: int) -> CallableSubgraph:
         """Return a subgraph as control flow calls it, except that each call takes its turn.

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentAttributeError, ArgumentError
 from delegraph.graph.model import Model
-from delegraph.runtime.details import tensor_details
+from delegraph.runtime.details import signature_details, tensor_details
 from delegraph.runtime.session import Session
 from delegraph.runtime.tensor_access import read_tensor, write_tensor
 
@@ -21,6 +21,10 @@ class HasSession(Protocol):
     @property
     def session(self) -> Session:
         """The model and its running subgraphs."""
+
+    @property
+    def _interpreter(self) -> object:
+        """What the official class has under this name."""
 
 
 class SignatureRunner:
@@ -33,9 +37,9 @@ class SignatureRunner:
     def __init__(
         self, interpreter: HasSession | None = None, signature_key: str | None = None
     ) -> None:
-        if interpreter is None:
+        if not interpreter:
             raise ArgumentError("None interpreter provided.")
-        if signature_key is None:
+        if not signature_key:
             raise ArgumentError("None signature_key provided.")
         session = interpreter.session
         found = [s for s in session.model.signatures if s.key == signature_key]
@@ -46,7 +50,13 @@ class SignatureRunner:
             )
         self._signature = found[0]
         self._interpreter = interpreter
-        self._subgraph = session.subgraphs[found[0].subgraph_index]
+        self._subgraph_index = found[0].subgraph_index
+        self._subgraph = session.subgraphs[self._subgraph_index]
+        # as the official class has them, for programs that read them
+        self._signature_key = signature_key
+        self._signature_def = signature_details(found)[signature_key]
+        self._inputs = self._signature_def["inputs"]
+        self._outputs = self._signature_def["outputs"].items()
 
     def __call__(self, **kwargs: ArrayLike) -> dict[str, Any]:
         """Run the signature's subgraph on named inputs; return its outputs by name, as copies.
@@ -56,6 +66,7 @@ class SignatureRunner:
         Raises:
             ArgumentError: a missing or unknown name, or a value of the wrong dtype.
             NodeError: a node failed.
+            ArgumentAttributeError: a value that is no array, such as a list.
             StateError: another call of the interpreter runs.
             CallCancelledError: ``Interpreter.cancel`` was called meanwhile, or its ``time_limit``
                 is over.
@@ -76,6 +87,7 @@ class SignatureRunner:
             if name not in signature.inputs:
                 known = ", ".join(sorted(signature.inputs))
                 raise ArgumentError(f"Invalid Input name ({name}) for SignatureDef; has: {known}")
+            _require_array(name, kwargs[name])
         values = {signature.inputs[name]: np.asarray(value) for name, value in kwargs.items()}
         for index, value in values.items():
             if value.shape != subgraph.tensors[index].shape:
@@ -90,6 +102,11 @@ class SignatureRunner:
             for name, index in sorted(signature.outputs.items())
         }
 
+    @property
+    def _interpreter_wrapper(self) -> Any:
+        """What the official class keeps under this name."""
+        return self._interpreter._interpreter
+
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """Return the details of the inputs by name."""
         return self._details(dict(self._signature.inputs))
@@ -101,6 +118,20 @@ class SignatureRunner:
     def _details(self, indices: dict[str, int]) -> dict[str, dict[str, Any]]:
         tensors = self._subgraph.tensors
         return {name: tensor_details(tensors[index]) for name, index in sorted(indices.items())}
+
+
+def _require_array(name: str, value: object) -> None:
+    """Reject a value without a shape: NumPy would have to guess the type of its numbers.
+
+    Raises:
+        ArgumentAttributeError: it is a list, a number of Python or the like.
+    """
+    if not hasattr(value, "shape"):
+        kind = type(value).__name__
+        raise ArgumentAttributeError(
+            f"{kind!r} object has no attribute 'shape': input {name!r} takes an array, such as "
+            "np.array(value, np.float32)"
+        )
 
 
 def only_signature(model: Model) -> str:

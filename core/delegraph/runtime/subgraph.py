@@ -113,6 +113,9 @@ class Subgraph:
                 self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables
             )
             self.steps.allocate()
+        for tensor in (self.tensors[index] for index in self.inputs):
+            if tensor.type == TensorType.STRING and tensor.data is None and 0 in tensor.shape:
+                tensor.data = np.empty(tensor.shape, object)  # nothing is left to be set
         for tensor in empty_inputs(self._unset_inputs, self.tensors):
             tensor.data = view(np.empty(0, np.uint8), tensor)
         self._unset_error = next(iter(self.unset_input_errors().values()), None)

@@ -29,9 +29,10 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         _write_objects(tensor, array)
         return
     if array.dtype != tensor.dtype:
+        order = "" if array.dtype.isnative else " in the byte order of other machines"
         raise ArgumentError(
-            f"Cannot set tensor: Got value of type {array.dtype.name.upper()} but expected type "
-            f"{tensor.type.name} for input {tensor.index}, name: {tensor.name} "
+            f"Cannot set tensor: Got value of type {array.dtype.name.upper()}{order} but expected "
+            f"type {tensor.type.name} for input {tensor.index}, name: {tensor.name} "
         )
     if array.shape != tensor.shape:
         raise _wrong_shape(tensor, array)
@@ -90,13 +91,22 @@ def read_tensor(tensor: Tensor) -> Any:
     """
     data = tensor.data
     if data is None:
+        if 0 in tensor.shape and tensor.sparsity is None:
+            return np.empty(tensor.shape, tensor.dtype)
         if tensor.allocation_type == AllocationType.NONE or tensor.type in OBJECT_TYPES:
             raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) holds no data")
         raise ArgumentError("Tensor data is null. Run allocate_tensors() first")
     if tensor.is_packed and tensor.sparsity is None:
         return unpack(data, tensor.type, tensor.shape)
-    is_number = data.ndim == 0 and tensor.type not in OBJECT_TYPES
-    return data[()] if is_number else data.copy()
+    if tensor.type in OBJECT_TYPES:
+        return _read_objects(tensor)
+    return data[()] if data.ndim == 0 else data.copy()
+
+
+def _read_objects(tensor: Tensor) -> NDArray[Any]:
+    if any(item is None for item in tensor.data.reshape(-1).tolist()):
+        raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) holds no data yet")
+    return np.array(tensor.data)
 
 
 def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
@@ -106,11 +116,15 @@ def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
         ResizeError: another rank, or another dimension than declared.
     """
     signature = tensor.shape_signature
-    fits = len(shape) == len(signature) and all(
-        declared in (-1, dim) for declared, dim in zip(signature, shape, strict=True)
-    )
-    if not fits:
+    where = f"tensor {tensor.index} ({tensor.name!r}, {list(signature)})"
+    if len(shape) != len(signature):
         raise ResizeError(
-            f"Attempting to resize tensor {tensor.index} to {list(shape)}: with strict=True only "
-            f"the dimensions that are -1 in {list(signature)} may change"
+            f"Attempting to resize {where} to {len(shape)} dimensions, expected {len(signature)}: "
+            "with strict=True only an unknown dimension, identified by -1, may change"
         )
+    for axis, (declared, dim) in enumerate(zip(signature, shape, strict=True)):
+        if declared not in (-1, dim):
+            raise ResizeError(
+                f"Attempting to resize dimension {axis} of {where} with value {declared} to {dim}: "
+                "with strict=True only an unknown dimension, identified by -1, may change"
+            )

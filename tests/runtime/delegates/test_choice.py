@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from delegraph import Interpreter, load_delegate
-from delegraph.errors import ArgumentError, PluginOptionError, UnknownDelegateError
+from delegraph.errors import (
+    ArgumentAttributeError,
+    ArgumentError,
+    ArgumentTypeError,
+    DelegateLibraryError,
+    PluginOptionError,
+    UnknownDelegateError,
+)
 from delegraph.plugins import PluginSet, plugin_set
 from delegraph.runtime.delegates.choice import as_delegates
 from support.by_name import ByName
@@ -96,12 +103,26 @@ def test_a_single_delegate_is_no_list(one: Any) -> None:
 
 @pytest.mark.parametrize("item", [7, None, b"a"])
 def test_what_is_no_delegate_is_refused(item: Any) -> None:
-    with pytest.raises(ArgumentError, match="a delegate is a name, a SimpleDelegateInterface or"):
-        as_delegates([item])
-    with pytest.raises(ArgumentError, match="a delegate is a name, a SimpleDelegateInterface or"):
-        as_delegates({item})
-    with pytest.raises(ArgumentError, match="the name of a delegate is text, not"):
-        load_delegate(item)
+    for delegates in ([item], {item}):
+        with pytest.raises(ArgumentAttributeError, match="a delegate is a name, a SimpleDelegate"):
+            as_delegates(delegates)
+
+
+@pytest.mark.parametrize("name", [7, None])
+def test_the_name_of_a_delegate_is_text_or_a_path(name: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match="the name of a delegate is text or a path, not"):
+        load_delegate(name)
+
+
+@pytest.mark.parametrize("path", [Path("a"), b"a"])
+def test_a_path_is_a_library_whatever_its_name(path: Any) -> None:
+    with pytest.raises(DelegateLibraryError, match="Failed to load delegate from a\n"):
+        load_delegate(path)
+
+
+def test_options_are_a_mapping() -> None:
+    with pytest.raises(ArgumentTypeError, match="options of a delegate are a dictionary, not 5"):
+        load_delegate("a", 5)  # type: ignore[arg-type]  # that is the point
 
 
 def test_options_as_load_delegate_gives_them_are_converted_and_checked() -> None:

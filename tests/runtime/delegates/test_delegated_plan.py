@@ -15,6 +15,7 @@ from delegraph import (
     DelegateParams,
     Interpreter,
     Node,
+    OpResolverType,
     Registration,
     Rejection,
     SimpleDelegateKernelInterface,
@@ -300,6 +301,7 @@ def test_nodes_of_the_model_are_freed_at_the_end() -> None:
 def test_preserved_tensors_give_one_node_in_each_partition() -> None:
     interpreter = Interpreter(
         model_content=sines(),
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         experimental_preserve_all_tensors=True,
         delegates=[ByName("ADD", "MUL", "SIN")],
     )

@@ -11,6 +11,7 @@ from delegraph import (
     DelegateContext,
     DelegateFlags,
     Interpreter,
+    OpResolverType,
     Registration,
     SimpleDelegateKernelInterface,
 )
@@ -60,7 +61,11 @@ def test_results_are_those_of_the_undelegated_run(ops: tuple[str, ...]) -> None:
     originals = originals_of(interpreter)
     originals.work_out_shapes()
     originals.run()
-    undelegated = Interpreter(model_content=sines(), experimental_preserve_all_tensors=True)
+    undelegated = Interpreter(
+        model_content=sines(),
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        experimental_preserve_all_tensors=True,
+    )
     stepped(undelegated, [X])
     for index in originals.outputs:
         np.testing.assert_array_equal(

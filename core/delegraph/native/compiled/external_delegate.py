@@ -24,7 +24,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags
-from delegraph.errors import DelegateError, DelegateLoadError
+from delegraph.errors import (
+    DelegateError,
+    DelegateLibraryError,
+    DelegateLoadError,
+    NotADelegateError,
+)
 from delegraph.native.abi import (
     DELEGATE_FUNCTIONS,
     TfLiteDelegate,
@@ -44,34 +49,31 @@ _FLAGS = sum(DelegateFlags) & ~DelegateFlags.PER_OPERATOR_PROFILING
 _ReportError = CFUNCTYPE(None, c_char_p)
 
 
-class ExternalDelegate(Delegate):
-    """A delegate of a compiled library.
+class NativeDelegate(Delegate):
+    """A compiled delegate at an address; whoever made it keeps it alive.
 
     Args:
-        library: path of the library; one without a folder is looked for where the system's loader
-            looks.
-        options: the delegate's own; keys and values become text.
+        address: of the ``TfLiteDelegate``.
+        path: of its library, for messages.
 
     Attributes:
-        path: of the library, as given.
         address: of the ``TfLiteDelegate``.
+        path: of its library.
 
     Raises:
-        DelegateLoadError: it is not there, cannot be loaded, is no delegate, or refuses.
+        DelegateError: the address is 0.
+        DelegateLoadError: it is no delegate that could claim anything.
     """
 
-    def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
-        self._plugin: _Plugin | None = None
-        self.path = library
-        self._plugin = _Plugin(library, dict(options or {}))
-        self.address = self._plugin.address
-        self._struct: Any = TfLiteDelegate.from_address(self.address)
+    def __init__(self, address: int, path: str = "the process") -> None:
+        _require_right_platform(library_name(path))
+        if not address:
+            raise DelegateError("Null delegate.")
+        self.path = path
+        self.address = address
+        self._struct: Any = TfLiteDelegate.from_address(address)
         self._contexts: WeakKeyDictionary[DelegateContext, NativeContext] = WeakKeyDictionary()
         self._require_prepare()
-
-    def __del__(self) -> None:
-        if self._plugin is not None:
-            self._plugin.release()
 
     def _require_prepare(self) -> None:
         if self._struct.Prepare:  # the fields after it, older libraries do not have
@@ -150,13 +152,47 @@ class ExternalDelegate(Delegate):
             write_functions(found)
         return found
 
+    def _get_native_delegate_pointer(self) -> int:
+        """Return the address, under the name that the official class has for it."""
+        return self.address
+
     def address_of_owner(self, delegate: object | None) -> int:
         """Return the address that stands for a tensor's or node's delegate; 0 for none."""
         if delegate is None:
             return 0
-        if isinstance(delegate, ExternalDelegate):
+        if isinstance(delegate, NativeDelegate):
             return delegate.address
         return _some_other_delegate()
+
+    def retain(self) -> None:
+        """Keep the native delegate for one more kernel; nothing where it is somebody else's."""
+
+    def release(self) -> None:
+        """Undo one :meth:`retain`."""
+
+
+class ExternalDelegate(NativeDelegate):
+    """A delegate of a compiled library.
+
+    Args:
+        library: path of the library; one without a folder is looked for where the system's loader
+            looks.
+        options: the delegate's own; keys and values become text.
+
+    Raises:
+        DelegateLibraryError: it is not there, or cannot be loaded.
+        NotADelegateError: it has not the functions of a delegate.
+        DelegateLoadError: it refuses to be made.
+    """
+
+    def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
+        self._plugin: _Plugin | None = None
+        self._plugin = _Plugin(library, dict(options or {}))
+        super().__init__(self._plugin.address, library)
+
+    def __del__(self) -> None:
+        if self._plugin is not None:
+            self._plugin.release()
 
     def retain(self) -> None:
         """Keep the native delegate for one more kernel."""
@@ -167,6 +203,12 @@ class ExternalDelegate(Delegate):
         """Undo one :meth:`retain`."""
         assert self._plugin is not None
         self._plugin.release()
+
+    @property
+    def _library(self) -> Any:
+        """The library as ctypes has it; programs call its further functions under this name."""
+        assert self._plugin is not None
+        return self._plugin.library
 
 
 @cache
@@ -193,8 +235,8 @@ class _Plugin:
     """The native delegate; destroyed when neither its Python object nor a kernel uses it."""
 
     def __init__(self, library: str, options: Mapping[str, Any]) -> None:
-        self._library = _open(library)
-        self._destroy = _symbol(self._library, library, DESTROY)
+        self.library = _open(library)
+        self._destroy = _symbol(self.library, library, DESTROY)
         self._destroy.argtypes, self._destroy.restype = [c_void_p], None
         self._said: list[str] = []
         self._report = _ReportError(self._hear)  # the delegate may keep it
@@ -205,7 +247,7 @@ class _Plugin:
         self._said.append((message or b"").decode(errors="replace"))
 
     def _create(self, library: str, options: Mapping[str, Any]) -> int:
-        create = _symbol(self._library, library, CREATE)
+        create = _symbol(self.library, library, CREATE)
         create.argtypes = [POINTER(c_char_p), POINTER(c_char_p), c_size_t, _ReportError]
         create.restype = c_void_p
         texts = [(str(key).encode(), str(value).encode()) for key, value in options.items()]
@@ -214,9 +256,9 @@ class _Plugin:
         address: int | None = create(keys, values, len(texts), self._report)
         if address is None:
             given = ", ".join(f"{key}={value}" for key, value in options.items()) or "none"
+            reason = "".join(self._said).strip() or "it reported no reason"
             raise DelegateLoadError(
-                f"{CREATE} of {library!r} made no delegate: "
-                f"{''.join(self._said).strip() or 'it reported no reason'} (options: {given})",
+                _failed(library, f"{CREATE} made no delegate: {reason} (options: {given})"),
                 delegate=library_name(library),
             )
         for message in self._said:
@@ -236,20 +278,26 @@ class _Plugin:
 
 def _open(library: str) -> Any:
     name = library_name(library)
+    _require_right_platform(name)
+    try:
+        return ctypes.CDLL(library)
+    except OSError as error:
+        raise DelegateLibraryError(
+            _failed(library, f"{error}{_advice(library, str(error))}"), delegate=name
+        ) from error
+
+
+def _failed(library: str, reason: str) -> str:
+    return f"Failed to load delegate from {library}\n{reason}"
+
+
+def _require_right_platform(name: str) -> None:
     if not _is_right_platform():
         raise DelegateLoadError(
             "compiled delegates need 64-bit little-endian CPython on Linux or macOS; this is "
             f"{sys.implementation.name} on {sys.platform} {platform.machine()}",
             delegate=name,
         )
-    if os.path.dirname(library) and not os.path.exists(library):
-        raise DelegateLoadError(f"no compiled delegate {library!r}: no such file", delegate=name)
-    try:
-        return ctypes.CDLL(library)
-    except OSError as error:
-        raise DelegateLoadError(
-            f"{library!r} cannot be loaded: {error}{_advice(library, str(error))}", delegate=name
-        ) from error
 
 
 def _is_right_platform() -> bool:
@@ -279,8 +327,8 @@ def _symbol(loaded: Any, library: str, symbol: str) -> Any:
     try:
         return getattr(loaded, symbol)
     except AttributeError:
-        raise DelegateLoadError(
-            f"{library!r} was loaded, and has no function {symbol}: it is not an external delegate "
-            f"(expected {CREATE} and {DESTROY})",
-            delegate=library_name(library),
-        ) from None
+        reason = (
+            f"it was loaded, and has no function {symbol}: it is not an external delegate "
+            f"(expected {CREATE} and {DESTROY})"
+        )
+        raise NotADelegateError(_failed(library, reason), delegate=library_name(library)) from None

@@ -8,10 +8,11 @@ from typing import Any
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
-from delegraph.errors import ArgumentError, PluginOptionError
+from delegraph.errors import ArgumentAttributeError, ArgumentTypeError, PluginOptionError
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import split_text
 from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_delegates import delegate_of_library, is_library
 
 AnyDelegate = str | Delegate | SimpleDelegateInterface
@@ -24,29 +25,33 @@ ManyDelegates = Iterable[AnyDelegate] | Mapping[str, Any]
 """Several delegates: in order, or in no order (a set, or a mapping of names to options)."""
 
 
-def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
+def load_delegate(library: AnyPath, options: Mapping[str, Any] | None = None) -> Delegate:
     """Return an installed or a compiled delegate, ready for ``experimental_delegates``.
 
     Args:
         library: name of an installed delegate, as ``delegraph plugins list`` shows it, or path of
             a library with a TFLite external delegate: what has a folder in front, or ends like
-            ``.so``.
+            ``.so``, or is a ``Path``.
         options: its options by name; a library gets them as text.
 
     Raises:
-        ArgumentError: *library* is no text.
-        DelegateLoadError: the library is not there, cannot be loaded, is no external delegate, or
-            refuses its options.
+        ArgumentTypeError: *library* is neither text nor a path, or *options* is no mapping.
+        DelegateLibraryError: (OSError) the library is not there, or cannot be loaded.
+        NotADelegateError: (AttributeError) it is no external delegate.
+        DelegateLoadError: (ValueError) it refuses its options; the two above are such, too.
         UnknownDelegateError: no installed plugin provides it.
         PluginLoadError: it is installed but broken.
         PluginOptionError: an unknown option or a bad value.
     """
-    if not isinstance(library, str):
-        raise ArgumentError(f"the name of a delegate is text, not {library!r}")
-    compiled = _library(library)
+    if not isinstance(library, str | bytes | os.PathLike):
+        raise ArgumentTypeError(f"the name of a delegate is text or a path, not {library!r}")
+    if options is not None and not isinstance(options, Mapping | str):
+        raise ArgumentTypeError(f"the options of a delegate are a dictionary, not {options!r}")
+    name = os.fsdecode(library)
+    compiled = _library(name) if isinstance(library, str) else DelegateAddress(name)
     if compiled is not None:
         return _load_library(compiled, options)
-    return installed().create_delegate(library, options)
+    return installed().create_delegate(name, options)
 
 
 def as_delegates(delegates: ManyDelegates | None) -> list[Delegate]:
@@ -57,11 +62,11 @@ def as_delegates(delegates: ManyDelegates | None) -> list[Delegate]:
     What is no name has rank 0.
 
     Raises:
-        ArgumentError: a single delegate instead of a list, or an item that is none.
+        ArgumentAttributeError: a single delegate instead of a list, or an item that is none.
         PluginError: no installed delegate of a name can be used, or its options do not fit.
     """
     if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
-        raise ArgumentError(f"delegates is a list; write delegates=[{delegates!r}]")
+        raise ArgumentAttributeError(f"delegates is a list; write delegates=[{delegates!r}]")
     if isinstance(delegates, Mapping):
         names = sorted(delegates, key=_rank)
         return [load_delegate(name, delegates[name]) for name in names]
@@ -74,7 +79,7 @@ def as_delegate(delegate: AnyDelegate) -> Delegate:
     """Return the delegate that *delegate* is or names.
 
     Raises:
-        ArgumentError: it is neither.
+        ArgumentAttributeError: it is neither.
         PluginError: no installed delegate of that name can be used.
         DelegateLoadError: it is a library, and no delegate can be had from it.
     """
@@ -84,7 +89,7 @@ def as_delegate(delegate: AnyDelegate) -> Delegate:
         return SimpleDelegate(delegate)
     if isinstance(delegate, Delegate):
         return delegate
-    raise ArgumentError(
+    raise ArgumentAttributeError(
         f"a delegate is a name, a SimpleDelegateInterface or a Delegate, not "
         f"{type(delegate).__name__}"
     )

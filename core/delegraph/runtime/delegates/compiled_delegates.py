@@ -35,3 +35,14 @@ def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> 
     """
     delegate: Delegate = importlib.import_module(LOADER).ExternalDelegate(path, options or {})
     return delegate
+
+
+def delegate_at(address: int) -> Delegate:
+    """Return the compiled delegate at an address.
+
+    Raises:
+        DelegateError: the address is 0.
+        DelegateLoadError: what is there could claim nothing.
+    """
+    delegate: Delegate = importlib.import_module(LOADER).NativeDelegate(address)
+    return delegate
