@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.errors import PluginLoadError
 from delegraph.plugins import Plugin, PluginState
 from delegraph.tools.plugin_check import Level
 from delegraph.tools.plugin_report import finding_from_json, finding_json, plugin_from_json
@@ -261,6 +262,13 @@ def test_plugins_and_findings_come_back_as_they_went(site: Path) -> None:
     assert str(plugin_from_json(surveyed.description)) == str(surveyed.plugin)
     [finding] = surveyed.findings
     assert finding_from_json(finding_json(finding)) == finding
+
+
+def test_what_another_process_imported_is_not_loaded_here(site: Path) -> None:
+    write_plugin(site, "bad", LOADS.format(body="return 1"))
+    plugin = plugin_from_json(survey(SurveyRequest(ENOUGH))["bad"].description)
+    with pytest.raises(PluginLoadError, match="that another process imported"):
+        plugin.delegates[0].load()
 
 
 def test_no_plugin_needs_no_process(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from delegraph.errors import PluginOptionError
+from delegraph.errors import PluginLoadError, PluginOptionError
 from delegraph.plugins.discovery import import_plugin
 from delegraph.plugins.options import describe_options
 from delegraph.plugins.plugin import Plugin, PluginState
@@ -70,7 +70,9 @@ def plugin_from_json(content: dict[str, Any]) -> Plugin:
 
 
 def _is_elsewhere() -> Any:
-    raise NotImplementedError("this is the description of a plugin that another process imported")
+    raise PluginLoadError(
+        "this is the description of a plugin that another process imported; create_delegate() loads it"
+    )
 
 
 def finding_from_json(content: dict[str, str]) -> Finding:
