@@ -234,11 +234,12 @@ def test_an_error_in_our_words_is_none() -> None:
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_a_sample_of_copies_neither_crashes_nor_hangs(name: str) -> None:
+    """Of the core, nothing at all is found; delegates may still refuse in other words."""
     target = TARGETS[name]
     target.warm_up()
     made, findings = campaign(target, target.models(every=20), copies=COPIES)
     assert made.tried() == COPIES
     for finding in findings:
-        if finding.fault.kind in ("crash", "hang"):
+        if name == "core" or finding.fault.kind in ("crash", "hang"):
             verify(finding, target, LIMITS, seconds=1)
             assert not finding.is_ours, finding.described()

@@ -71,7 +71,8 @@ def plugin_from_json(content: dict[str, Any]) -> Plugin:
 
 def _is_elsewhere() -> Any:
     raise PluginLoadError(
-        "this is the description of a plugin that another process imported; create_delegate() loads it"
+        "this is the description of a plugin that another process imported; create_delegate() "
+        "loads it"
     )
 
 

@@ -37,3 +37,9 @@ def test_lengths_are_twice_products_of_small_primes():
 
     expected = [n for n in range(4, 512, 2) if largest_factor(n // 2) <= 5]
     assert expected == LENGTHS
+
+
+def test_no_rows_give_no_rows():
+    empty = np.zeros((0, 3, 8), np.float32)
+    there = RealTransform(8, empty.dtype)(empty)
+    assert RealTransform(8, empty.dtype, is_inverse=True)(there).shape == empty.shape

@@ -241,12 +241,12 @@ def is_length(length: int) -> bool:
 
 def _parts(x: Array) -> Array:
     """Return ``[..., 2 n]``, real and imaginary parts in turn, as ``[2, ..., n]``."""
-    return np.moveaxis(x.reshape(*x.shape[:-1], -1, 2), -1, 0)
+    return np.moveaxis(x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2), -1, 0)
 
 
 def _interleaved(z: Array) -> Array:
     """Return ``[2, ..., n]`` as ``[..., 2 n]``."""
-    return np.moveaxis(z, 0, -1).reshape(*z.shape[1:-1], -1)
+    return np.moveaxis(z, 0, -1).reshape(*z.shape[1:-1], 2 * z.shape[-1])
 
 
 def _conjugate(z: Array) -> Array:
