@@ -9,7 +9,13 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import NodeError
-from delegraph.schema.options import AddOptions, CastOptions, ReshapeOptions, WhereOptions
+from delegraph.schema.options import (
+    AddOptions,
+    CastOptions,
+    DepthwiseConv2DOptions,
+    ReshapeOptions,
+    WhereOptions,
+)
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -88,3 +94,24 @@ def test_what_follows_an_open_shape_and_lacks_an_input_is_not_claimed() -> None:
     interpreter = interpreter_of(nodes, tensors)
     left = interpreter.placement.nodes[1]
     assert str(left.rejections["numba_cpu"]) == "input 1 is absent, and SELECT needs it"
+
+
+def test_a_type_that_turns_out_to_be_another_is_told_in_words() -> None:
+    nodes = [("ADD", "a a", "s", AddOptions()), ("ADD", "s s", "y", AddOptions())]
+    tensors = {"a": tensor((), "FLOAT16"), "s": tensor((2,)), "y": tensor((2,))}
+    interpreter = interpreter_of([("SIN", "x", "z"), *nodes], tensors)
+    with pytest.raises(NodeError, match="turned out to be FLOAT16"):
+        interpreter.allocate_tensors()
+
+
+def test_working_memory_obeys_the_limit() -> None:
+    options = DepthwiseConv2DOptions(
+        stride_w=1, stride_h=1, depth_multiplier=1, dilation_h_factor=2**31 - 1
+    )
+    weight = constant(np.ones((1, 3, 3, 8), np.float32))
+    image = tensor((1, 16, 16, 8))
+    nodes = [("DEPTHWISE_CONV_2D", "x w b", "y", options)]
+    tensors = {"x": image, "w": weight, "b": constant(np.ones(8, np.float32)), "y": image}
+    interpreter = interpreter_of(nodes, tensors)
+    with pytest.raises(NodeError, match=r"needs \d+ bytes, more than the limit"):
+        interpreter.allocate_tensors()

@@ -49,7 +49,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
     def working_memory(self, context: DelegateContext) -> WorkingMemory:
         """Return the memory that the programs of a subgraph share: they run one by one."""
-        return self._working_memory.setdefault(context, WorkingMemory())
+        return self._working_memory.setdefault(context, WorkingMemory(context.memory_limit))
 
     def name(self) -> str:
         return "numba_cpu"

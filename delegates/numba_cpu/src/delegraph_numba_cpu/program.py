@@ -99,7 +99,12 @@ class ProgramBuilder:
         return True
 
     def scratch(self, size: int) -> Memory:
-        """Return memory for the rows that use it; undefined at first, 64-byte aligned."""
+        """Return memory for the rows that use it; undefined at first, 64-byte aligned.
+
+        Raises:
+            OperatorError: the working memory may not be as large.
+        """
+        self._working_memory.require(size)
         return Memory(size)
 
     def constant(self, array: NDArray[Any]) -> Memory:

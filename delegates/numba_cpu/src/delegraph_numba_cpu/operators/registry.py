@@ -158,6 +158,10 @@ def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
         return Rejection("dtype", actual=found, expected=expected, tensor=tensor)
 
     def lower(call: Call, builder: ProgramBuilder) -> None:
-        variants[call.input(position).type.name].lower(call, builder)
+        found = call.input(position).type.name
+        if found not in variants:  # only claims with open shapes come that far
+            expected = " or ".join(sorted(variants))
+            raise OperatorError(f"input {position} has turned out to be {found}, not {expected}")
+        variants[found].lower(call, builder)
 
     return Operator(check, lower, variants=tuple(dict.fromkeys(variants.values())))
