@@ -83,6 +83,18 @@ def test_an_unknown_planner_is_an_error_that_lists_them() -> None:
         report_of(DIGITS, "greedy")
 
 
+def test_a_planner_of_cubic_time_is_left_out_of_large_models(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("delegraph.tools.memory_report.MOST_FOR_CUBIC", 3)
+    with Interpreter(model_content=DIGITS.read_bytes(), delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        found = [result.planner for result in memory_report(interpreter).results]
+        [asked_for] = memory_report(interpreter, ["mincostflow"]).results
+    assert found == [name for name in COMPARED if name != "mincostflow"]
+    assert asked_for.planner == "mincostflow"
+
+
 def test_memory_that_is_not_planned_yet_is_an_error() -> None:
     with (
         Interpreter(DIGITS, delegates=[]) as interpreter,

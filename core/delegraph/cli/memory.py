@@ -131,7 +131,7 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
 
     if request.write_offline is not None and request.delegates + request.delegate_files:
         raise click.UsageError("--write-offline plans the model as it is, without --delegate")
-    planners = COMPARED if request.planner == "all" else (request.planner,)
+    planners = None if request.planner == "all" else (request.planner,)
     delegates = requested_delegates(request.delegates, request.delegate_files)
     align = 16 if request.write_offline is not None else request.align
     with progress(f"planning {request.model}"):
@@ -140,11 +140,16 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
         model = load_model(request.model, request.table_limit) if request.micro else None
         estimate = None if model is None else estimate_arena(model)
     chosen = report.result_of("best" if request.planner == "all" else request.planner)
+    found = {result.planner for result in report.results}
+    for name in COMPARED if planners is None else ():
+        if name not in found:
+            count = plural(len(report.tensors), "tensor")
+            click.echo(f"{name} is left out: slow with {count}; ask by --planner {name}", err=True)
     return MemoryAnswer(report, plain, estimate, chosen)
 
 
 def _report(
-    request: MemoryRequest, delegates: Sequence[Any], planners: Sequence[str], alignment: int
+    request: MemoryRequest, delegates: Sequence[Any], planners: Sequence[str] | None, alignment: int
 ) -> MemoryReport:
     from delegraph import Interpreter
     from delegraph.tools.memory_report import memory_report

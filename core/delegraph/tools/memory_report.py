@@ -207,9 +207,17 @@ PLANNERS = (*IN_PLACE, *_PLANS)
 COMPARED = tuple(name for name in PLANNERS if name != "exact")
 """Those that ``all`` means; an exact search may take long."""
 
+CUBIC = ("mincostflow",)
+"""Planners that look for a path through all pairs of tensors, for each of them."""
+
+MOST_FOR_CUBIC = 500
+"""Tensors up to which ``all`` has those: some seconds."""
+
 
 def memory_report(
-    interpreter: Interpreter, planners: Iterable[str] = COMPARED, alignment: int = DEFAULT_ALIGNMENT
+    interpreter: Interpreter,
+    planners: Iterable[str] | None = None,
+    alignment: int = DEFAULT_ALIGNMENT,
 ) -> MemoryReport:
     """Return how much memory an allocated interpreter's first subgraph needs, delegates applied.
 
@@ -218,14 +226,15 @@ def memory_report(
 
     Args:
         interpreter: with tensors allocated.
-        planners: names among :data:`PLANNERS`.
+        planners: names among :data:`PLANNERS`; None for :data:`COMPARED`, without those of
+            :data:`CUBIC` for more than :data:`MOST_FOR_CUBIC` tensors.
         alignment: bytes that offsets are multiples of; 1 to 64.
 
     Raises:
         ArgumentError: no such planner.
         StateError: nothing is allocated.
     """
-    names = list(planners)
+    names = list(COMPARED if planners is None else planners)
     unknown = [name for name in names if name not in PLANNERS]
     if unknown:
         raise ArgumentError(f"no planner {unknown[0]!r}; there are {', '.join(PLANNERS)}")
@@ -234,6 +243,8 @@ def memory_report(
     if graph is None:
         raise ArgumentError("memory is planned by allocate_tensors(), which comes first")
     records, indices = usage_records(graph)
+    if planners is None and len(records) > MOST_FOR_CUBIC:
+        names = [name for name in names if name not in CUBIC]
     plan = subgraph.plan
     nodes = [plan.node(index) for index in plan.execution_plan]
     operators = tuple(registration.name for _, registration in nodes)
