@@ -12,6 +12,8 @@ DelegraphError
   + CallCancelledError        (RuntimeError) the call was running when ``cancel()`` was called
     - TimeLimitError          (TimeoutError) it took more time than ``time_limit`` grants
   + ArenaTooSmallError        (MemoryError) a micro arena without room for what the model needs
+  + MicroRuntimeError         (RuntimeError) a model that ``micro.runtime`` cannot prepare or run
+  + TensorIndexError          (IndexError) ``micro.runtime`` is asked for a tensor that is not there
   + ResizeError               (RuntimeError) a tensor that cannot have the shape asked for
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
     - ArgumentTypeError       (TypeError) an argument of another type: a name where an index belongs
@@ -99,6 +101,14 @@ class ArenaTooSmallError(DelegraphError, MemoryError):
     def __init__(self, message: str, *, missing: int) -> None:
         super().__init__(message)
         self.missing = missing
+
+
+class MicroRuntimeError(DelegraphError, RuntimeError):
+    """A model that :mod:`delegraph.micro.runtime` cannot prepare or run; it says why."""
+
+
+class TensorIndexError(DelegraphError, IndexError):
+    """:mod:`delegraph.micro.runtime` was asked for a tensor that the model does not have."""
 
 
 class ResizeError(DelegraphError, RuntimeError):

@@ -429,3 +429,31 @@ def test_declared_types_are_kept():
     nodes = [("ADD", "x x", "s"), ("ADD", "s x", "y")]
     with pytest.raises(NodeError, match="is declared as FLOAT32; a micro interpreter keeps"):
         allocated(graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+
+
+# -- limits of untrusted models --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["table_limit", "depth_limit"])
+@pytest.mark.parametrize("limit", [-1, 1.5, "9"])
+def test_limits_are_counts(name, limit):
+    with pytest.raises(ArgumentError, match=f"{name} is"):
+        MicroInterpreter(SINES, bytearray(4096), **{name: limit})
+
+
+def test_a_model_of_too_many_tables_is_refused(tmp_path):
+    path = tmp_path / "sines.tflite"
+    path.write_bytes(SINES)
+    for model in (SINES, path):
+        with pytest.raises(ModelError, match="more tables than the limit of 5"):
+            MicroInterpreter(model, bytearray(4096), table_limit=5)
+        MicroInterpreter(model, bytearray(4096), table_limit=50)
+
+
+def test_calls_too_deep_are_refused():
+    once = ("CALL_ONCE", "", "", CallOnceOptions(init_subgraph_index=1))
+    main = ([once, ("SIN", "x", "y")], "x", "y", {})
+    model = subgraphs_model([main, ([("SIN", "x", "y")], "", "", {"x": constant(np.ones(4))})])
+    with pytest.raises(ModelError, match="deep"):
+        MicroInterpreter(model, bytearray(4096), depth_limit=0)
+    MicroInterpreter(model, bytearray(4096), depth_limit=1)

@@ -26,7 +26,7 @@ from delegraph.micro.targets import TARGET_32, MicroTarget
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.arguments import check_time_limit
+from delegraph.runtime.arguments import check_count, check_time_limit
 from delegraph.runtime.calls import Calls
 from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.op_resolver import OpResolver
@@ -50,9 +50,13 @@ class MicroInterpreter:
         numerics: which official kernels to round like.
         kernel_scratch: ``"arena"`` makes the kernels' working memory scratch buffers of the arena.
         time_limit: seconds that ``allocate_tensors`` and ``invoke`` may take each.
+        table_limit: operators, their options and tensors in the file; default: a million. Nothing
+            to do with a loaded model.
+        depth_limit: calls of subgraphs within each other; default: 50.
 
     Raises:
-        MalformedModelError: the model is not sound.
+        ArgumentError: a limit that makes no sense.
+        MalformedModelError: the model is not sound, or beyond a limit.
         UnsupportedModelError: an operator has no kernel.
         ArenaTooSmallError: not even the allocator fits.
 
@@ -76,10 +80,14 @@ class MicroInterpreter:
         numerics: Numerics = "reference",
         kernel_scratch: KernelScratch = "outside",
         time_limit: float | None = None,
+        table_limit: int | None = None,
+        depth_limit: int | None = None,
     ) -> None:
         check_time_limit(time_limit)
-        self._model = _loaded(model)
-        require_depth(self._model, None)
+        check_count("table_limit", table_limit)
+        check_count("depth_limit", depth_limit)
+        self._model = _loaded(model, table_limit)
+        require_depth(self._model, depth_limit)
         self._arena_bytes: int | None = None
         if isinstance(arena, MicroAllocator):
             if preserve_all_tensors:
@@ -301,7 +309,9 @@ def _planner(preserve_all_tensors: bool) -> PlannerKind:
     return "linear" if preserve_all_tensors else "greedy"
 
 
-def _loaded(model: Model | str | os.PathLike[str] | bytes) -> Model:
+def _loaded(model: Model | str | os.PathLike[str] | bytes, table_limit: int | None) -> Model:
     if isinstance(model, Model):
         return model
-    return parse_model(model) if isinstance(model, bytes) else load_model(model)
+    if isinstance(model, bytes):
+        return parse_model(model, table_limit)
+    return load_model(model, table_limit)

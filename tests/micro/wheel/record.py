@@ -8,6 +8,7 @@ python tests/micro/wheel/record.py PYTHON_WITH_WHEEL [--keep]
 from __future__ import annotations
 
 import argparse
+import json
 import pickle
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from delegraph.micro import runtime
+from micro.wheel import fact_models, facts
 from micro.wheel.cases import Case, all_cases
 from micro.wheel.goldens import FOLDER, Golden, difference, run, write
 
@@ -48,6 +51,15 @@ def compared(cases: list[Case], results: list[Any]) -> tuple[list[Golden], int]:
     return goldens, wrong
 
 
+def wheel_facts(python: str) -> Any:
+    """Return what comes of each call of the wheel's Python API."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = Path(folder) / "facts.json"
+        command = [python, str(Path(facts.__file__)), str(found)]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        return json.loads(found.read_text(encoding="utf-8"))
+
+
 def main() -> int:
     """Compare, keep if asked to, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -62,7 +74,16 @@ def main() -> int:
         total += wrong
         if given.keep:
             write(FOLDER / f"{name}.json.xz", goldens)
-    return 1 if total else 0
+    if given.keep:
+        fact_models.write()
+    theirs = wheel_facts(given.python)
+    apart = facts.compared(json.loads(json.dumps(facts.outcomes(runtime))), theirs)
+    for name, (mine, right) in apart.items():
+        print(f"DIFFERS {name}: {mine}, not {right}")
+    print(f"facts: {len(theirs) - len(apart)} of {len(theirs)} calls end as in the wheel")
+    if given.keep:
+        facts.KEPT.write_text(json.dumps(theirs, indent=1) + "\n", encoding="utf-8")
+    return 1 if total or apart else 0
 
 
 if __name__ == "__main__":
