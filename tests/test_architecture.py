@@ -132,6 +132,7 @@ TOPICS = {
     "runtime/delegates/shadow_policy": "the policy, as users ask for it",
     "runtime/delegates/three_delegates": "several delegates on a real model",
     "runtime/delegates/validation": "the option, as users ask for it",
+    "runtime/garbage": "memory in circles, of all that an interpreter holds",
     "runtime/interrupts": "Ctrl-C in every call of an interpreter",
     "runtime/same_mistakes": "errors of the official interpreter",
     "runtime/shapes_and_memory": "a running model",

@@ -17,7 +17,7 @@ from delegraph.micro.context import MicroContext, MicroRun
 from delegraph.micro.layout import Layout
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.node_errors import node_error
+from delegraph.runtime.node_errors import cause_of, node_error
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph import constant_value
@@ -77,7 +77,7 @@ class MicroSubgraph:
                 try:
                     node.user_data = registration.init(self.context, node)
                 except Exception as error:
-                    raise node_error(node, registration, "initialize", error) from error
+                    raise node_error(node, registration, "initialize", error) from cause_of(error)
 
     def prepare(self, layout: Layout) -> None:
         """Prepare the nodes; subgraphs that one calls come before it.

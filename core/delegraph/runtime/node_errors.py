@@ -49,6 +49,11 @@ def node_error(
     )
 
 
+def cause_of(error: Exception) -> BaseException | None:
+    """Return the cause that the :func:`node_error` of *error* has: no error causes itself."""
+    return error.__cause__ if isinstance(error, _ALREADY_CLEAR) else error
+
+
 def _replaced(params: DelegateParams) -> str:
     nodes = params.nodes_to_replace
     shown = ", ".join(map(str, nodes[:8])) + (", ..." if len(nodes) > 8 else "")

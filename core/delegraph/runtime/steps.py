@@ -23,7 +23,7 @@ from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.cancellation import Cancellation
-from delegraph.runtime.node_errors import Verb, node_error
+from delegraph.runtime.node_errors import Verb, cause_of, node_error
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.schema.enums import TensorType
 
@@ -139,7 +139,7 @@ class StepRunner:
                 self._require_own_types(types)
                 self._evals.append(run)
             except Exception as error:
-                raise self._failure(position, "prepare", error) from error
+                raise self._failure(position, "prepare", error) from cause_of(error)
             if self._open:
                 self._stops.append(_Stop(position + 1))
                 return
@@ -183,7 +183,7 @@ class StepRunner:
         except OperatorError as error:
             if not self._nodes:
                 raise
-            raise self._failure(last, "allocate", error) from error
+            raise self._failure(last, "allocate", error) from cause_of(error)
 
     # -- what kernels ask for ------------------------------------------------------------------
 
@@ -335,8 +335,10 @@ class StepRunner:
                 if after_each is not None:
                     after_each()
         except Exception as error:
-            cause = self._explained(self._nodes[position][0], error)
-            raise self._failure(position, "invoke", cause) from error
+            # Unnamed: an error that a frame of its traceback names goes with the garbage only.
+            raise self._failure(
+                position, "invoke", self._explained(self._nodes[position][0], error)
+            ) from cause_of(error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> DelegraphError:
         """Return the error of a node; that of the whole call where it was asked to stop.

@@ -151,13 +151,14 @@ class Subgraph:
         return tensor
 
     def close(self) -> None:
-        """Free delegate nodes, steps and memory, which refer to this subgraph in circles."""
+        """Free delegate nodes, steps and memory; nothing else may be called afterwards."""
         self.is_allocated = False
         self.buffers.release(self.tensors)
         self.plan.close()
         self.steps.clear()
         self.tensors.clear()
         self.memory.release()
+        del self.context, self.buffers, self.steps  # they refer to this subgraph in circles
 
     def reset_variables(self) -> None:
         """Set every variable tensor to zero, INT8 ones to their zero point.

@@ -73,7 +73,7 @@ class Findings:
     def raise_first(self) -> None:
         """Raise the error of the first node that is refused, if one is."""
         for error in self.errors.values():
-            raise error
+            raise error.with_traceback(None)  # without that of the last time
 
     def give_shapes(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
         """Give the tensors that nodes write their shapes, as far as they are known.
@@ -205,6 +205,7 @@ class _CheckedNodes(PrivateNodes):
             return outputs
         except DelegraphError as error:
             self._errors[node.index] = error
+            _forget_frames(error)
             return outputs
         return outputs - self.steps.known_outputs()
 
@@ -213,3 +214,10 @@ class _CheckedNodes(PrivateNodes):
             return False
         own = OP_TABLE.get(registration.name)
         return own is not None and own.prepare is registration.prepare
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Let an error that is kept, and all that led to it, keep no frame and so no memory."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -139,14 +140,15 @@ class PrivateNodes:
         written = {i: node for node, _ in nodes for i in node.outputs if i >= 0}
         self.states = {i: PrivateState(host.tensors[i], n.delegate) for i, n in written.items()}
         self.memory = SubgraphMemory(preserve_all_tensors=False, limit=limit)
+        this = weakref.proxy(self)  # no circle: memory must go with the last reference
         self.steps = StepRunner(
             host.tensors,
-            self._prepared,
+            lambda node, registration: this._prepared(node, registration),
             self.memory,
             resizable=self.states,
             cancellation=cancellation,
         )
-        self._context = PrivateContext(host, self.steps, self.memory)
+        self._context = PrivateContext(host, weakref.proxy(self.steps), self.memory)
         self._open: frozenset[int] = frozenset()
 
     @contextmanager

@@ -1,0 +1,99 @@
+"""What is closed, or has failed, is free at once: the garbage collector counts no bytes."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter
+from delegraph.errors import DelegateError, NodeError
+from delegraph.runtime.delegates.checked_nodes import Findings
+from support.by_name import sines
+from support.faulty_delegate import Faulty, failing
+from support.policy_models import doubling, positive_positions
+
+MODELS = {"flat": sines(), "nested": doubling(), "dynamic": positive_positions()}
+
+
+def use(model: bytes, *delegates: Any, **arguments: Any) -> None:
+    """Open a model, invoke it and close it."""
+    with Interpreter(model_content=model, delegates=delegates, **arguments) as interpreter:
+        interpreter.allocate_tensors()
+        detail = interpreter.get_input_details()[0]
+        interpreter.set_tensor(detail["index"], np.ones(detail["shape"], detail["dtype"]))
+        interpreter.invoke()
+
+
+def garbage_after(work: Callable[[], object]) -> list[str]:
+    """Return the types of what *work* leaves in circles: frames, errors and what is Delegraph's."""
+    work()  # first use imports and caches
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        work()
+        gc.collect()
+        return sorted(type(found).__name__ for found in gc.garbage if _counts(found))
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+def _counts(found: object) -> bool:
+    kind = type(found)  # isinstance() would ask what a proxy stood for
+    counted = FrameType, BaseException, np.ndarray
+    return kind.__module__.startswith("delegraph") or issubclass(kind, counted)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_closed_interpreter_leaves_no_garbage(name: str) -> None:
+    assert garbage_after(lambda: use(MODELS[name])) == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_kernels_that_stood_in_for_a_delegate_leave_no_garbage(name: str) -> None:
+    def work() -> None:
+        use(MODELS[name], Faulty(fault=failing(), dynamic=True), on_failure="fallback")
+
+    assert garbage_after(work) == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_delegate_that_fails_to_run_leaves_no_garbage(name: str) -> None:
+    def work() -> None:
+        with pytest.raises(DelegateError, match="device lost"):
+            use(MODELS[name], Faulty(fault=failing(), dynamic=True))
+
+    assert garbage_after(work) == []
+
+
+@pytest.mark.parametrize("name", ["flat", "dynamic"])
+def test_a_delegate_that_fails_to_prepare_leaves_no_garbage(name: str) -> None:
+    def fail(context: Any, node: Any, run: int) -> None:
+        raise OSError("device lost")
+
+    def work() -> None:
+        with pytest.raises(DelegateError, match="device lost"):
+            use(MODELS[name], Faulty(at_prepare=fail, dynamic=True))
+
+    assert garbage_after(work) == []
+
+
+def test_an_error_of_a_called_subgraph_keeps_its_own_cause() -> None:
+    with pytest.raises(NodeError, match="device lost") as caught:
+        use(MODELS["nested"], Faulty("ADD", fault=failing()))
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_an_error_that_is_kept_keeps_no_frames_of_when_it_was_raised() -> None:
+    findings = Findings({0: NodeError("no", node_index=0, op="ADD")}, {})
+    for _ in range(3):
+        with pytest.raises(NodeError) as caught:
+            findings.raise_first()
+        assert len(caught.traceback) == 2
