@@ -76,7 +76,7 @@ class MicroSubgraph:
             if registration.init is not None:
                 try:
                     node.user_data = registration.init(self.context, node)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001 - raised on as the node's
                     raise node_error(node, registration, "initialize", error) from cause_of(error)
 
     def prepare(self, layout: Layout) -> None:

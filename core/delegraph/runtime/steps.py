@@ -138,7 +138,7 @@ class StepRunner:
                     run = self._prepare(node, registration)
                 self._require_own_types(types)
                 self._evals.append(run)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - raised on as the node's
                 raise self._failure(position, "prepare", error) from cause_of(error)
             if self._open:
                 self._stops.append(_Stop(position + 1))
@@ -334,7 +334,7 @@ class StepRunner:
                 run()
                 if after_each is not None:
                     after_each()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised on as the node's
             # Unnamed: an error that a frame of its traceback names goes with the garbage only.
             raise self._failure(
                 position, "invoke", self._explained(self._nodes[position][0], error)
