@@ -146,7 +146,10 @@ def endless(owned: Owned) -> None:
     name = owned.chance.choice([*available_delegates(), ""])
     by_limit = owned.chance.random() < 0.5
     limit = {"time_limit": 0.5} if by_limit else {}
-    with owned.subject.open(*([name] if name else []), **limit) as interpreter:
+    with (
+        contextlib.suppress(TimeLimitError),  # of another call: on a busy machine all take long
+        owned.subject.open(*([name] if name else []), **limit) as interpreter,
+    ):
         interpreter.allocate_tensors()
         _count_for_ever(interpreter, by_limit)
         owned.subject.check(interpreter, owned.chance)
