@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from delegraph.operators.numerics import Numerics
-from delegraph.schema.metadata import AudioProperties
-from delegraph.schema.options import AddOptions, ReducerOptions, SubOptions
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.schema.enums import TensorType
+from delegraph.schema.metadata import AudioProperties, BoundingBoxProperties, BoundingBoxType
+from delegraph.schema.options import AddOptions, ArgMaxOptions, ReducerOptions, SubOptions
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.by_name import doubling_while
 from support.command import Command
 from support.described_models import of_tensor, with_metadata
@@ -367,3 +368,133 @@ def test_a_limit_on_calls_is_the_users(delegraph: Command, tmp_path: Path, comma
     assert "1 deep, more than the limit of 0; Interpreter(depth_limit=...) sets" in ran.err
     value = ("-i", "1") * (command == "run")
     assert delegraph(command, path, "-d", "sin", *value, "--depth-limit", "1").code == 0
+
+
+@pytest.fixture
+def detector(tmp_path: Path) -> Path:
+    """A model that takes a picture of 4 x 4 and always finds the same two objects."""
+    path = tmp_path / "detector.tflite"
+    boxes = np.float32([[[0.25, 0.25, 0.75, 0.5], [0.0, 0.0, 1.0, 1.0]]])
+    fixed = {
+        "boxes": constant(boxes),
+        "classes": constant(np.float32([[1, 0]])),
+        "scores": constant(np.float32([[0.875, 0.25]])),
+    }
+    outputs = {f"{name}_out": tensor(value.shape) for name, value in fixed.items()}
+    model = graph_model(
+        [("RELU", name, f"{name}_out") for name in fixed],
+        inputs="image",
+        outputs=" ".join(outputs),
+        tensors={"image": tensor((1, 4, 4, 3)), **fixed, **outputs},
+    )
+    layout = BoundingBoxProperties(type=BoundingBoxType.BOUNDARIES, index=(1, 0, 3, 2))
+    said = (
+        of_tensor("locations", layout),
+        of_tensor("classes", value_labels="labels.txt"),
+        of_tensor("scores"),
+    )
+    path.write_bytes(with_metadata(model, (), said, {"labels.txt": b"cat\ndog"}))
+    return path
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    """200 x 100 pixels."""
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGB", (200, 100), "grey").save(tmp_path / "photo.png")
+    return tmp_path / "photo.png"
+
+
+def test_detections_have_labels_scores_and_places(
+    delegraph: Command, detector: Path, photo: Path
+) -> None:
+    ran = delegraph("run", detector, "-i", photo)
+    assert "Detections: 1 of 2 with a score of at least 0.3, in pixels of the picture" in ran.lines
+    start = ran.lines.index("score class label left top right bottom")
+    assert ran.lines[start + 1 : start + 3] == ["0.875 1 dog 50 25 100 75", ""]
+    shown = delegraph("run", detector, "-i", photo, "--threshold", "0.2", "--json").json
+    assert [(box["label"], box["score"]) for box in shown["detections"]] == [
+        ("dog", 0.875),
+        ("cat", 0.25),
+    ]
+    assert shown["detections"][0]["left"] == 0.25
+    assert (shown["poses"], shown["segmentation"], shown["drawn"]) == (None, None, None)
+
+
+def test_without_a_picture_places_are_parts_of_it(delegraph: Command, detector: Path) -> None:
+    ran = delegraph("run", detector)
+    assert "0.875 1 dog 0.250 0.250 0.500 0.750" in ran.lines
+
+
+def test_detections_are_drawn(
+    delegraph: Command, detector: Path, photo: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "drawn.png"
+    ran = delegraph("run", detector, "-i", photo, "--draw", path)
+    assert (ran.code, ran.err) == (0, "")
+    assert f"drawn on {path}" in ran.lines
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--draw", "out.png"], "--draw needs an input that is a picture: --input photo.jpg"),
+        (["--draw", "out.txt"], "'out.txt': expected a file ending in .jpeg, .jpg, .png, .webp"),
+    ],
+)
+def test_drawing_that_cannot_be_is_a_usage_error(
+    delegraph: Command, detector: Path, words: list[str], message: str
+) -> None:
+    ran = delegraph("run", detector, *words)
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert message in ran.err
+
+
+def test_scores_are_nothing_to_draw(delegraph: Command, tmp_path: Path, photo: Path) -> None:
+    path = tmp_path / "same.tflite"
+    path.write_bytes(one_op_model("RELU", [tensor((1, 4, 4, 3))], [tensor((1, 4, 4, 3))]))
+    ran = delegraph("run", path, "-i", photo, "--draw", tmp_path / "out.png")
+    assert ran.code == 2
+    assert "no boxes, key points or classes of pixels are recognized" in ran.err
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_classes_of_pixels_are_counted(delegraph: Command, tmp_path: Path, photo: Path) -> None:
+    path = tmp_path / "segmentation.tflite"
+    inputs = [tensor((1, 4, 4, 3), "UINT8", scale=1.0), constant(np.int32(3))]
+    options = ArgMaxOptions(output_type=TensorType.INT64)
+    model = one_op_model("ARG_MAX", inputs, [tensor((1, 4, 4), "INT64")], options)
+    path.write_bytes(model)
+    (tmp_path / "labels.txt").write_text("background\ncat\n")
+    ran = delegraph("run", path, "-i", photo, "--labels", tmp_path / "labels.txt")
+    assert (ran.code, ran.err) == (0, "")
+    start = ran.lines.index("Classes of 4 x 4 pixels")
+    assert ran.lines[start + 1 : start + 3] == ["share class label", "100.0% 0 background"]
+    found = delegraph("run", path, "-i", photo, "--json").json["segmentation"]
+    assert found == {
+        "height": 4,
+        "width": 4,
+        "classes": [{"index": 0, "label": None, "pixels": 16}],
+    }
+
+
+def test_points_of_a_pose_are_named(delegraph: Command, tmp_path: Path, photo: Path) -> None:
+    path = tmp_path / "pose.tflite"
+    points = constant(np.full((1, 1, 17, 3), 0.5, np.float32))
+    model = graph_model(
+        [("RELU", "points", "y")],
+        inputs="image",
+        outputs="y",
+        tensors={
+            "image": tensor((1, 4, 4, 3)),
+            "points": points,
+            "y": tensor((1, 1, 17, 3)),
+        },
+    )
+    path.write_bytes(model)
+    ran = delegraph("run", path, "-i", photo)
+    start = ran.lines.index("Pose 1, score 0.50, in pixels of the picture")
+    assert ran.lines[start + 1 : start + 3] == ["score point x y", "0.50 nose 100 50"]
+    ran = delegraph("run", path, "-i", photo, "--threshold", "0.6")
+    assert "Poses: 0 of 1 with a score of at least 0.6" in ran.lines

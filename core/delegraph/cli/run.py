@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from delegraph.operators.numerics import Numerics
     from delegraph.runtime.delegates.failure_policy import OnFailure
     from delegraph.runtime.options import Requirement
+    from delegraph.tools.findings import Findings
     from delegraph.tools.given_inputs import GivenInput
     from delegraph.tools.model_call import Details
     from delegraph.tools.model_outputs import OutputSummary
@@ -73,11 +74,22 @@ class RunRequest:
     signature: str | None
     repeat: int
     save: str | None
+    draw: str | None
 
 
 def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
     if path is not None and not path.lower().endswith(".npz"):
         raise click.BadParameter(f"{path!r}: expected a file ending in .npz")
+    return path
+
+
+def _require_drawable(
+    ctx: click.Context, parameter: click.Parameter, path: str | None
+) -> str | None:
+    if path is not None:
+        from delegraph.tools.drawing import require_drawable
+
+        require_drawable(path)
     return path
 
 
@@ -150,6 +162,12 @@ def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | Non
     callback=_require_npz,
     help="Save all outputs, by tensor name (output_0, output_1, ... where names are not unique).",
 )
+@click.option(
+    "--draw",
+    metavar="FILE.png",
+    callback=_require_drawable,
+    help="Draw boxes, key points or the classes of pixels on the picture that is an input.",
+)
 @json_option
 @traceback_option
 def command(labels: str | None, as_json: bool, **options: Any) -> None:
@@ -163,7 +181,7 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
     """
     request = RunRequest(labels=_read_labels(labels), **options)
     answer = _run(request)
-    if request.labels and not any(output.top for output in answer.outputs):
+    if request.labels and not (answer.findings.tensors or any(o.top for o in answer.outputs)):
         count = len(request.labels)
         click.echo(f"note: {labels} has {count} names, no output has as many classes", err=True)
     if as_json:
@@ -220,13 +238,16 @@ def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
 def _run(request: RunRequest) -> RunAnswer:
     from delegraph.graph.loader import load_model
     from delegraph.tools.array_files import write_npz
+    from delegraph.tools.drawing import draw_findings
     from delegraph.tools.model_call import model_call
+    from delegraph.tools.pictures import open_picture
 
     model = load_model(request.model, request.table_limit)
     metadata = _metadata(model, request.signature)
     with _interpreter(request) as interpreter:
         call = model_call(interpreter, request.signature)
         inputs = _inputs(request, model, metadata, call.input_details())
+        picture = _picture(request, inputs)
         values = [given.values for given in inputs]
         with progress("allocating"):
             allocate = _milliseconds(lambda: call.prepare(values))
@@ -236,12 +257,18 @@ def _run(request: RunRequest) -> RunAnswer:
         if request.save is not None:
             names = [details["name"] for details, _ in outputs]
             write_npz(request.save, names, [array for _, array in outputs])
+        findings = _findings(request, model, metadata, inputs, outputs)
+        if request.draw is not None and picture is not None:
+            draw_findings(findings, picture, request.draw)
         return RunAnswer(
             request.model,
             request.signature,
             request.numerics,
             inputs,
-            [_summary(request, metadata, details, array) for details, array in outputs],
+            [_summary(request, metadata, findings, *output) for output in outputs],
+            findings,
+            None if picture is None else open_picture(picture).size,
+            request.draw,
             interpreter.placement,
             getattr(interpreter, "incidents", ()),  # which Delegraph's own counts
             None if request.signature is not None else allocate,
@@ -292,12 +319,46 @@ def _signature_names(model: Model, details: Sequence[Details]) -> dict[str, int]
     }
 
 
+def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> str | None:
+    """Return the first picture among the inputs; None without one, where none is drawn on."""
+    from delegraph.tools.pictures import is_picture
+
+    picture = next((given.source for given in inputs if is_picture(given.source)), None)
+    if picture is None and request.draw is not None:
+        raise click.UsageError("--draw needs an input that is a picture: --input photo.jpg")
+    return picture
+
+
+def _findings(
+    request: RunRequest,
+    model: Model,
+    metadata: ModelMetadata,
+    inputs: Sequence[GivenInput],
+    outputs: Sequence[tuple[Details, NDArray[Any]]],
+) -> Findings:
+    """Return what the outputs say of a picture."""
+    from delegraph.tools.recognition import recognize
+    from delegraph.tools.seen import Seen, picture_size
+
+    called = {s.key: s.subgraph_index for s in model.signatures}.get(request.signature or "", 0)
+    sizes = (picture_size(given.values) for given in inputs)
+    size = next((size for size in sizes if size is not None), None)
+    graph = model.subgraphs[called]
+    return recognize(Seen(graph, outputs, metadata, request.labels, request.threshold, size))
+
+
 def _summary(
-    request: RunRequest, metadata: ModelMetadata, details: Details, array: NDArray[Any]
+    request: RunRequest,
+    metadata: ModelMetadata,
+    findings: Findings,
+    details: Details,
+    array: NDArray[Any],
 ) -> OutputSummary:
     """Return an output in brief, with the user's labels and threshold or else the author's."""
     from delegraph.tools.model_outputs import summarize
 
+    if int(details["index"]) in findings.tensors:
+        return summarize(array, details, top=0)
     described = metadata.tensor(int(details["index"]))
     labels = request.labels or described.axis_labels
     threshold = described.score_threshold if request.threshold is None else request.threshold

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from delegraph.cli.printing import heading, print_table, printable
+from delegraph.cli.run_findings import print_findings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from delegraph import Placement
     from delegraph.operators.numerics import Numerics
     from delegraph.runtime.delegates.failure_policy import Incident
+    from delegraph.tools.findings import Findings
     from delegraph.tools.given_inputs import GivenInput
     from delegraph.tools.model_outputs import OutputSummary
 
@@ -28,6 +30,9 @@ class RunAnswer:
         numerics: whose rounding.
         inputs: what each was given.
         outputs: in brief.
+        findings: what they say of a picture.
+        picture_size: width and height of the user's picture; None without one.
+        drawn: the file that the findings are drawn on; None for none.
         placement: who ran which node.
         incidents: what delegates did wrong.
         allocate: milliseconds; None for a signature, whose calls allocate.
@@ -39,6 +44,9 @@ class RunAnswer:
     numerics: Numerics
     inputs: list[GivenInput]
     outputs: list[OutputSummary]
+    findings: Findings
+    picture_size: tuple[int, int] | None
+    drawn: str | None
     placement: Placement
     incidents: tuple[Incident, ...]
     allocate: float | None
@@ -53,6 +61,8 @@ class RunAnswer:
             "numerics": self.numerics,
             "inputs": [_input(given) for given in self.inputs],
             "outputs": [asdict(output) for output in self.outputs],
+            **self.findings.to_json(),
+            "drawn": self.drawn,
             "placement": self.placement.to_json(),
             "incidents": [incident.to_json() for incident in self.incidents],
             "milliseconds": {
@@ -100,7 +110,10 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
     for output in answer.outputs:
         if output.top:
             _print_classes(out, output)
+    print_findings(out, answer.findings, answer.picture_size)
     out.print()
+    if answer.drawn is not None:
+        out.print(f"drawn on {answer.drawn}")
     out.print(_times(answer))
 
 

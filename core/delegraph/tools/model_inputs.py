@@ -15,7 +15,7 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.tools.array_files import read_npy, read_npz
 from delegraph.tools.model_call import Details, declared_shape, input_name
-from delegraph.tools.pictures import PICTURE_SUFFIXES, picture_as_input
+from delegraph.tools.pictures import PICTURE_SUFFIXES, is_picture, picture_as_input
 from delegraph.tools.sounds import sound_as_input
 
 _NUMBERS = re.compile(r"\s*[-+.\d][^,/\\]*(,\s*[-+.\d][^,/\\]*)*")
@@ -60,7 +60,7 @@ def input_values(
         return fitted(_array_of(text, suffix, details), details, text)
     if _takes_text(details):
         return _lines(text, details) if suffix == ".txt" else _one_text(text, details)
-    if suffix in PICTURE_SUFFIXES:
+    if is_picture(text):
         return picture_as_input(text, details, described, note)
     if suffix == ".wav":
         return sound_as_input(text, details, described, sample_rate, note)

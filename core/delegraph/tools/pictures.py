@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +71,11 @@ def picture_as_input(
     pixels = np.asarray(image, np.uint8).reshape(height, width, channels)
     values = _converted(pixels, details, described, note)
     return values[None] if len(details["shape"]) == 4 else values
+
+
+def is_picture(path: str) -> bool:
+    """Return whether a file is a picture, by its ending."""
+    return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
 def open_picture(path: str) -> Image:

@@ -1,0 +1,89 @@
+"""What recognizing has to go by: a model's answer about a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.metadata import ModelMetadata
+from delegraph.graph.model import SubgraphSpec
+from delegraph.tools.model_call import Details
+from delegraph.tools.quantizing import dequantized
+
+DEFAULT_THRESHOLD = 0.3
+"""Boxes and poses with a lower score are left out where nobody says anything else."""
+
+TensorValues = tuple[int, NDArray[np.float64]]
+"""Index and real numbers of a tensor."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """A model's answer about a picture.
+
+    Attributes:
+        graph: the subgraph that ran.
+        outputs: details and values, as ``get_tensor`` returned them.
+        metadata: what the author says.
+        labels: names of the classes from the user; empty for the author's.
+        threshold: from the user; None for the author's.
+        size: width and height of the input that takes a picture; None without one.
+    """
+
+    graph: SubgraphSpec
+    outputs: Sequence[tuple[Details, NDArray[Any]]]
+    metadata: ModelMetadata
+    labels: Sequence[str]
+    threshold: float | None
+    size: tuple[int, int] | None
+
+    def made_by(self, op: str) -> list[TensorValues]:
+        """Return what the operator called *op* makes.
+
+        Empty unless there is one such operator, and all that it makes are outputs.
+        """
+        found = [operator for operator in self.graph.operators if operator.name == op]
+        made = dict(self.real()) if len(found) == 1 else {}
+        if len(found) != 1 or any(index not in made for index in found[0].outputs):
+            return []
+        return [(index, made[index]) for index in found[0].outputs]
+
+    def real(self) -> list[TensorValues]:
+        """Return the outputs that are numbers."""
+        return [
+            (int(details["index"]), dequantized(values, details))
+            for details, values in self.outputs
+            if values.dtype.kind in "fiu"
+        ]
+
+    def least_score(self, *tensors: int) -> float:
+        """Return the score from which on something counts, for scores in these tensors."""
+        said = [self.metadata.tensor(index).score_threshold for index in tensors]
+        chosen = [self.threshold, *said, DEFAULT_THRESHOLD]
+        return next(value for value in chosen if value is not None)
+
+
+def stated_count(values: NDArray[np.float64]) -> int:
+    """Return the number of results that an output of one number states, 0 for nonsense.
+
+    >>> stated_count(np.array([2.0])), stated_count(np.array([np.nan])), stated_count(np.zeros(0))
+    (2, 0, 0)
+    """
+    first = values.reshape(-1)[:1]
+    return max(0, int(first[0])) if len(first) and np.isfinite(first[0]) else 0
+
+
+def picture_size(values: NDArray[Any]) -> tuple[int, int] | None:
+    """Return width and height of an input that is one picture; None when it is none.
+
+    >>> picture_size(np.zeros((1, 4, 6, 3))), picture_size(np.zeros((1, 10)))
+    ((6, 4), None)
+    """
+    shape = values.shape[-3:]
+    is_one = len(shape) == 3 and shape[2] in (1, 3, 4) and values.size == math.prod(shape)
+    return (shape[1], shape[0]) if is_one and values.size else None
