@@ -1,1 +1,155 @@
-"""Checks of the section Flex."""
+"""Checks of the section Flex: our NumPy executor, and TensorFlow's operators, called directly.
+
+No package of a current TensorFlow has an interpreter that runs them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Interpreter
+from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing.one_op import TensorDef
+from delegraph.testing.outputs import outputs_of
+from differences.difference import CRASHED, Sides, attempt, difference
+
+BESIDE = "tensorflow"
+LSTM = """
+import ctypes, json
+from contextlib import suppress
+with suppress(AttributeError, OSError):
+    ctypes.CDLL(None).mallopt(-6, 0x2A)  # what nobody writes is no zero
+import tensorflow as tf
+x, state, peep = tf.ones((3, 1, 2)), tf.ones((1, 2)), tf.ones(2)
+results = tf.raw_ops.BlockLSTM(
+    seq_len_max=tf.constant({count}, tf.int64), x=x, cs_prev=state, h_prev=state,
+    w=tf.ones((4, 8)), wci=peep, wcf=peep, wco=peep, b=tf.ones(8),
+)
+print(json.dumps(results.i.numpy()[1:].ravel().tolist()))
+"""
+
+
+def flex(
+    op: str,
+    inputs: Sequence[Any],
+    outputs: Sequence[TensorDef],
+    memory_limit: int | None = None,
+    **attrs: Any,
+) -> list[NDArray[Any]]:
+    """Return what the NumPy executor makes of a Flex operator; its first input is no constant."""
+    from delegraph_flex.custom_options import write_custom_options
+    from delegraph_flex.node_def import NodeDef
+
+    arrays = [np.asarray(value) for value in inputs]
+    first = tensor(arrays[0].shape, constant(arrays[0]).type.name)
+    model = one_op_model(
+        f"Flex{op}",
+        [first, *map(constant, arrays[1:])],
+        outputs,
+        custom_options=write_custom_options(NodeDef(op, attrs, len(arrays))),
+    )
+    delegates = ["flex:executor=numpy"]
+    with Interpreter(
+        model_content=model, delegates=delegates, memory_limit=memory_limit
+    ) as interpreter:
+        return outputs_of(interpreter, arrays[:1])
+
+
+def type_of(name: str) -> Any:
+    """Return an element type as attributes have it."""
+    from delegraph_flex.data_types import DataType
+
+    return DataType[name]
+
+
+def in_a_child(code: str) -> Any:
+    """Return what a program prints, read as JSON; ``"crashed"`` where its process ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else CRASHED
+
+
+def lstm(count: int) -> Any:
+    """Return the first output of a BlockLSTM of three steps, without its first step."""
+    state, peep = np.ones((1, 2), np.float32), np.ones(2, np.float32)
+    x, w, b = np.ones((3, 1, 2)), np.ones((4, 8)), np.ones(8)
+    weights = [w.astype(np.float32), peep, peep, peep, b.astype(np.float32)]
+    inputs = [np.array(count, np.int64), x.astype(np.float32), state, state, *weights]
+    results = flex("BlockLSTM", inputs, [tensor((3, 1, 2)) for _ in range(7)], T=type_of("FLOAT32"))
+    return results[0][1:].ravel().tolist()
+
+
+@difference("flex-operators-that-reach-out", beside=BESIDE)
+def _() -> Sides:
+    import tensorflow as tf
+
+    name = np.array(__file__.encode(), object)
+    ours = attempt(lambda: flex("ReadFile", [name], [tensor((), "STRING")]))
+    return ours, attempt(lambda: tf.raw_ops.ReadFile(filename=__file__).numpy()[:3])
+
+
+@difference("flex-handles-made-of-bytes", beside=BESIDE)
+def _() -> Sides:
+    import tensorflow as tf
+
+    handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name="somebody's")
+    data = tf.raw_ops.SerializeTensor(tensor=tf.constant(1.0)).numpy()
+    proto = tf.make_tensor_proto(1.0)
+    proto.dtype = handle.dtype.as_datatype_enum
+    proto.ClearField("float_val")
+    proto.resource_handle_val.add(name="somebody's")
+    out = [tensor((), "RESOURCE")]
+    ours = attempt(
+        lambda: flex("ParseTensor", [np.array(data, object)], out, out_type=type_of("RESOURCE"))
+    )
+    return ours, attempt(
+        lambda: str(tf.io.parse_tensor(proto.SerializeToString(), tf.resource).dtype.name)
+    )
+
+
+@difference("flex-more-steps-than-a-sequence-has", beside=BESIDE)
+def _() -> Sides:
+    return attempt(lambda: lstm(4)), in_a_child(LSTM.format(count=4))
+
+
+@difference("flex-lstm-past-its-last-step", beside=BESIDE)
+def _() -> Sides:
+    return lstm(1), in_a_child(LSTM.format(count=1))
+
+
+@difference("flex-ranges-of-channels", beside=BESIDE)
+def _() -> list[Sides]:
+    import tensorflow as tf
+
+    x, low, high = np.float32([[1, 2], [-3, 4]]), np.float32([-1, -2]), np.float32([1, 2])
+    given = {"range_given": True, "axis": 1}
+    pairs = []
+    for op in ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4"):
+        attrs = {"T": type_of("FLOAT32"), **given}
+        ours = attempt(lambda: flex(op, [x, low, high], [tensor((2, 2))], **attrs))  # noqa: B023
+        function = getattr(tf.raw_ops, op)
+        theirs = attempt(
+            lambda: function(input=x, input_min=low, input_max=high, **given).numpy()  # noqa: B023
+        )
+        pairs.append((ours, theirs))
+    return pairs
+
+
+@difference("flex-memory-limit", beside=BESIDE)
+def _() -> Sides:
+    import tensorflow as tf
+
+    out, attrs = [tensor((1,))], {"T": type_of("FLOAT32"), "index_type": type_of("INT32")}
+    dims, value = np.int32([2000]), np.float32(1)
+    return (
+        attempt(lambda: flex("Fill", [dims, value], out, memory_limit=4000, **attrs)),
+        [tf.fill([2000], value).numpy()],
+    )
