@@ -244,6 +244,14 @@ def test_a_memory_limit_is_the_users(delegraph: Command, add: Path) -> None:
     assert delegraph("run", add, "--memory-limit", "some").code == 2
 
 
+def test_an_input_beyond_the_limit_gets_no_values(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "huge.tflite"
+    path.write_bytes(one_op_model("RELU", [tensor((1 << 12, 1 << 20))], [tensor((1,))]))
+    ran = delegraph("run", path)
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+    assert "(float32 [4096, 1048576]) needs 17179869184 bytes, more than the limit of" in ran.err
+
+
 def test_a_text_is_given_as_it_is(delegraph: Command, tmp_path: Path) -> None:
     path = tmp_path / "text.tflite"
     strings = tensor((1,), "STRING")

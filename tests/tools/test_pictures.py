@@ -195,3 +195,10 @@ def test_a_photo_is_turned_as_its_camera_was(tmp_path: Path) -> None:
     Image.fromarray(PIXELS).save(path, exif=turned)
     values = picture_as_input(path, details(np.uint8, 1, 6, 4, 3))
     np.testing.assert_array_equal(values[0], np.rot90(PIXELS, -1))
+
+
+@pytest.mark.parametrize("size", [(1 << 20, 1 << 20), (0, 0)])
+def test_a_size_that_no_picture_has_is_refused(picture: str, size: tuple[int, int]) -> None:
+    said = TensorMetadata(size=size)
+    with pytest.raises(ArgumentError, match=f"takes a picture of {size[0]} x {size[1]}, which is"):
+        picture_as_input(picture, details(np.uint8, 1, -1, -1, 3), said)

@@ -190,8 +190,6 @@ def riff(kind: int = 1, rate: int = 16_000, data: bytes = b"\0\0") -> bytes:
         (riff()[:30], "it ends too early"),
         (riff(data=b""), "it holds no samples"),
         (riff(kind=3), "unknown format: 3, which is no PCM; save it as 16-bit PCM"),
-        (riff(rate=0), "0 samples a second; expected 1000 to 768000"),
-        (riff(rate=0xFFFFFFFF), "4294967295 samples a second; expected 1000 to 768000"),
     ],
 )
 def test_what_is_no_sound_is_told(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -199,6 +197,18 @@ def test_what_is_no_sound_is_told(tmp_path: Path, content: bytes, reason: str) -
     path.write_bytes(content)
     with pytest.raises(ArgumentError, match=f"sound '.*x.wav' cannot be read: {reason}"):
         heard(str(path), details(np.float32, 4))
+
+
+@pytest.mark.parametrize("rate", [0, 0xFFFFFFFF])
+def test_a_rate_that_no_sound_has_is_refused(tmp_path: Path, rate: int) -> None:
+    path = tmp_path / "x.wav"
+    path.write_bytes(riff(rate=rate))
+    with pytest.raises(ArgumentError, match=f"x.wav' has {rate} samples a second; expected 1000"):
+        heard(str(path), details(np.float32, 4))
+    path.write_bytes(riff())
+    if rate:
+        with pytest.raises(ArgumentError, match=rf"input 'x' .* has {rate} samples a second"):
+            heard(str(path), details(np.float32, 4), sample_rate=rate)
 
 
 def test_a_file_that_is_not_there_is_told() -> None:

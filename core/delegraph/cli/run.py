@@ -138,7 +138,7 @@ def _require_drawable(
 )
 @click.option(
     "--sample-rate",
-    type=click.IntRange(1),
+    type=click.IntRange(1_000, 768_000),
     metavar="HERTZ",
     help="Rate of the sounds that the model takes.  [default: what the metadata says; else 16000]",
 )
@@ -176,8 +176,8 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
     A picture is resized to the input's height and width (bilinear). A uint8 input gets its bytes,
     an int8 input the bytes minus 128, a float input (byte - 127.5) / 127.5, unless the model's
     metadata says otherwise. A sound is resampled, mixed to the model's channels, and cut or filled
-    up with zeros. Scores of classes are shown as real numbers, best first; other outputs as shape,
-    range and first values.
+    up with zeros. Scores of classes are shown as real numbers, best first; boxes, key points and
+    classes of pixels where they are recognized; other outputs as shape, range and first values.
     """
     request = RunRequest(labels=_read_labels(labels), **options)
     answer = _run(request)
@@ -293,9 +293,13 @@ def _inputs(
     """Return what every input is given, in the order of the model or of the signature."""
     import numpy as np
 
+    from delegraph.operators.memory_limit import MemoryLimit
     from delegraph.tools.given_inputs import given_inputs
-    from delegraph.tools.model_inputs import input_values
+    from delegraph.tools.model_inputs import input_values, require_room
 
+    limit = MemoryLimit.of(request.memory_limit, len(model.content))
+    for entry in details if request.runtime == "delegraph" else ():  # the other has no limit
+        require_room(entry, limit)
     rng = np.random.default_rng(request.seed)
 
     def values_of(text: str, entry: Details, note: Callable[[str], object]) -> NDArray[Any]:

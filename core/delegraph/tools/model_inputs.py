@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.tools.array_files import read_npy, read_npz
 from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.pictures import PICTURE_SUFFIXES, is_picture, picture_as_input
@@ -70,6 +71,16 @@ def input_values(
         f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, or a file: .npy, "
         f".npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
     )
+
+
+def require_room(details: Details, limit: MemoryLimit) -> None:
+    """Check that an input may have the size that the model declares, before it gets any values.
+
+    Raises:
+        OperatorError: it takes more than *limit*.
+    """
+    count = math.prod(details["shape"].tolist())
+    limit.require(count * np.dtype(details["dtype"]).itemsize, input_name(details))
 
 
 def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:

@@ -62,6 +62,7 @@ def picture_as_input(
     """
     image = open_picture(path)
     height, width, channels = _wanted(details, described.size or image.size)
+    _require_room(details, width, height)
     image = image.convert(_MODES[channels])
     if image.size != (width, height):
         from PIL.Image import Resampling
@@ -103,7 +104,7 @@ def open_picture(path: str) -> Image:
             f"picture {path!r} cannot be read: it is of no kind that Pillow knows"
         ) from error
     except Exception as error:
-        reason = str(error) or type(error).__name__
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise ArgumentError(f"picture {path!r} cannot be read: {reason}") from error
 
 
@@ -130,6 +131,20 @@ def _require_reasonable(image: Image, path: str) -> None:
         raise ArgumentError(
             f"picture {path!r} is {image.width} x {image.height}, which takes {wanted} bytes; a "
             f"file of its size may take {limit}: scale it down first"
+        )
+
+
+def _require_room(details: Details, width: int, height: int) -> None:
+    """Check that a model may ask for a picture of a size.
+
+    Raises:
+        ArgumentError: it has no pixels, or takes more memory than a small file may.
+    """
+    limit, wanted = MemoryLimit.of(None, 0).bytes, width * height * _PIXEL_BYTES
+    if not 0 < wanted <= limit:
+        raise ArgumentError(
+            f"{input_name(details)} takes a picture of {width} x {height}, which is {wanted} bytes "
+            f"to prepare, of {limit} at most; give it as .npy"
         )
 
 

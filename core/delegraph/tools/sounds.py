@@ -20,7 +20,7 @@ ASSUMED_RATE = 16_000
 """Samples a second where neither the model nor the user says: what most models of speech take."""
 
 RATES = (1_000, 768_000)
-"""The lowest and the highest rate of a file; the filter that resamples grows with it."""
+"""The lowest and the highest rate; the filter that resamples grows with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ def sound_as_input(
     channels = described.channels or 1
     frames = _frames(details, described, channels)
     rate = sample_rate or described.sample_rate or ASSUMED_RATE
+    _require_rate(input_name(details), rate)
     sound = _read(path, None if frames is None else frames / rate)
     if rate != sound.rate:
         is_assumed = not (sample_rate or described.sample_rate)
@@ -108,9 +109,11 @@ def _read(path: str, seconds: float | None) -> Sound:
     try:
         with wave.open(path, "rb") as file:
             channels, width, rate, frames = file.getparams()[:4]
-            _require_rate(path, rate)
+            _require_rate(f"sound {path!r}", rate)
             wanted = frames if seconds is None else math.ceil(rate * (seconds + 0.1))
             content = file.readframes(min(wanted, frames))
+    except ArgumentError:
+        raise
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
     except (wave.Error, EOFError, ValueError) as error:
@@ -122,9 +125,11 @@ def _read(path: str, seconds: float | None) -> Sound:
     return Sound(samples, rate, frames / rate)
 
 
-def _require_rate(path: str, rate: int) -> None:
+def _require_rate(what: str, rate: int) -> None:
     if not RATES[0] <= rate <= RATES[1]:
-        raise _unreadable(path, f"{rate} samples a second; expected {RATES[0]} to {RATES[1]}")
+        raise ArgumentError(
+            f"{what} has {rate} samples a second; expected {RATES[0]} to {RATES[1]}"
+        )
 
 
 def _samples(content: bytes, width: int) -> NDArray[np.float32]:
