@@ -106,10 +106,20 @@ def outputs(model: bytes, steps: Sequence[Inputs], numerics: str = "builtin") ->
 
 def litert_outputs(model: bytes, steps: Sequence[Inputs], numerics: str = "builtin") -> Any:
     """Return LiteRT's side of :func:`both`, from a child process, as it may crash."""
+    return in_a_child(_litert_outputs, model, steps, numerics)
+
+
+def in_a_child(work: Callable[..., Any], *given: Any) -> Any:
+    """Return what a function of a module gives in a process of its own; ``"crashed"`` if it ends.
+
+    Args:
+        work: the function; it and what it gets and gives must be picklable.
+        given: its arguments.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "ai_edge_litert.interpreter"])
     mine, its = context.Pipe(duplex=False)
-    child = context.Process(target=_serve, args=(its, model, steps, numerics), daemon=True)
+    child = context.Process(target=_serve, args=(its, work, *given), daemon=True)
     child.start()
     its.close()
     try:
@@ -122,9 +132,9 @@ def litert_outputs(model: bytes, steps: Sequence[Inputs], numerics: str = "built
         child.join()
 
 
-def _serve(connection: Any, *given: Any) -> None:
+def _serve(connection: Any, work: Callable[..., Any], *given: Any) -> None:
     fill_memory()
-    connection.send(_litert_outputs(*given))
+    connection.send(work(*given))
 
 
 def fill_memory() -> None:

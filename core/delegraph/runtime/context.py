@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams, StopRequest
 from delegraph.delegation.rejections import Rejection
-from delegraph.errors import ArgumentError, OperatorError
+from delegraph.errors import ArgumentError, OperatorError, StateError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
@@ -20,6 +20,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
 from delegraph.runtime.delegates.checked_nodes import Findings
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
+from delegraph.runtime.delegates.plan_state import SubgraphState
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory
@@ -40,6 +41,10 @@ class RunningSubgraph(Protocol):
     memory: SubgraphMemory
     steps: StepRunner
     findings: Findings
+
+    @property
+    def state(self) -> SubgraphState:
+        """What can be done with it now."""
 
 
 class SubgraphContext:
@@ -164,7 +169,14 @@ class SubgraphContext:
         return first
 
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
-        """Give a tensor that was added by a delegate its type."""
+        """Give a tensor that was added by a delegate its type.
+
+        Raises:
+            ArgumentError: the tensor is the model's.
+            StateError: the graph is immutable: a static delegate relies on it.
+        """
+        if self._subgraph.state is SubgraphState.IMMUTABLE:
+            raise StateError(f"{tensor!r} cannot have another type when the graph is immutable")
         if tensor.index < len(self._subgraph.spec.tensors):
             raise ArgumentError(f"{tensor!r} belongs to the model and keeps its type")
         tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None

@@ -22,7 +22,7 @@ from delegraph.runtime.callee import SubgraphCallee
 from delegraph.runtime.delegates.delegate_stack import DelegateStack
 from delegraph.runtime.delegates.measured_partitions import losing_nodes
 from delegraph.runtime.delegates.placement import placement_of
-from delegraph.runtime.delegates.plan_state import Barred, Snapshot
+from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
 from delegraph.runtime.kept_data import KeptData
 from delegraph.runtime.options import Options
 from delegraph.runtime.profile import Profile
@@ -165,6 +165,19 @@ class Session(SharedState):
         self.delegates.clear()
         self.resources.clear()
         self.cancellation.close()
+
+    @property
+    def state(self) -> SubgraphState:
+        """What can be done with the first subgraph now."""
+        return self.subgraphs[0].state
+
+    def release_non_persistent_memory(self) -> None:
+        """Give back the first subgraph's memory, variables excepted, until it is allocated again.
+
+        Source:
+            Interpreter::ReleaseNonPersistentMemory, tflite/core/interpreter.cc.
+        """
+        self.subgraphs[0].release_non_persistent_memory()
 
     def reset_variables(self) -> None:
         """Set every variable of every subgraph to zero, and what custom operators keep."""

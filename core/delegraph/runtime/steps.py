@@ -84,6 +84,7 @@ class StepRunner:
         self._evals: list[Eval] = []  # of the nodes prepared so far
         self._stops: list[_Stop] = []
         self._open: set[int] = set()  # outputs of the node being prepared, as far as shapes go
+        self._left_open: set[int] = set()  # those of them that its kernel has said nothing of
         self._first_use: dict[int, int] | None = None  # of each tensor; see _first_uses
 
     # -- preparing -----------------------------------------------------------------------------
@@ -137,6 +138,7 @@ class StepRunner:
                 with np.errstate(all="ignore"):  # as while invoking: scales may be anything
                     run = self._prepare(node, registration)
                 self._require_own_types(types)
+                self._give_memory_to_left_open()
                 self._evals.append(run)
             except Exception as error:  # noqa: BLE001 - raised on as the node's
                 raise self._failure(position, "prepare", error) from cause_of(error)
@@ -166,6 +168,7 @@ class StepRunner:
         if self._memory is not None:
             self._open = {i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic}
             self._memory.workspace.begin_node()
+        self._left_open.clear()
 
     def allocate(self) -> None:
         """Give memory to what is prepared; it has been planned.
@@ -197,6 +200,10 @@ class StepRunner:
         if dims != tensor.shape and not self._may_resize(tensor):
             raise OperatorError(f"{_described(tensor)} cannot become {list(dims)}")
         self._require_free_output(tensor, dims)
+        if tensor.index in self._left_open:
+            tensor.make_static()
+            self._left_open.discard(tensor.index)
+            self._open.discard(tensor.index)
         tensor.shape = dims
         if tensor.type in OBJECT_TYPES and self._may_resize(tensor):
             self._open.discard(tensor.index)  # has no place in the arena, and its shape is known
@@ -252,6 +259,21 @@ class StepRunner:
         """See ``OpContext.set_dynamic``."""
         tensor.make_dynamic()
         self._open.add(tensor.index)
+        self._left_open.discard(tensor.index)
+
+    def leave_open(self, tensor: Tensor) -> None:
+        """Let a tensor be as the node left it that the node being prepared has replaced: open.
+
+        Its kernel sees so. If it gives the tensor a shape, the tensor is like any other; if not, it
+        has memory for its present shape until the kernel gives it another one while running.
+        """
+        self.set_dynamic(tensor)
+        self._left_open.add(tensor.index)
+
+    def _give_memory_to_left_open(self) -> None:
+        if self._left_open and self._memory is not None:
+            for index in sorted(self._left_open):
+                self._memory.allocate_dynamic(self._tensors[index])
 
     # -- running -------------------------------------------------------------------------------
 

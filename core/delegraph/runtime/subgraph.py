@@ -17,13 +17,13 @@ from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.context import SubgraphContext
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
 from delegraph.runtime.delegates.checked_nodes import NOTHING_KNOWN
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
 from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
-from delegraph.runtime.delegates.plan_state import Snapshot
+from delegraph.runtime.delegates.plan_state import Snapshot, SubgraphState
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.steps import StepRunner
@@ -82,6 +82,14 @@ class Subgraph:
                 node.user_data = registration.init(self.context, node)
         edges = None if session.control_edges is None else session.control_edges[spec.index]
         return DelegatedPlan(nodes, PlanPartitioner(spec, self.tensors, session.options, edges))
+
+    @property
+    def state(self) -> SubgraphState:
+        """What can be done with it now."""
+        if not self.is_allocated or self.plan.application is not None:
+            return SubgraphState.UNINVOKABLE
+        is_immutable = bool(self.plan.static_delegates())
+        return SubgraphState.IMMUTABLE if is_immutable else SubgraphState.INVOKABLE
 
     @property
     def has_dynamic_tensors(self) -> bool:
@@ -149,6 +157,20 @@ class Subgraph:
         tensor = self.tensors[index]
         self.buffers.make_readable(tensor)
         return tensor
+
+    def release_non_persistent_memory(self) -> None:
+        """Give back the memory of all tensors but variables; ``allocate`` takes it again.
+
+        Delegates stay applied.
+
+        Source:
+            Subgraph::ReleaseNonPersistentMemory, tflite/core/subgraph.cc.
+        """
+        self.is_allocated = False
+        self.memory.release()
+        for tensor in self.tensors:
+            if tensor.allocation_type == AllocationType.ARENA_RW:
+                tensor.data = None
 
     def close(self) -> None:
         """Free delegate nodes, steps and memory; nothing else may be called afterwards."""

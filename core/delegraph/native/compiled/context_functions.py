@@ -202,6 +202,7 @@ def _resize(native: NativeContext, address: int, dims: int) -> None:
         libc().free(dims)
         raise
     found.take_dims(dims)
+    found.struct.allocation_type = int(found.tensor.allocation_type)  # dynamic no more, perhaps
     if found.tensor.data is not before:
         found.resized()
 

@@ -50,10 +50,12 @@ class Findings:
     Attributes:
         errors: what the kernels of refused nodes said, by node index.
         known: tensors that the nodes read and write, as far as their shapes are known.
+        left_open: outputs whose shapes a kernel leaves open until its node has run.
     """
 
     errors: Mapping[int, DelegraphError]
     known: Mapping[int, KnownTensor]
+    left_open: frozenset[int] = frozenset()
 
     @classmethod
     def of_prepared(
@@ -179,6 +181,7 @@ class _CheckedNodes(PrivateNodes):
         self._tensors = host.tensors
         self._follows_calls = follows_calls
         self._errors = dict(errors)
+        self._left_open_by_kernels: set[int] = set()
 
     def findings(self, unknown: Iterable[int]) -> Findings:
         """See :func:`check_nodes`."""
@@ -191,7 +194,7 @@ class _CheckedNodes(PrivateNodes):
                 open_tensors |= self._left_open(node, registration, open_tensors)
             touched = {i for node, _ in self.nodes for i in (*node.inputs, *node.outputs) if i >= 0}
             known = {i: KnownTensor.of(self._tensors[i]) for i in touched - open_tensors}
-        return Findings(self._errors, known)
+        return Findings(self._errors, known, frozenset(self._left_open_by_kernels))
 
     def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
         """Prepare a node if that is possible; return those of its outputs that nobody knows."""
@@ -207,7 +210,9 @@ class _CheckedNodes(PrivateNodes):
             self._errors[node.index] = error
             _forget_frames(error)
             return outputs
-        return outputs - self.steps.known_outputs()
+        left_open = outputs - self.steps.known_outputs()
+        self._left_open_by_kernels |= left_open
+        return left_open
 
     def _has_own_kernel(self, node: Node, registration: Registration) -> bool:
         if not self._follows_calls and any(True for _ in called_subgraphs(node.options)):

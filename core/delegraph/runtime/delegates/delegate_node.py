@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from delegraph.delegation.delegate import DelegateFlags
+from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.runtime.delegates.checked_nodes import check_nodes
 from delegraph.runtime.delegates.fallback import guarded
@@ -42,6 +43,8 @@ class DelegateNodePrepare:
     def _check_shapes(self, node: Node) -> None:
         """Look at the original nodes again where shapes are others than when they were claimed.
 
+        The node's outputs are then as those left them: open where their shapes were.
+
         Raises:
             NodeError: a kernel refuses one.
             UnresolvedOpError: one is a custom operator without a kernel, and the delegate needs
@@ -57,6 +60,9 @@ class DelegateNodePrepare:
             findings.raise_first()
         if DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
             findings.give_shapes(nodes, subgraph.tensors)
+        for index in findings.left_open.intersection(node.outputs):
+            if subgraph.tensors[index].type not in OBJECT_TYPES:
+                subgraph.steps.leave_open(subgraph.tensors[index])
 
 
 def as_delegate_node(subgraph: Subgraph, registration: Registration) -> Registration:

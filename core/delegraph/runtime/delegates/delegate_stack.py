@@ -102,8 +102,10 @@ class DelegateStack:
         flags = delegate.flags
         if flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
             self._require_every_node(delegate, rejections)
-        elif not flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS and not self._plan.has_unresolved:
+        elif self._plan.static_delegates() and not self._plan.has_unresolved:
             subgraph.allocate()  # shows now, not later, when a kernel cannot be prepared
+            if flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
+                self._refuse_opened_shapes()
 
     def _require_every_node(self, delegate: Delegate, rejections: Barred) -> None:
         left = [node.index for node, _ in self._plan.steps() if node.delegate is not delegate]
@@ -150,6 +152,20 @@ class DelegateStack:
                 f"so by node {node.index}, {registration.name})"
             )
 
+    def _refuse_opened_shapes(self) -> None:
+        """Raise when a delegate has opened a shape after a static one was applied."""
+        subgraph = self._subgraph
+        if subgraph.has_dynamic_tensors:
+            node, registration, tensor = subgraph.steps.first_open()
+            names = ", ".join(
+                repr(delegate_name(delegate)) for delegate in self._plan.static_delegates()
+            )
+            raise DelegateError(
+                f"Cannot allow dynamic tensors due to previous delegation: {names} supports "
+                f"static-sized tensors only (tensor#{tensor} is a dynamic-sized tensor, made so by "
+                f"node {node.index}, {registration.name})"
+            )
+
     def _not_applied(self, delegate: Delegate, error: Exception) -> DelegateError:
         name = delegate_name(delegate)
         phase: DelegatePhase = "claim"
@@ -171,9 +187,9 @@ class DelegateStack:
 
         That is so for static delegates, and where nodes were refused for the shapes before.
         """
-        applied, dynamic = self._plan.applied, DelegateFlags.ALLOW_DYNAMIC_TENSORS
-        are_static = any(not a.delegate.flags & dynamic for a in applied)
-        if self._base is not None and (are_static or self._subgraph.findings.errors):
+        applied = self._plan.applied
+        depend_on_shapes = self._plan.static_delegates() or self._subgraph.findings.errors
+        if self._base is not None and depend_on_shapes:
             try:
                 self._subgraph.restore(self._base, shapes=False)
             finally:

@@ -17,6 +17,7 @@ from typing import Any
 from delegraph.delegation.delegate import (
     Delegate,
     DelegateContext,
+    DelegateFlags,
     DelegateParams,
     raise_if_requested,
 )
@@ -75,6 +76,11 @@ class DelegatedPlan:
     def has_unresolved(self) -> bool:
         """Whether a custom operator is in the plan that nobody implements."""
         return any(registration.is_unresolved for _, registration in self.steps())
+
+    def static_delegates(self) -> list[Delegate]:
+        """Return the delegates in force that need every shape to be known before invoking."""
+        dynamic = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+        return [a.delegate for a in self.applied if not a.delegate.flags & dynamic]
 
     def current(self, index: int) -> int:
         """Return the node of the present plan that computes model node *index*."""

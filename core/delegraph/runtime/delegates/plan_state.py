@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.rejections import Rejection
@@ -11,6 +12,20 @@ from delegraph.operators.registration import Registration
 
 Barred = Mapping[int, Rejection]
 """Model nodes that a delegate may not have, and why."""
+
+
+class SubgraphState(Enum):
+    """What can be done with a subgraph. Source: Subgraph::State, tflite/core/subgraph.h.
+
+    * ``UNINVOKABLE``: not before it is allocated.
+    * ``INVOKABLE``: it can run.
+    * ``IMMUTABLE``: it can run, and a static delegate relies on tensors to stay what they are. A
+      resize takes the delegates off until the next allocation.
+    """
+
+    UNINVOKABLE = "uninvokable"
+    INVOKABLE = "invokable"
+    IMMUTABLE = "invokable and immutable"
 
 
 @dataclass(frozen=True, slots=True)
