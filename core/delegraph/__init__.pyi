@@ -37,6 +37,9 @@ from .plugins.specs import CustomOpSpec as CustomOpSpec
 from .plugins.specs import DelegateSpec as DelegateSpec
 from .runtime.delegates.choice import load_delegate as load_delegate
 from .runtime.interpreter import Interpreter as Interpreter
+from .runtime.interpreter_with_custom_ops import (
+    InterpreterWithCustomOps as InterpreterWithCustomOps,
+)
 from .runtime.op_resolver import OpResolverType as OpResolverType
 from .runtime.op_resolver import builtin_registration as builtin_registration
 from .runtime.signature_runner import SignatureRunner as SignatureRunner

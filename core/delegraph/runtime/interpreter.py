@@ -145,13 +145,13 @@ class Interpreter(OfficialMembers):
         self._experimental_compress_quantization_zero_points = (
             experimental_compress_quantization_zero_points
         )
-        self._custom_op_registerers = list(getattr(self, "_custom_op_registerers", ()))
         self._views = LiveViews()
         self._session: Session | None = None
         model = model_of(model_path, model_content, table_limit)
         if model_content:
             self._model_content = model_content
-        self._session = Session(model, options, custom_ops, placement_rules(rules))
+        ops = self._all_custom_ops(model, custom_ops or {})
+        self._session = Session(model, options, ops, placement_rules(rules))
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
         self._delegates = list(applied)
         if defaults.are_wanted(experimental_op_resolver_type) and (applied or delegates is None):

@@ -15,7 +15,9 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from delegraph.delegation.delegate import Delegate
+from delegraph.graph.model import Model
 from delegraph.runtime.arguments import tensor_at
+from delegraph.runtime.custom_op_registerers import CustomOps, registered_ops
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.interpreter_wrapper import InterpreterWrapper, not_copied
 from delegraph.runtime.live_views import LiveViews
@@ -38,8 +40,16 @@ class OfficialMembers:
     _views: LiveViews
     _model_content: Any  # there only where the model was given as bytes
     _delegates: list[Delegate]
-    _custom_op_registerers: Sequence[Any]  # of C++; see InterpreterWithCustomOps
+    _custom_op_registerers: Sequence[Any]  # see InterpreterWithCustomOps
     _experimental_compress_quantization_zero_points: bool
+
+    def _all_custom_ops(self, model: Model, given: CustomOps) -> CustomOps:
+        """Return the custom operators of this interpreter: those given, and those registered."""
+        if not hasattr(self, "_custom_op_registerers"):
+            self._custom_op_registerers = []
+        if not self._custom_op_registerers:
+            return given
+        return {**registered_ops(self._custom_op_registerers, model), **given}
 
     @property
     def session(self) -> Session:

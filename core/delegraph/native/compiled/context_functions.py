@@ -119,7 +119,9 @@ def replace_node_subsets_with_delegate_kernels(
         raise ArgumentError(f"nodes are replaced for another delegate, at {delegate or 0:#x}")
     native.read_nodes()
     native.current.replace_node_subsets_with_delegate_kernels(
-        kernel_registration(native, KernelFunctions(registration)),
+        kernel_registration(
+            lambda _: native, KernelFunctions(registration), native.delegate.name()
+        ),
         ints_at(nodes),
         native.delegate,
     )

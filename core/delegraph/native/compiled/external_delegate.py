@@ -66,7 +66,7 @@ class NativeDelegate(Delegate):
     """
 
     def __init__(self, address: int, path: str = "the process") -> None:
-        _require_right_platform(library_name(path))
+        require_right_platform(library_name(path))
         if not address:
             raise DelegateError("Null delegate.")
         self.path = path
@@ -158,11 +158,7 @@ class NativeDelegate(Delegate):
 
     def address_of_owner(self, delegate: object | None) -> int:
         """Return the address that stands for a tensor's or node's delegate; 0 for none."""
-        if delegate is None:
-            return 0
-        if isinstance(delegate, NativeDelegate):
-            return delegate.address
-        return _some_other_delegate()
+        return address_of_owner(delegate)
 
     def retain(self) -> None:
         """Keep the native delegate for one more kernel; nothing where it is somebody else's."""
@@ -209,6 +205,13 @@ class ExternalDelegate(NativeDelegate):
         """The library as ctypes has it; programs call its further functions under this name."""
         assert self._plugin is not None
         return self._plugin.library
+
+
+def address_of_owner(delegate: object | None) -> int:
+    """Return the address that stands for a delegate, in Python or compiled; 0 for none."""
+    if delegate is None:
+        return 0
+    return delegate.address if isinstance(delegate, NativeDelegate) else _some_other_delegate()
 
 
 @cache
@@ -278,7 +281,7 @@ class _Plugin:
 
 def _open(library: str) -> Any:
     name = library_name(library)
-    _require_right_platform(name)
+    require_right_platform(name)
     try:
         return ctypes.CDLL(library)
     except OSError as error:
@@ -291,10 +294,15 @@ def _failed(library: str, reason: str) -> str:
     return f"Failed to load delegate from {library}\n{reason}"
 
 
-def _require_right_platform(name: str) -> None:
+def require_right_platform(name: str) -> None:
+    """Reject a platform whose C structs are not those known.
+
+    Raises:
+        DelegateLoadError: this is one; *name* is what was asked for.
+    """
     if not _is_right_platform():
         raise DelegateLoadError(
-            "compiled delegates need 64-bit little-endian CPython on Linux or macOS; this is "
+            "compiled code needs 64-bit little-endian CPython on Linux or macOS; this is "
             f"{sys.implementation.name} on {sys.platform} {platform.machine()}",
             delegate=name,
         )

@@ -1,4 +1,4 @@
-"""Delegate nodes that call the kernel functions of a compiled delegate."""
+"""Nodes that call compiled kernel functions: a delegate's nodes, and custom operators."""
 
 from __future__ import annotations
 
@@ -36,8 +36,20 @@ def _function(name: str, address: int | None) -> Callable[..., Any] | None:
     return None if not address else callback(REGISTRATION_FUNCTIONS[name])(address)
 
 
-def kernel_registration(native: NativeContext, functions: KernelFunctions) -> Registration:
-    """Return the registration by which Delegraph runs *functions*."""
+def kernel_registration(
+    native_of: Callable[[Any], NativeContext],
+    functions: KernelFunctions,
+    name: str,
+    code: BuiltinOperator = BuiltinOperator.DELEGATE,
+) -> Registration:
+    """Return the registration by which Delegraph runs *functions*.
+
+    Args:
+        native_of: returns the struct that they see of a subgraph, given its context.
+        functions: of the kernel.
+        name: where the functions have none.
+        code: ``DELEGATE``, or ``CUSTOM`` for an operator of the model.
+    """
 
     def prepare(context: Any, node: Node) -> Eval:
         kernel: ExternalKernel = node.user_data
@@ -48,23 +60,30 @@ def kernel_registration(native: NativeContext, functions: KernelFunctions) -> Re
             kernel.free()
 
     return Registration(
-        functions.name or native.delegate.name(),
+        functions.name or name,
         prepare,
-        BuiltinOperator.DELEGATE,
-        init=lambda context, node: ExternalKernel(native, functions, context, node),
+        code,
+        init=lambda context, node: ExternalKernel(
+            native_of(context), functions, context, node, code
+        ),
         free=free,
     )
 
 
 class ExternalKernel:
-    """One delegate node of a compiled delegate.
+    """One node that compiled functions compute.
 
     Raises:
         DelegateError: the registration has no ``invoke``.
     """
 
     def __init__(
-        self, native: NativeContext, functions: KernelFunctions, context: Any, node: Node
+        self,
+        native: NativeContext,
+        functions: KernelFunctions,
+        context: Any,
+        node: Node,
+        code: BuiltinOperator = BuiltinOperator.DELEGATE,
     ) -> None:
         if functions.invoke is None:
             raise DelegateError(
@@ -75,7 +94,7 @@ class ExternalKernel:
         self._functions = functions
         self._invoke = functions.invoke
         self._free = functions.free
-        registration = Registration(functions.name, _unused, BuiltinOperator.DELEGATE)
+        registration = Registration(functions.name, _unused, code)
         self._structs = NativeNode(node, registration, native.delegate.address)
         native.add_node(self._structs)
         self._struct = self._structs.struct
@@ -84,13 +103,18 @@ class ExternalKernel:
         if functions.init is not None:
             with native.called(context):
                 said = len(native.messages)
-                data = functions.init(native.address, self._struct.builtin_data, 0)
-                self._struct.user_data = data
+                self._struct.user_data = functions.init(native.address, *self._init_data(code))
                 self._said = tuple(native.messages[said:])
         native.delegate.retain()
 
+    def _init_data(self, code: BuiltinOperator) -> tuple[Any, int]:
+        """Return what ``init`` gets: custom options with their length, or the partition."""
+        if code == BuiltinOperator.CUSTOM:
+            return self._struct.custom_initial_data, self._struct.custom_initial_data_size
+        return self._struct.builtin_data, 0
+
     def prepare(self, context: Any) -> Eval:
-        """Let the delegate prepare the node; return what invokes it.
+        """Let the functions prepare the node; return what invokes it.
 
         Raises:
             OperatorError: the delegate returned an error.

@@ -1,0 +1,174 @@
+"""Custom operators that C++ registerers put into a resolver of an official runtime.
+
+A registerer calls methods of ``tflite::MutableOpResolver`` that were compiled into it, so the
+object must be laid out as in the version it was compiled for: an official runtime makes it. What is
+in it is asked by ``FindOp``, which is virtual: its address is in the object's table.
+
+Source:
+    OpResolver, tflite/core/api/op_resolver.h; RegisterCustomOpByName,
+    tflite/python/interpreter_wrapper/interpreter_wrapper.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_void_p
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from delegraph.delegation.delegate import DelegateContext
+from delegraph.errors import ArgumentError, UnsupportedRuntimeError
+from delegraph.native.abi import TfLiteRegistration
+from delegraph.native.compiled.context import NativeContext
+from delegraph.native.compiled.context_functions import write_functions
+from delegraph.native.compiled.external_delegate import address_of_owner, require_right_platform
+from delegraph.native.compiled.external_kernel import KernelFunctions, kernel_registration
+from delegraph.native.litert.installed_runtimes import interpreter_module
+from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.registration import Registration
+from delegraph.runtime.custom_op_registerers import PythonResolver, Registerer, Resolver
+from delegraph.schema import tables
+from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.writer import write_model
+
+_FindBuiltin = CFUNCTYPE(c_void_p, c_void_p, c_int, c_int)
+_FindCustom = CFUNCTYPE(c_void_p, c_void_p, c_char_p, c_int)
+_VERSION = 1
+"""The version of custom operators; converters write no other."""
+
+
+def registered_ops(
+    registerers: Sequence[Registerer], names: Iterable[str]
+) -> dict[str, AnyCustomOp]:
+    """Return the operators of *names* that the registerers provide.
+
+    Raises:
+        ArgumentError: there is no C function of a name.
+        UnsupportedRuntimeError: no official runtime is installed, which functions of Python can do
+            without; or its resolver is another than those known.
+    """
+    try:
+        official = interpreter_module()
+    except UnsupportedRuntimeError:
+        if any(isinstance(registerer, str) for registerer in registerers):
+            raise
+        return _of_python([r for r in registerers if not isinstance(r, str)])
+    require_right_platform("registerers of custom operators")
+    filled, plain = _OfficialResolver(official, registerers), _OfficialResolver(official, ())
+    found: dict[str, AnyCustomOp] = {}
+    for name in sorted(names):
+        functions = filled.find(name)
+        if functions is not None and functions != plain.find(name):
+            found[name] = _registration(name, functions)
+    return {**found, **filled.ops}
+
+
+def _of_python(functions: Sequence[Callable[[Any], object]]) -> dict[str, AnyCustomOp]:
+    resolver = PythonResolver()
+    for function in functions:
+        function(resolver)  # one that needs an address refuses this
+    return resolver.ops
+
+
+class _OfficialResolver:
+    """A C++ resolver that registerers have filled; it lives as long as its interpreter."""
+
+    def __init__(self, official: Any, registerers: Sequence[Registerer]) -> None:
+        self.ops: dict[str, AnyCustomOp] = {}
+        addresses: list[int] = []
+        functions = [r if isinstance(r, str) else self._with_ops(r) for r in registerers]
+        try:
+            self._interpreter = official.InterpreterWithCustomOps(
+                custom_op_registerers=[*functions, addresses.append], model_content=_empty_model()
+            )
+        except ValueError as error:  # a name that is not there; what a function raises gets out
+            if not str(error).startswith(("Looking up symbol", "Loading library")):
+                raise
+            raise ArgumentError(str(error)) from error
+        self._address = addresses[0]
+        self._table = c_void_p.from_address(self._address).value or 0
+        self._require_known_table()
+
+    def _with_ops(self, function: Callable[[int], object]) -> Callable[[int], None]:
+        def register(address: int) -> None:
+            resolver = Resolver(address)
+            function(resolver)
+            self.ops.update(resolver.ops)
+
+        return register
+
+    def _slot(self, index: int) -> int:
+        return c_void_p.from_address(self._table + 8 * index).value or 0
+
+    def _require_known_table(self) -> None:
+        """Look for ADD before anything else is believed.
+
+        Raises:
+            UnsupportedRuntimeError: the first function in the table does not find it.
+        """
+        address = _FindBuiltin(self._slot(0))(self._address, int(BuiltinOperator.ADD), 1)
+        if address:
+            registration = TfLiteRegistration.from_address(address)
+            if registration.builtin_code == BuiltinOperator.ADD and registration.invoke:
+                return
+        raise UnsupportedRuntimeError(
+            "the resolver of the installed official runtime is not as those known; another version "
+            "of it may do: pip install ai-edge-litert"
+        )
+
+    def find(self, name: str) -> tuple[int, ...] | None:
+        """Return the functions of a custom operator; None for one that is not in the resolver."""
+        address = _FindCustom(self._slot(1))(self._address, name.encode(), _VERSION)
+        if not address:
+            return None
+        found = TfLiteRegistration.from_address(address)
+        return tuple(getattr(found, field) or 0 for field in ("init", "free", "prepare", "invoke"))
+
+
+def _registration(name: str, functions: tuple[int, ...]) -> Registration:
+    init, free, prepare, invoke = functions
+    struct = TfLiteRegistration(init, free, prepare, invoke)
+    owner = _CustomOpOwner(name)
+    return kernel_registration(
+        owner.native_context, KernelFunctions(struct), name, BuiltinOperator.CUSTOM
+    )
+
+
+class _CustomOpOwner:
+    """Whose code the kernels of a custom operator are: nobody's delegate."""
+
+    address = 0
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._contexts: WeakKeyDictionary[DelegateContext, NativeContext] = WeakKeyDictionary()
+
+    def name(self) -> str:
+        """Return the name that logs show."""
+        return self._name
+
+    def native_context(self, context: DelegateContext) -> NativeContext:
+        """Return the struct's owner for a subgraph; the same one as long as that lives."""
+        found = self._contexts.get(context)
+        if found is None:
+            found = self._contexts[context] = NativeContext(self, context)
+            write_functions(found)
+        return found
+
+    def address_of_owner(self, delegate: object | None) -> int:
+        """Return the address that stands for a tensor's delegate; 0 for none."""
+        return address_of_owner(delegate)
+
+    def retain(self) -> None:
+        """Do nothing: whoever loaded the library keeps it."""
+
+    def release(self) -> None:
+        """Do nothing."""
+
+
+@cache
+def _empty_model() -> bytes:
+    """Return a model without operators; there must be a tensor."""
+    subgraph = tables.SubGraph(tensors=(tables.Tensor(shape=(1,)),))
+    return write_model(tables.Model(version=3, subgraphs=(subgraph,), buffers=(tables.Buffer(),)))

@@ -1,0 +1,69 @@
+"""Registerers of custom operators, as the official ``InterpreterWithCustomOps`` takes them.
+
+A registerer is the name of a C function, or a function of Python, that puts operators into a
+resolver, a C++ object at an address.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+
+from delegraph.errors import ArgumentTypeError
+from delegraph.graph.model import Model
+from delegraph.operators.custom_op import AnyCustomOp
+
+CustomOps = Mapping[str, AnyCustomOp]
+
+Registerer = str | Callable[[int], object]
+"""The name of a C function that is loaded, or a function; both get a resolver's address."""
+
+NATIVE = "delegraph.native.compiled.registerers"
+"""The module that knows the C++ object. It stands above this layer, so it is loaded by name, and
+only where there are registerers."""
+
+
+class PythonResolver:
+    """What a registerer of Python gets where no official runtime is: it takes operators of Python.
+
+    Attributes:
+        ops: those it was given, by name.
+    """
+
+    def __init__(self) -> None:
+        self.ops: dict[str, AnyCustomOp] = {}
+
+    def add_custom(self, name: str, op: AnyCustomOp) -> None:
+        """Register a custom operator: a ``Registration``, or what ``custom_op`` makes."""
+        self.ops[name] = op
+
+
+class Resolver(int, PythonResolver):
+    """The address of the resolver, which takes operators of Python, too."""
+
+    def __init__(self, address: int) -> None:
+        PythonResolver.__init__(self)
+
+
+def registered_ops(registerers: Sequence[Registerer], model: Model) -> CustomOps:
+    """Return the operators that *registerers* provide, of those that a model calls for.
+
+    Raises:
+        ArgumentTypeError: a registerer is neither a name nor a function.
+        ArgumentError: there is no C function of a name.
+        UnsupportedRuntimeError: one has a name, and no official runtime is installed whose resolver
+            it could fill; or that resolver is another than those known.
+    """
+    for registerer in registerers:
+        if not (isinstance(registerer, str) or callable(registerer)):
+            raise ArgumentTypeError(
+                f"a registerer is the name of a C function, or a function, not {registerer!r}"
+            )
+    names = {
+        operator.name
+        for subgraph in model.subgraphs
+        for operator in subgraph.operators
+        if operator.is_custom
+    }
+    found: CustomOps = importlib.import_module(NATIVE).registered_ops(registerers, names)
+    return found
