@@ -15,6 +15,7 @@ from delegraph.errors import (
     StateError,
     UnsupportedModelError,
 )
+from delegraph.schema.options import AddOptions
 from delegraph.schema.stablehlo_options import StablehloCaseOptions
 from delegraph.testing import graph_model, subgraphs_model, tensor
 from support.by_name import ByName
@@ -120,6 +121,28 @@ def test_what_is_required_is_checked_before_tensors_get_memory() -> None:
         interpreter.allocate_tensors()
     interpreter.modify_graph_with_delegate(ByName("SIN"))
     interpreter.allocate_tensors()
+
+
+def test_an_interpreter_tells_what_it_is_on_one_line() -> None:
+    interpreter = Interpreter(model_content=SINE, delegates=[])
+    told = "of 'x' FLOAT32[4] -> 'y' FLOAT32[4], 1 operator,"
+    assert repr(interpreter) == f"<Interpreter {told} no delegates, uninvokable>"
+    interpreter.modify_graph_with_delegate(ByName("SIN"))
+    assert repr(interpreter) == f"<Interpreter {told} by_name, invokable and immutable>"
+    assert repr(interpreter.placement) == (
+        "<Placement of 1 node: by_name takes 1 in 1 partition, 0 stay with Delegraph's kernels>"
+    )
+    assert repr(interpreter.session.model).startswith("<Model of 1 subgraph, 1 operator, 0 signa")
+    interpreter.close()
+    assert repr(interpreter) == "<Interpreter that is closed>"
+
+
+def test_long_and_many_names_are_shortened() -> None:
+    name = "a\x1b" + 90 * "n"
+    nodes: list[Any] = [("ADD", f"{name} b", "y", AddOptions()), ("ADD", "y c", "z", AddOptions())]
+    interpreter = Interpreter(model_content=graph_model(nodes, inputs=f"{name} b c", outputs="z"))
+    assert f"of 'a\\x1b{17 * 'n'}…' FLOAT32[4], 'b' FLOAT32[4], 1 more -> 'z'" in repr(interpreter)
+    assert len(repr(interpreter)) < 200
 
 
 def test_closing_twice_does_no_harm() -> None:

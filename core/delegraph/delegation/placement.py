@@ -146,6 +146,9 @@ class Placement:
         phrases.append(f"{rest} stay{'s' * (rest == 1)} with {self.host}'s kernels")
         return f"{total} node{'s' * (total != 1)}: " + ", ".join(phrases)
 
+    def __repr__(self) -> str:
+        return f"<Placement of {self}>"
+
     def _share(self, delegate: str, nodes: int, partitions: int) -> str:
         if not nodes:
             return f"{delegate} takes none"

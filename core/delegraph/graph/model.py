@@ -12,7 +12,7 @@ arrays have no truth value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -202,4 +202,14 @@ class Model:
     subgraphs: tuple[SubgraphSpec, ...]
     signatures: tuple[Signature, ...]
     metadata: Mapping[str, NDArray[np.uint8]]
-    content: NDArray[np.uint8] = field(repr=False)
+    content: NDArray[np.uint8]
+
+    def __repr__(self) -> str:
+        operators = sum(len(subgraph.operators) for subgraph in self.subgraphs)
+        counts = {
+            "subgraph": len(self.subgraphs),
+            "operator": operators,
+            "signature": len(self.signatures),
+        }
+        told = [f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items()]
+        return f"<Model of {', '.join(told)}, {len(self.content):,} bytes>"

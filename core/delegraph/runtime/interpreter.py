@@ -367,6 +367,10 @@ class Interpreter(OfficialMembers):
         self.__dict__.pop("_interpreter", None)
         session.close()
 
+    def __repr__(self) -> str:
+        session = getattr(self, "_session", None)
+        return f"<{type(self).__name__} {'that is closed' if session is None else session}>"
+
     def __del__(self) -> None:
         if session := getattr(self, "_session", None):  # no call runs; no thread may start now
             self._close(session)

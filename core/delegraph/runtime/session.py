@@ -20,6 +20,7 @@ from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import checked_flag, checked_index, tensor_at
 from delegraph.runtime.callee import SubgraphCallee
 from delegraph.runtime.delegates.delegate_stack import DelegateStack
+from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.delegates.measured_partitions import losing_nodes
 from delegraph.runtime.delegates.placement import placement_of
 from delegraph.runtime.delegates.plan_state import Barred, Snapshot, SubgraphState
@@ -56,6 +57,16 @@ class Session(SharedState):
             SubgraphCallee(subgraph, self.resize_input, self.allocate)
             for subgraph in self.subgraphs
         ]
+
+    def __str__(self) -> str:
+        """Return what goes in and out, and who computes it, on one line."""
+        first, count = self.subgraphs[0], len(self.subgraphs[0].operators)
+        applied = ", ".join(delegate_name(applied.delegate) for applied in first.plan.applied)
+        return (
+            f"of {_tensors(first, first.inputs)} -> {_tensors(first, first.outputs)}, "
+            f"{count} operator{'s' * (count != 1)}, "
+            f"{applied or 'no delegates'}, {first.state.value}"
+        )
 
     def allocate(self, subgraph: Subgraph) -> None:
         """Apply again the delegates that a resize has taken off, then allocate.
@@ -297,6 +308,23 @@ class Session(SharedState):
             self.rules.check_pins(placement)
         if must_be_full:
             require_full(placement)
+
+
+_SHOWN = 2
+"""Tensors of each side that a line has room for; and a name's characters are cut to ``_NAME``."""
+
+_NAME = 20
+
+
+def _tensors(subgraph: Subgraph, indices: Sequence[int]) -> str:
+    tensors = [subgraph.tensors[index] for index in indices[:_SHOWN]]
+    told = [f"{_short(t.name)} {t.type.name}{list(t.shape)}" for t in tensors]
+    more = [f"{len(indices) - _SHOWN} more"] if len(indices) > _SHOWN else []
+    return ", ".join(told + more) or "nothing"
+
+
+def _short(name: str) -> str:
+    return repr(name if len(name) <= _NAME else f"{name[: _NAME - 1]}…")
 
 
 def _restore(before: Iterable[tuple[Subgraph, Snapshot]]) -> None:
