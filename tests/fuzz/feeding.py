@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.errors import ArgumentError
+
 Arrays = list[NDArray[Any]]
 
 DISTINCT = 2048
@@ -16,6 +18,9 @@ DISTINCT = 2048
 
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 1e-45, 1e-39, 3.4e38, -3.4e38, 1e9, -129.0)
 INTEGERS = (-(1 << 31), -129, -128, -2, -1, 0, 1, 2, 3, 127, 128, 255, 256, 1 << 20, (1 << 31) - 1)
+MAX_STRINGS = 1 << 24
+"""Strings that an input is fed at most: each is a Python object, which no interpreter allocates."""
+
 RESIZED = (0, 1, 2, 3, 5, 7, 16)
 
 
@@ -106,10 +111,16 @@ def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDAr
 def values(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], special: bool
 ) -> NDArray[Any]:
-    """Return random values of a shape and dtype; *special* ones are NaN, infinite or extreme."""
+    """Return random values of a shape and dtype; *special* ones are NaN, infinite or extreme.
+
+    Raises:
+        ArgumentError: there would be too many strings to feed.
+    """
     count = int(np.prod(shape, dtype=np.int64))
     drawn = min(count, DISTINCT)
     if dtype.kind in "OSU":
+        if count > MAX_STRINGS:
+            raise ArgumentError(f"{count:,} strings are not fed, at most {MAX_STRINGS:,}")
         words = np.array([b"", b"a", b"two words", b"\xff\x00", b"12"], object)
         few = words[rng.integers(len(words), size=drawn)]
     elif dtype.kind == "b":

@@ -16,6 +16,13 @@ def test_negative_floats_are_scaled_by_alpha(shape):
     np.testing.assert_array_equal(y, np.where(x >= 0, x, x * alpha))
 
 
+@pytest.mark.parametrize("alpha", [np.nan, np.inf, -np.inf])
+def test_alpha_does_not_matter_from_0_on(alpha):
+    x = np.float32([2, 0, -0.0, -3, np.inf, -np.inf, np.nan])
+    (y,) = assert_agrees("PRELU", [fed(x), fed(np.full(7, alpha, np.float32))], ["FLOAT32"])
+    np.testing.assert_array_equal(y[[0, 1, 2, 4]], x[[0, 1, 2, 4]])
+
+
 @pytest.mark.parametrize("scales", [(0.1, 0.1, 0.1), (0.05, 0.02, 0.09), (0.1, 0.01, 0.03)])
 @pytest.mark.parametrize("type", ["UINT8", "INT8"])
 def test_every_8_bit_pair_is_exact(type, scales):

@@ -47,15 +47,12 @@ def prepare_prelu(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"alpha of shape {alpha.shape} does not broadcast to {x.shape}")
     if x.type is not TensorType.FLOAT32:
         return run_integers(context, x, alpha, y, _quantized(x, alpha, y))
-    negative = context.scratch(x.shape, np.float32)
-    zero = np.array(0, np.float32)
+    above = context.scratch(x.shape, np.bool_)
 
     def run() -> None:
-        out, below = y.data, negative.data
-        np.minimum(x.data, zero, out=below)
-        np.multiply(below, alpha.data, below)
-        np.maximum(x.data, zero, out=out)
-        np.add(out, below, out)
+        np.greater_equal(x.data, 0, out=above.data)
+        np.multiply(x.data, alpha.data, y.data)
+        np.copyto(y.data, x.data, where=above.data)  # where alpha may be NaN or infinite
 
     return run
 

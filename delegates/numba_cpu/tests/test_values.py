@@ -25,6 +25,7 @@ from delegraph.schema.options import (
     Pool2DOptions,
     ReducerOptions,
 )
+from delegraph.schema.tables import Buffer
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.conformance.trials import (
     Outputs,
@@ -114,6 +115,21 @@ def extreme_steps(case: OperatorCase, kind: str) -> tuple[tuple[Array, ...], ...
     )
 
 
+def extreme_constants(case: OperatorCase, kind: str) -> OperatorCase | None:
+    """Return a case with a quarter of its float constants extreme; None when it has none."""
+    records = case.records
+    buffers, taken = list(records.buffers or ()), set[int]()
+    for record in (records.subgraphs or ())[0].tensors or ():
+        data = buffers[record.buffer].data
+        if record.type is not TensorType.FLOAT32 or data is None or record.sparsity is not None:
+            continue
+        values = np.array(data).view(np.float32)
+        values[::4] = cycled(FLOATS[kind], values[::4], len(taken))
+        buffers[record.buffer] = Buffer(data=values.view(np.uint8))
+        taken.add(record.buffer)
+    return replace(case, records=records.replace(buffers=tuple(buffers))) if taken else None
+
+
 def answer(interpreter: Interpreter, case: OperatorCase) -> Outputs | str:
     """Return the outputs of each step; the word ``refused`` when it is refused."""
     try:
@@ -168,6 +184,21 @@ def test_extreme_values_have_the_answers_of_the_core(op: str) -> None:
                 assert_same_answers(found[kind], expected[kind], case.tolerance)
             except AssertionError as error:
                 raise AssertionError(f"{kind}, {delegate.options}, {case}") from error
+
+
+@pytest.mark.parametrize("op", sorted(OPERATORS))
+def test_extreme_constants_have_the_answers_of_the_core(op: str) -> None:
+    for trial in trials_of(cases(op, seed=3, count=CASES)):
+        delegate = NumbaCpuDelegate(NumbaCpuOptions())
+        for kind in FLOATS:
+            case = extreme_constants(trial.case, kind)
+            if case is None or (kind == "extremes" and op in ADDING):
+                continue
+            expected, found = (all_kinds(case, {kind: case}, *by) for by in ((), (delegate,)))
+            try:
+                assert_same_answers(found[kind], expected[kind], case.tolerance)
+            except AssertionError as error:
+                raise AssertionError(f"{kind}, {case}") from error
 
 
 @pytest.mark.parametrize("length", [3, 70])

@@ -165,7 +165,7 @@ operation(Operation.DIV, "ff")(clamped(lambda a, b: a / b))
 operation(Operation.MAXIMUM)(lambda a, b: (a > b).choose(a, b))
 operation(Operation.MINIMUM)(lambda a, b: (a < b).choose(a, b))
 operation(Operation.SQUARED_DIFFERENCE)(lambda a, b: (a - b) * (a - b))
-operation(Operation.PRELU)(lambda x, alpha: x.at_least(0.0) + x.at_most(0.0) * alpha)
+operation(Operation.PRELU)(lambda x, alpha: (x >= 0.0).choose(x, x * alpha))
 
 operation(Operation.CLAMP, "ff")(lambda x, low, high: x.at_least(low).at_most(high))
 operation(Operation.LEAKY_RELU, "f")(lambda x, alpha: (x > 0.0).choose(x, x * alpha))

@@ -50,6 +50,8 @@ def _check_window(call: Call) -> Rejection | None:
         return Rejection("weights-shape", actual=list(weight.shape), expected="4 dimensions")
     if weight.shape[1] < options.stride_h or weight.shape[2] < options.stride_w:
         return Rejection("stride", expected="a stride no larger than the kernel")
+    if not np.isfinite(weight.data).all():  # the zeros around x would meet them and give NaN
+        return Rejection("weights", actual="NaN or infinity", expected="finite numbers")
     activation = Act(options.fused_activation_function)
     if activation not in products_f32.CLAMPS:
         return Rejection("activation", actual=activation.name, expected="a clamp")
