@@ -1,4 +1,4 @@
-"""Shapes and ranges that recurrent cells and quantizations refuse."""
+"""Shapes and ranges that recurrent cells, quantizations and some others refuse."""
 
 from __future__ import annotations
 
@@ -73,6 +73,28 @@ def test_quantizations_refuse_ranges_and_bits(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         run("QuantizeAndDequantizeV2", X, *np.float32(limits), range_given=True, **attrs)
+
+
+INTS, WORD = np.array([0, 6]), np.array(b"farmhash64", object)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "message"),
+    [
+        ("UnravelIndex", (INTS, np.array([2, 3])), r"expected to lie in \[2, 3\]"),
+        ("UnravelIndex", (INTS, np.array([2, 0])), "sizes above 0"),
+        ("UnravelIndex", (INTS[None], np.array([2, 3])), "expected a vector"),
+        ("Fingerprint", (PEEP[0], WORD), "data is a scalar"),
+        ("Fingerprint", (PEEP, np.array(b"md5", object)), "method is b'md5'"),
+        ("BandedTriangularSolve", (MATRIX, X), "expected 12 rows"),
+        ("BandedTriangularSolve", (np.ones((3, 2), np.float32), X), r"bands \[3, 2\]"),
+    ],
+)
+def test_others_refuse_what_tensorflow_refuses(
+    op: str, inputs: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        run(op, *inputs)
 
 
 @pytest.mark.parametrize("op", ["QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4"])

@@ -136,3 +136,6 @@ NodeDefMessage = _message("NodeDef")
 
 AttrValueMessage = _message("AttrValue")
 """The message class of an attribute's value."""
+
+TensorMessage = _message("Tensor")
+"""The message class of an array."""

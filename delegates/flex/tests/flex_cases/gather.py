@@ -25,6 +25,7 @@ def _gather(params: NDArray[Any], indices: Any, axis: int, type: DataType, **att
 
 
 def cases() -> Iterator[Case]:
+    yield from _coordinates()
     rng = np.random.default_rng(2)
     x = rng.normal(0, 9, (3, 4, 5)).astype(np.float32)
     for index in (INT, LONG):
@@ -60,3 +61,11 @@ def _gather_nd(x: NDArray[Any], words: NDArray[Any]) -> Iterator[Case]:
     yield one("GatherNd", x, bad, Tparams=FLOAT, Tindices=LONG, bad_indices_policy=b"IGNORE")
     for policy in (b"DEFAULT", b"ERROR"):
         yield one("GatherNd", x, bad[:1], Tparams=FLOAT, Tindices=LONG, bad_indices_policy=policy)
+
+
+def _coordinates() -> Iterator[Case]:
+    for type in (INT, LONG):
+        dims = np.array([2, 3, 4], type.dtype)
+        for indices in ([23, 0, 7], [5], 11, [-1, -7, -30]):
+            yield one("UnravelIndex", np.array(indices, type.dtype), dims, Tidx=type)
+        yield one("UnravelIndex", np.array([3, 1], type.dtype), dims[2:], Tidx=type)

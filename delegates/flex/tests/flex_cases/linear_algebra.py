@@ -40,6 +40,7 @@ def cases() -> Iterator[Case]:
         attrs = {"T": type, "tolerance": tolerance}
         yield from _functions(x, hermitian, attrs)
         yield from _solutions(x, some(2, 4, 3), attrs)
+        yield from _banded(some(2, 2, 4) + 2, some(2, 4, 3), attrs)
         for shape in ((3, 3), (2, 4, 3), (2, 3, 4), (1, 1), (4, 1), (1, 4)):
             yield from _decompositions(some(*shape), attrs)
         for matrix in (x, hermitian, x[:1, :1, :1]):
@@ -56,6 +57,17 @@ def _hermitian(x: NDArray[Any]) -> NDArray[Any]:
     coarse = np.round(x * 64) / 64
     product: NDArray[Any] = coarse @ coarse.conj().swapaxes(-1, -2)
     return product
+
+
+def _banded(bands: NDArray[Any], b: NDArray[Any], attrs: dict[str, Any]) -> Iterator[Case]:
+    op = "BandedTriangularSolve"
+    for lower in (True, False):
+        for adjoint in (False, True):
+            flags = {"lower": lower, "adjoint": adjoint, **attrs}
+            yield one(op, bands, b, **flags)
+            yield one(op, bands[0], b[0, :, :1], **flags)
+            yield one(op, bands[:, :1], b, **flags)
+            yield one(op, np.ones((3, 4), bands.dtype) + bands[0, :1], b[0], **flags)
 
 
 def _functions(x: NDArray[Any], hermitian: NDArray[Any], attrs: dict[str, Any]) -> Iterator[Case]:

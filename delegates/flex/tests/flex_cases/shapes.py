@@ -23,6 +23,8 @@ def cases() -> Iterator[Case]:
     yield from _broadcasts()
     yield from _bitcasts()
     yield from _formats()
+    yield from _serialized()
+    yield from _fingerprints()
 
 
 def sample(type: DataType, shape: tuple[int, ...]) -> np.ndarray:
@@ -137,3 +139,20 @@ def _formats() -> Iterator[Case]:
                 yield one("DataFormatDimMap", np.array(axes, dtype), T=type, **formats)
             for x in ([7, 8, 9, 10], [[1, 2], [3, 4], [5, 6], [7, 8]], [[1, 2], [3, 4]], [5, 6]):
                 yield one("DataFormatVecPermute", np.array(x, dtype), T=type, **formats)
+
+
+def _serialized() -> Iterator[Case]:
+    for type in sorted(ALL):
+        for shape in ((2, 3), (), (0, 2)):
+            x = np.asarray(sample(type, shape), object if type is DataType.STRING else None)
+            yield one("SerializeTensor", x, T=type, out=TensorType.STRING)
+
+
+def _fingerprints() -> Iterator[Case]:
+    method = np.array(b"farmhash64", object)
+    for type in (_F32, _I32, DataType.UINT8, DataType.STRING, DataType.BOOL):
+        x = sample(type, (4, 3))
+        # Of strings without elements TensorFlow hashes what lies in memory.
+        empty = [] if type is DataType.STRING else [x[:, :0]]
+        for part in (x, x[:, 0], x.reshape(2, 2, 3), x[:0], *empty):
+            yield one("Fingerprint", part, method, T=type, out=TensorType.UINT8)

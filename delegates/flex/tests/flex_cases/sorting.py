@@ -18,6 +18,7 @@ TYPES = (
 
 
 def cases() -> Iterator[Case]:
+    yield from _isotonic()
     rng = np.random.default_rng(11)
     for type in TYPES:
         x = rng.integers(0, 200, (2, 3, 8)).astype(type.dtype)  # with equal ones
@@ -57,3 +58,13 @@ def _places(rng: np.random.Generator) -> Iterator[Case]:
         for index in (INT, LONG):
             for op in ("LowerBound", "UpperBound"):
                 yield one(op, ordered, values, T=type, out_type=index, out=TensorType[index.name])
+
+
+def _isotonic() -> Iterator[Case]:
+    both = (TensorType.FLOAT32, TensorType.INT32)
+    x = np.random.default_rng(3).integers(-5, 5, (4, 9)).astype(np.float32)
+    for part in (x, x[0], x[:0], x[:, :0], x.reshape(2, 2, 9), -np.sort(x)):
+        yield one("IsotonicRegression", part, T=FLOAT, output_dtype=FLOAT, out=both, tolerance=1e-6)
+    wide = (TensorType.FLOAT64, TensorType.INT32)
+    attrs = {"T": DataType.FLOAT64, "output_dtype": DataType.FLOAT64}
+    yield one("IsotonicRegression", x.astype(np.float64), **attrs, out=wide, tolerance=1e-12)

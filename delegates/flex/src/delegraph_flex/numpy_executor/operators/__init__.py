@@ -41,6 +41,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     segment,
     sentence_pieces,
     sequences,
+    serialized,
     sets,
     shapes,
     slicing,

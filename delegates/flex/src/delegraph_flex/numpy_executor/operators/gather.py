@@ -104,3 +104,27 @@ def gather_nd(node: FlexNode) -> Step:
         return result
 
     return run
+
+
+@operator("UnravelIndex")
+def unravel_index(node: FlexNode) -> Step:
+    """The coordinates of positions in an array that is laid out flat, ``[dimensions, n]``.
+
+    A negative position is taken as it is, and gives negative coordinates, as in TensorFlow.
+    Source: core/kernels/unravel_index_op.cc.
+    """
+
+    def run(indices: NDArray[Any], dims: NDArray[Any]) -> NDArray[Any]:
+        if indices.ndim > 1 or dims.ndim != 1 or 0 in dims:
+            shapes = f"{list(indices.shape)} in {dims.tolist()}"
+            raise ValueError(f"indices of shape {shapes}, expected a vector, and sizes above 0")
+        if (indices >= dims.prod(dtype=dims.dtype)).any():
+            raise ValueError(f"indices are {indices.tolist()}, expected to lie in {dims.tolist()}")
+        require((len(dims), indices.size), dims.dtype)
+        spans = np.append(dims[::-1].cumprod(dtype=dims.dtype)[::-1], dims.dtype.type(1))
+        spans = spans.reshape((-1,) + (1,) * indices.ndim)
+        rest = np.fmod(indices, spans[:-1])
+        result: NDArray[Any] = (rest - np.fmod(rest, spans[1:])) // spans[1:]
+        return result
+
+    return run

@@ -102,7 +102,10 @@ def matrix_triangular_solve(node: FlexNode) -> Step:
 
     A zero on the diagonal gives infinities, as in TensorFlow.
     """
-    lower, flip = node.bool("lower", True), node.bool("adjoint", False)
+    return _triangular_solve(node.bool("lower", True), node.bool("adjoint", False))
+
+
+def _triangular_solve(lower: bool, flip: bool) -> Step:
     transposed = 2 if flip else 0
     types = {dtype: linalg.get_blas_funcs("trsm", dtype=dtype) for dtype in "fdFD"}
 
@@ -227,5 +230,33 @@ def function_of_matrix(node: FlexNode) -> Step:
                 made = np.where((made.imag == 0).all(), made.real, np.nan)
             result[i] = made
         return result
+
+    return run
+
+
+@operator("BandedTriangularSolve", types=WIDE)
+def banded_triangular_solve(node: FlexNode) -> Step:
+    """Solutions of equations with triangular matrices of which only diagonals are given.
+
+    Source: core/kernels/linalg/banded_triangular_solve_op.cc.
+    """
+    lower = node.bool("lower", True)
+    solve: Callable[..., NDArray[Any]] = _triangular_solve(lower, node.bool("adjoint", False))
+
+    def run(bands: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        if bands.ndim < 2 or b.ndim < 2 or not 0 < bands.shape[-2] <= bands.shape[-1]:
+            raise ValueError(f"bands {list(bands.shape)} and right sides {list(b.shape)}")
+        size = bands.shape[-1]
+        if b.shape[-2] != size:
+            raise ValueError(f"right sides {list(b.shape)}, expected {size} rows")
+        require((*bands.shape[:-2], size, size), bands.dtype)
+        a = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
+        for k in range(bands.shape[-2]):
+            i = np.arange(size - k)
+            if lower:  # row k has the diagonal k below the main one, its beginning unused
+                a[..., i + k, i] = bands[..., k, k:]
+            else:  # the last row has the main diagonal, those above it end unused
+                a[..., i, i + k] = bands[..., -1 - k, : size - k]
+        return solve(a, b)
 
     return run

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
-from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.numpy_executor.indices import scalar
 from delegraph_flex.numpy_executor.registry import REAL, operator
 
@@ -131,3 +131,42 @@ def bound(node: FlexNode) -> Step:
         return result
 
     return run
+
+
+@operator("IsotonicRegression")
+def isotonic_regression(node: FlexNode) -> Step:
+    """The falling numbers nearest to each row, by squares, and the stretches of equal ones.
+
+    Source: core/kernels/isotonic_regression_op.cc.
+    """
+    type, result = node.type("T"), node.type("output_dtype", DataType.FLOAT32)
+    if type not in REAL or result not in REAL:
+        raise Unsupported(f"IsotonicRegression of {type.name} as {result.name}", "dtype")
+
+    def run(x: NDArray[Any]) -> list[NDArray[Any]]:
+        y, stretches = np.empty(x.shape, result.dtype), np.empty(x.shape, np.int32)
+        rows = x.reshape(-1, x.shape[-1] if x.ndim else 1) if x.size else ()
+        for i, row in enumerate(rows):
+            sums, counts = _falling_stretches(row.astype(result.dtype).tolist())
+            y.reshape(len(rows), -1)[i] = np.repeat(np.divide(sums, counts), counts)
+            stretches.reshape(len(rows), -1)[i] = np.repeat(np.arange(len(counts)), counts)
+        return [y, stretches]
+
+    return run
+
+
+def _falling_stretches(row: list[float]) -> tuple[list[float], list[int]]:
+    """Return sums and counts of neighbours that are merged until their means fall.
+
+    >>> _falling_stretches([3, 1, 2])
+    ([3, 3], [1, 2])
+    """
+    sums: list[float] = []
+    counts: list[int] = []
+    for value in row:
+        sums.append(value)
+        counts.append(1)
+        while len(sums) > 1 and sums[-1] * counts[-2] > sums[-2] * counts[-1]:
+            sums[-2:] = [sums[-2] + sums[-1]]
+            counts[-2:] = [counts[-2] + counts[-1]]
+    return sums, counts

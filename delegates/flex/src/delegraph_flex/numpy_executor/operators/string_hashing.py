@@ -1,4 +1,4 @@
-"""Numbers that stand for strings: buckets by their hash."""
+"""Numbers that stand for strings, or for any data: their hashes."""
 
 from __future__ import annotations
 
@@ -34,6 +34,34 @@ def fast_bucket(node: FlexNode) -> Step:
         return int(fingerprint64(keys)[0]) % count
 
     return each(one, np.int64)
+
+
+@operator("Fingerprint")
+def fingerprint(node: FlexNode) -> Step:
+    """The 8 bytes of FarmHash of each item along the first axis; items of strings by their hashes.
+
+    Source: core/kernels/fingerprint_op.cc.
+    """
+
+    def run(data: NDArray[Any], method: NDArray[Any]) -> NDArray[np.uint8]:
+        if method.item() != b"farmhash64":
+            raise ValueError(f"method is {method.item()!r}, expected b'farmhash64'")
+        if not data.ndim:
+            raise ValueError("data is a scalar, expected items along a first axis")
+        hashes = _hashes(data) if data.dtype.hasobject else data
+        if not data.dtype.hasobject or data.ndim > 1:
+            size = hashes.nbytes // len(data) if len(data) else 0
+            hashes = fingerprint64(
+                np.frombuffer(hashes.tobytes(), np.uint8).reshape(len(data), size)
+            )
+        return np.frombuffer(hashes.astype("<u8").tobytes(), np.uint8).reshape(len(data), 8)
+
+    return run
+
+
+def _hashes(strings: NDArray[Any]) -> NDArray[np.uint64]:
+    hashes = [int(fingerprint64(np.frombuffer(s, np.uint8)[np.newaxis])[0]) for s in strings.flat]
+    return np.array(hashes, "<u8").reshape(strings.shape)
 
 
 @operator("StringToHashBucketStrong")
