@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -26,9 +25,6 @@ HOURS = 4 / 3600
 STEADY = Sample(bytes=100 << 20, files=6, threads=2, python_threads=1)
 
 
-@pytest.mark.skipif(
-    "DELEGRAPH_SOAK" not in os.environ, reason="differs from run to run; DELEGRAPH_SOAK=1 runs it"
-)
 @pytest.mark.timeout(200)
 def test_a_short_soak_finds_nothing_wrong(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
