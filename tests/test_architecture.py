@@ -34,6 +34,7 @@ ROWS = [
     {"native", "micro"},
     {"tools", "testing"},
     {"cli"},
+    {"__main__"},
 ]
 ROW = {name: row for row, names in enumerate(ROWS) for name in names}
 FACADE = "runtime"  # the row of what `delegraph` itself exports: Interpreter and what lies below

@@ -130,7 +130,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
 def test_command_prints_what_the_page_shows(command: str, output: str) -> None:
     """Compare outputs without their blanks; ``...`` on a page stands for anything."""
     run = subprocess.run(
-        [sys.executable, "-m", "delegraph.cli", *shlex.split(command)[1:]],
+        [sys.executable, "-m", "delegraph", *shlex.split(command)[1:]],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1"},
         capture_output=True,

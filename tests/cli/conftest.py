@@ -30,7 +30,7 @@ def fresh_delegraph(tmp_path: Path) -> Command:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("DELEGRAPH_")}
         given = {"COLUMNS": str(WIDTH), "PYTHONPATH": str(tmp_path / "site"), **environment}
         done = subprocess.run(
-            [sys.executable, "-m", "delegraph.cli", *map(str, words)],
+            [sys.executable, "-m", "delegraph", *map(str, words)],
             env=inherited | given,
             capture_output=True,
             text=True,

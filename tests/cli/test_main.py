@@ -20,6 +20,9 @@ from delegraph.errors import (
     UnknownDelegateError,
 )
 from support.command import Command
+from support.fake_distributions import write_plugin
+
+DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 
 def test_help_lists_commands_and_exit_codes(delegraph: Command) -> None:
@@ -41,22 +44,46 @@ def test_short_descriptions_are_not_cut_off(delegraph: Command) -> None:
     assert "..." not in delegraph("plugins", "--help").out.replace("[ARGS]...", "")
 
 
-def test_version(delegraph: Command) -> None:
-    ran = delegraph("--version")
-    assert ran.code == 0
-    assert ran.out.startswith("delegraph 0.")
+def test_version_names_the_plugins_and_imports_none(
+    fresh_delegraph: Command, tmp_path: Path
+) -> None:
+    write_plugin(tmp_path / "site", "boom", "raise SystemExit(9)")
+    ran = fresh_delegraph("--version")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.lines[0].startswith("delegraph 0.")
+    assert "fake-boom 1.0 (plugin boom)" in ran.lines
+    ran = fresh_delegraph("--version", DELEGRAPH_DISABLE_PLUGINS="boom")
+    assert "fake-boom 1.0 (plugin boom, disabled)" in ran.lines
 
 
-def test_no_command_is_a_usage_error_that_shows_the_help(delegraph: Command) -> None:
-    ran = delegraph()
-    assert ran.code == 2
-    assert "Usage: delegraph" in ran.err
+def test_python_m_runs_the_command() -> None:
+    command = [sys.executable, "-m", "delegraph", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("delegraph 0.")
+
+
+@pytest.mark.parametrize("group", [(), ("plugins",), ("tools",)])
+def test_a_group_without_a_subcommand_shows_its_help(
+    delegraph: Command, monkeypatch: pytest.MonkeyPatch, group: tuple[str, ...]
+) -> None:
+    @click.group()
+    def tools() -> None:
+        """Do things, as the command of a plugin."""
+
+    if group == ("tools",):
+        monkeypatch.setattr(CommandGroup, "get_command", lambda *_: tools)
+    ran = delegraph(*group)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(" ".join(("Usage: delegraph", *group)))
+    assert len(ran.err.splitlines()) > 5
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["ruin"], "error: no command 'ruin', expected one of: run, inspect, explain, memory"),
+        (["ruin"], "; did you mean 'run'?"),
+        (["plugins", "lst"], "error: No such command 'lst'. Did you mean 'list'?"),
         (["run"], "error: Missing argument 'MODEL'"),
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
         (["inspect", __file__, "--jsno"], "error: No such option"),
@@ -71,6 +98,38 @@ def test_usage_errors_are_one_line_and_exit_with_2(
     assert ran.out == ""
     assert message in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "type", "code"),
+    [
+        (["ruin"], "UsageError", 2),
+        (["inspect"], "UsageError", 2),
+        (["plugins"], "UsageError", 2),
+        (["inspect", __file__], "MalformedModelError", 1),
+        (["run", __file__], "MalformedModelError", 1),
+        (["memory", __file__], "MalformedModelError", 1),
+        (["explain", DIGITS, "-d", "nosuch"], "UnknownDelegateError", 3),
+        (["plugins", "info", "nosuch"], "UnknownDelegateError", 3),
+        (["run", DIGITS, "--input", "gone=1"], "ArgumentError", 2),
+    ],
+)
+def test_errors_have_one_shape_in_json(
+    delegraph: Command, words: list[object], type: str, code: int
+) -> None:
+    ran = delegraph(*words, "--json")
+    assert ran.code == code
+    error = ran.json.pop("error")
+    assert ran.json.keys() == {"error"}
+    assert (error["type"], error["exit_code"]) == (type, code)
+    assert ran.err == f"error: {error['message']}\n"
+
+
+def test_a_failed_check_stands_beside_the_answer_in_json(delegraph: Command) -> None:
+    ran = delegraph("memory", DIGITS, "--planner", "best", "--budget", "1K", "--json")
+    assert (ran.code, ran.json["needed"]) == (1, 3072)
+    message = "over budget: 3072 bytes needed, 1024 allowed"
+    assert ran.json["error"] == {"type": "CheckFailed", "message": message, "exit_code": 1}
 
 
 @pytest.mark.parametrize("command", [("inspect",), ("run",), ("explain", "-d", "x")])
@@ -90,7 +149,7 @@ def test_traceback_shows_where_an_error_comes_from(tmp_path: Path) -> None:
     path.write_bytes(b"nothing")
     for words in (["inspect", "--traceback", path], ["--traceback", "inspect", path]):
         done = subprocess.run(
-            [sys.executable, "-m", "delegraph.cli", *words],
+            [sys.executable, "-m", "delegraph", *words],
             capture_output=True,
             text=True,
             check=False,
@@ -163,7 +222,7 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
     environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "COLUMNS")}
     for words in (["inspect", sines], ["explain", sines, "-d", "sin"], ["plugins", "list"]):
         done = subprocess.run(
-            [sys.executable, "-m", "delegraph.cli", *words],
+            [sys.executable, "-m", "delegraph", *words],
             capture_output=True,
             text=True,
             check=True,

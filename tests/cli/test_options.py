@@ -194,5 +194,5 @@ def test_run_validates_results(delegraph: Command, sines: Path, mine: Path) -> N
     words = ("run", sines, "--delegate-file", f"{mine}:fault=nan", "--json")
     assert delegraph(*words).code == 0
     ran = delegraph(*words, "--validate")
-    assert (ran.code, ran.out) == (3, "")
+    assert (ran.code, ran.json["error"]["type"]) == (3, "DelegateNodeError")
     assert "NaN" in ran.err

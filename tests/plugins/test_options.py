@@ -167,7 +167,7 @@ def test_an_unknown_option_lists_the_valid_ones_with_their_defaults() -> None:
         "ratio (float, default 0.5); fast (true or false, default false); "
         "cache (str, default (empty)); bus (one of 'pci', 'usb', default usb); "
         "level (one of 'HIGH', 'LOW', default LOW); ops (comma-separated str, default ADD); "
-        "limit (int or none, default none)"
+        "limit (int or none, default none); did you mean 'threads'?"
     )
 
 

@@ -11,6 +11,7 @@ from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.simple_delegate import SimpleDelegate
 from delegraph.errors import (
     AmbiguousDelegateError,
+    PluginError,
     PluginLoadError,
     PluginOptionError,
     UnknownDelegateError,
@@ -107,6 +108,27 @@ def test_an_unknown_option_is_refused_before_anything_heavy_is_imported(site: Pa
     with pytest.raises(PluginOptionError, match=r"valid options: level \(int, default 1\)"):
         PluginSet().create_delegate("tunable:speed=3")
     assert "fake_tunable_heavy" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        (
+            "tunable:level",
+            r"option 'level' of .*'tunable' has no value \(int\); write 'tunable:level=",
+        ),
+        (
+            "tunable:levle",
+            r"'tunable' has no option 'levle'; valid options: .*did you mean 'level'\?",
+        ),
+        ("fake-tunable:tunable:level", r"cannot be read, .* an option without '=' has no value"),
+        ("fake-tunable:level", "no installed plugin provides delegate 'level' of 'fake-tunable'"),
+    ],
+)
+def test_an_option_without_a_value_is_told(site: Path, address: str, message: str) -> None:
+    write_plugin(site, "tunable", OPTIONS)
+    with pytest.raises(PluginError, match=message):
+        PluginSet().create_delegate(address)
 
 
 def test_one_name_from_two_distributions_is_ambiguous_until_addressed(site: Path) -> None:

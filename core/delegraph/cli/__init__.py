@@ -6,14 +6,17 @@ Plugins are looked at only for a command that is not Delegraph's own, and to lis
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
-from delegraph.cli.exit_codes import CHECK_FAILED, EPILOG, INTERRUPTED, OK, USAGE, exit_code_of
-from delegraph.cli.options import TRACEBACK, print_version, traceback_option
-from delegraph.cli.printing import warnings_shown
+from delegraph.cli.exit_codes import EPILOG, OK, USAGE
+from delegraph.cli.failure import Failure
+from delegraph.cli.options import JSON, TRACEBACK, print_version, traceback_option
+from delegraph.cli.printing import JsonAnswer, warnings_shown, write_json
 
 COMMANDS = ("run", "inspect", "explain", "memory", "plugins", "new")
 """Subcommands in the order of ``--help``; each is ``command`` in the module of that name."""
@@ -21,6 +24,16 @@ COMMANDS = ("run", "inspect", "explain", "memory", "plugins", "new")
 
 class CommandGroup(click.Group):
     """Imports a subcommand's module when it is asked for; Delegraph's own come before plugins'."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the subcommands that start with *incomplete*, those of plugins too."""
+        from delegraph.plugins import installed
+
+        return super().shell_complete(ctx, incomplete) + [
+            CompletionItem(name, help=providers[0][1].summary)
+            for name, providers in installed().commands().items()
+            if name.startswith(incomplete) and name not in COMMANDS
+        ]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the subcommands."""
@@ -63,11 +76,12 @@ class CommandGroup(click.Group):
 
 def _no_command(name: str) -> str:
     """Return what to say about a command that nothing offers."""
+    from delegraph.errors import did_you_mean
     from delegraph.plugins import installed
 
     plugins = installed()
-    known = ", ".join(dict.fromkeys([*COMMANDS, *plugins.commands()]))
-    message = f"no command {name!r}, expected one of: {known}"
+    known = dict.fromkeys([*COMMANDS, *plugins.commands()])
+    message = f"no command {name!r}, expected one of: {', '.join(known)}{did_you_mean(name, known)}"
     if any(plugin.is_faulty for plugin in plugins.plugins):
         message += "; a plugin that is not usable may have it, see 'delegraph plugins doctor'"
     return message
@@ -75,7 +89,6 @@ def _no_command(name: str) -> str:
 
 @click.group(
     cls=CommandGroup,
-    invoke_without_command=True,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -85,54 +98,44 @@ def _no_command(name: str) -> str:
     is_eager=True,
     expose_value=False,
     callback=print_version,
-    help="Print the version and exit.",
+    help="Print the versions of Delegraph and of the plugins, and exit.",
 )
 @traceback_option
-@click.pass_context
-def delegraph(ctx: click.Context) -> int:
+def delegraph() -> None:
     """Run TensorFlow Lite models, with delegates taking over parts of them."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        return USAGE
-    return OK
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; errors are one line on standard error."""
+    """Run the command line and return its exit code; errors are one line on standard error.
+
+    With ``--json``, standard output is one JSON document, which has ``error`` when there is one.
+    """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    answer = JsonAnswer()
+    outcome = _outcome(words, answer)
+    failure = outcome if isinstance(outcome, Failure) else None
+    if failure is not None:
+        hint = "" if failure.is_expected else f" ({TRACEBACK} shows where)"
+        click.echo(f"error: {failure.message}{hint}", err=True)
+        if JSON in words:
+            answer["error"] = failure.to_json()
+    if answer:
+        write_json(answer)
+    return outcome if isinstance(outcome, int) else outcome.exit_code
+
+
+def _outcome(words: list[str], answer: JsonAnswer) -> int | Failure:
+    """Run a command; return its exit code, or what went wrong."""
     try:
         with warnings_shown():
-            result = delegraph.main(words, prog_name="delegraph", standalone_mode=False)
+            result = delegraph.main(words, "delegraph", standalone_mode=False, obj=answer)
         return result if isinstance(result, int) else OK
-    except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted", INTERRUPTED)
-    except click.ClickException as error:
-        return _fail(_with_help(error), error.exit_code)
-    except Exception as error:  # the last stop before the user
-        if TRACEBACK in words:
-            raise
-        code = exit_code_of(error)
-        if code is not None:
-            return _fail(str(error), code)
-        kind = type(error).__name__
-        return _fail(f"unexpected {kind}: {error} ({TRACEBACK} shows where)", CHECK_FAILED)
-
-
-def _fail(message: str, code: int) -> int:
-    click.echo(f"error: {_on_one_line(message)}", err=True)
-    return code
-
-
-def _on_one_line(message: str) -> str:
-    """Return a message with its lines joined: by a blank after a full stop, else by ``;``."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
-    return joined.rstrip("; ")
-
-
-def _with_help(error: click.ClickException) -> str:
-    """Return the message with, for a usage error, where help is."""
-    message = error.format_message()
-    if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"{message.rstrip('.')} (see '{error.ctx.command_path} --help')"
-    return message
+    except click.exceptions.NoArgsIsHelpError as error:
+        if JSON in words:
+            return Failure("UsageError", "a subcommand is missing", USAGE)
+        click.echo(error.format_message(), err=True)
+        return USAGE
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last stop before the user
+        if TRACEBACK in words and not isinstance(error, click.ClickException):
+            traceback.print_exception(error)
+        return Failure.of(error)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.exit_codes import CHECK_FAILED, OK
+from delegraph.cli.exit_codes import OK
+from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options import (
     delegate_option,
     json_option,
@@ -169,8 +170,7 @@ def _check(request: ExplainRequest, file: str) -> int:
     else:
         click.echo(f"ok: {Path(request.model).name} is placed as {file} says: {placement}")
     if difference:
-        click.echo(f"error: the placement is not as {file} says: {difference}", err=True)
-        return CHECK_FAILED
+        raise CheckFailed(f"the placement is not as {file} says: {difference}")
     _require(request, placement)
     return OK
 

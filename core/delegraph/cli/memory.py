@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.exit_codes import CHECK_FAILED, OK
+from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options import (
     ByteCount,
     delegate_option,
@@ -99,7 +99,7 @@ class MemoryAnswer:
 @limit_options
 @json_option
 @traceback_option
-def command(**options: Any) -> int:
+def command(**options: Any) -> None:
     """Show how much memory a model's tensors need, by every planner.
 
     Beside each stands what no plan can do without. Budget, picture and offline plan are about
@@ -119,9 +119,7 @@ def command(**options: Any) -> int:
     if request.write_offline is not None:
         _write_offline(request, answer)
     if request.budget is not None and answer.needed > request.budget:
-        click.echo(f"over budget: {answer.needed} bytes needed, {request.budget} allowed", err=True)
-        return CHECK_FAILED
-    return OK
+        raise CheckFailed(f"over budget: {answer.needed} bytes needed, {request.budget} allowed")
 
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.choice import AnyDelegate
 
 TRACEBACK = "--traceback"
+JSON = "--json"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -187,7 +188,7 @@ def json_option(command: Command) -> Command:
         with only_json_printed() if as_json else contextlib.nullcontext():
             return command(*arguments, as_json=as_json, **options)
 
-    option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    option = click.option(JSON, "as_json", is_flag=True, help="Print JSON.")
     return option(cast(Command, run))
 
 
@@ -199,11 +200,18 @@ def traceback_option(command: Command) -> Command:
 
 
 def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """Print the version and exit, when wanted."""
+    """Print the versions and exit, when wanted; no plugin is imported for it."""
     if wanted:
         from importlib.metadata import version
 
+        from delegraph.plugins.choice import PluginChoice
+        from delegraph.plugins.discovery import declared_plugins
+        from delegraph.plugins.plugin import PluginState
+
         click.echo(f"delegraph {version('delegraph')}")
+        for plugin in declared_plugins(PluginChoice.of(None, None)):
+            state = "" if plugin.state is PluginState.OK else f", {plugin.state.value}"
+            click.echo(f"  {plugin.distribution} {plugin.version} (plugin {plugin.name}{state})")
         ctx.exit()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from delegraph.cli.delegate_help import print_delegate
-from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE, USAGE
+from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
 from delegraph.cli.options import ByteCount, Command, json_option, traceback_option
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
 
@@ -29,15 +29,10 @@ class OrderedGroup(click.Group):
         return list(self.commands)
 
 
-@click.group("plugins", cls=OrderedGroup, invoke_without_command=True)
+@click.group("plugins", cls=OrderedGroup)
 @traceback_option
-@click.pass_context
-def command(ctx: click.Context) -> int:
+def command() -> None:
     """List installed plugins, describe or check them."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        return USAGE
-    return OK
 
 
 def time_limit_option(default: float) -> Callable[[Command], Command]:

@@ -9,7 +9,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -94,21 +94,26 @@ def only_json_printed() -> Iterator[None]:
     """
     from delegraph.plugins.standard_output import printed_to_stderr
 
-    with contextlib.ExitStack() as others:
-        others.enter_context(printed_to_stderr())
-        click.get_current_context().meta[_OTHERS] = others
+    with printed_to_stderr():
         yield
 
 
-_OTHERS = f"{__name__}.others"
-"""Where a command's context has what keeps the output of others away."""
+class JsonAnswer(dict[str, Any]):
+    """What the command line prints as JSON once the command is over; ``main`` makes it."""
 
 
-def print_json(value: object) -> None:
-    """Print *value* as JSON; NaN and infinities, which JSON lacks, become null."""
+def print_json(value: Mapping[str, Any]) -> None:
+    """Have *value* printed as JSON when the command is over; an error may still join it."""
     ctx = click.get_current_context(silent=True)
-    if ctx is not None and _OTHERS in ctx.meta:
-        ctx.meta[_OTHERS].close()
+    answer = None if ctx is None else ctx.find_object(JsonAnswer)
+    if answer is None:
+        write_json(value)
+    else:
+        answer.update(value)
+
+
+def write_json(value: object) -> None:
+    """Print *value* as JSON now; NaN and infinities, which JSON lacks, become null."""
     print(json.dumps(_finite(value), indent=2, ensure_ascii=False))
 
 

@@ -46,6 +46,6 @@ class DelegateAddress:
         if match is None:
             raise PluginOptionError(
                 f"delegate {text!r} cannot be read, expected 'name', 'dist:name' or "
-                "'name:key=value,key=value'"
+                "'name:key=value,key=value'; an option without '=' has no value"
             )
         return cls(match["name"], match["distribution"], match["options"] or "")

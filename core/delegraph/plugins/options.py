@@ -17,7 +17,7 @@ from dataclasses import MISSING, dataclass
 from enum import Enum
 from typing import Any, Literal, Union
 
-from delegraph.errors import PluginOptionError
+from delegraph.errors import PluginOptionError, did_you_mean
 from delegraph.plugins.specs import DelegateSpec
 
 Kind = Any  # an annotation: a type, Literal[...], tuple[T, ...] or a union
@@ -125,10 +125,7 @@ def _build(spec: DelegateSpec, given: Mapping[str, Any]) -> object:
     kinds = _kinds(spec)
     unknown = sorted(given.keys() - kinds.keys(), key=str)
     if unknown:
-        valid = "; ".join(map(str, describe_options(spec))) or "none"
-        raise PluginOptionError(
-            f"delegate {spec.name!r} has no option {unknown[0]!r}; valid options: {valid}"
-        )
+        raise unknown_option(spec, unknown[0])
     values = {name: _value(spec, name, kinds[name], value) for name, value in given.items()}
     missing = [o for o in describe_options(spec) if o.default is None and o.name not in values]
     if missing:
@@ -139,6 +136,30 @@ def _build(spec: DelegateSpec, given: Mapping[str, Any]) -> object:
         raise
     except (ValueError, TypeError) as error:
         raise PluginOptionError(f"options of delegate {spec.name!r}: {error}") from error
+
+
+def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
+    """Return the error for an option that the delegate does not have."""
+    options = describe_options(spec)
+    if not options:
+        return PluginOptionError(f"delegate {spec.name!r} has no options, {name!r} was given")
+    close = did_you_mean(str(name), [option.name for option in options])
+    valid = "; ".join(map(str, options))
+    return PluginOptionError(
+        f"delegate {spec.name!r} has no option {name!r}; valid options: {valid}{close}"
+    )
+
+
+def option_without_value(spec: DelegateSpec, name: str) -> PluginOptionError:
+    """Return the error for an option that is named, and not given a value."""
+    for option in describe_options(spec):
+        if option.name == name:
+            example = f"{spec.name}:{name}={option.default or '...'}"
+            return PluginOptionError(
+                f"option {name!r} of delegate {spec.name!r} has no value ({option.type}); "
+                f"write {example!r}, for example"
+            )
+    return unknown_option(spec, name)
 
 
 def _value(spec: DelegateSpec, name: str, kind: Kind, value: object) -> object:

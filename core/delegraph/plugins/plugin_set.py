@@ -25,7 +25,7 @@ from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.creation import load_command, load_custom_op, make_delegate
 from delegraph.plugins.discovery import discover
 from delegraph.plugins.known_packages import package_for_delegate
-from delegraph.plugins.options import Given
+from delegraph.plugins.options import Given, option_without_value
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
 
@@ -198,6 +198,9 @@ class PluginSet:
         What an unusable plugin would offer is not known, so its names have to tell.
         """
         unusable = [p for p in self.plugins if p.state is not PluginState.OK]
+        for offer in self.offers():
+            if offer.spec.name == address.distribution and not address.options:
+                return option_without_value(offer.spec, address.name)
         for plugin in unusable:
             if _would_offer(plugin, address):
                 return _unusable(address, plugin)

@@ -1,4 +1,4 @@
-"""``python -m delegraph.cli`` is the ``delegraph`` command."""
+"""``python -m delegraph`` is the ``delegraph`` command."""
 
 import sys
 

@@ -1,0 +1,67 @@
+"""What went wrong with a command: one line for people, one shape for programs, an exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from delegraph.cli.exit_codes import CHECK_FAILED, INTERRUPTED, exit_code_of
+
+
+class CheckFailed(click.ClickException):
+    """What a command was asked to check does not hold; its answer is printed all the same."""
+
+    exit_code = CHECK_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a command did not do what it was asked for.
+
+    Attributes:
+        type: class name of the error; ``UsageError`` for all mistakes in what was typed.
+        message: one line.
+        exit_code: of the process.
+        is_expected: whether the error was raised on purpose.
+    """
+
+    type: str
+    message: str
+    exit_code: int
+    is_expected: bool = True
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Return what *error* means."""
+        kind = type(error).__name__
+        if isinstance(error, click.Abort | KeyboardInterrupt):
+            return cls("KeyboardInterrupt", "interrupted", INTERRUPTED)
+        if isinstance(error, click.UsageError):
+            return cls("UsageError", _on_one_line(_with_help(error)), error.exit_code)
+        if isinstance(error, click.ClickException):
+            return cls(kind, _on_one_line(error.format_message()), error.exit_code)
+        code = exit_code_of(error) if isinstance(error, Exception) else None
+        if code is not None:
+            return cls(kind, _on_one_line(str(error)), code)
+        return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what stands under ``error`` in the answer of ``--json``."""
+        return {"type": self.type, "message": self.message, "exit_code": self.exit_code}
+
+
+def _on_one_line(message: str) -> str:
+    """Return a message with its lines joined: by a blank after a full stop, else by ``;``."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
+    return joined.rstrip("; ")
+
+
+def _with_help(error: click.UsageError) -> str:
+    """Return the message with where help is."""
+    message = error.format_message()
+    if error.ctx is None:
+        return message
+    return f"{message.rstrip('.')} (see '{error.ctx.command_path} --help')"
