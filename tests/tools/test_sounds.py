@@ -76,15 +76,37 @@ def test_samples_of_any_width_are_numbers_from_minus_1_to_1(
     assert notes == []
 
 
-@pytest.mark.parametrize("shape", [(4,), (1, 4), (1, 4, 1), (-1,), (1, -1)])
-def test_the_samples_have_the_inputs_shape(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    values, _ = heard(wav(tmp_path / "x.wav", pcm(QUARTERS)), details(np.float32, *shape))
-    assert values.shape == tuple(dim if dim >= 0 else 4 for dim in shape)
+@pytest.mark.parametrize(
+    ("declared", "shape"),
+    [
+        ((4,), (4,)),
+        ((1, 4), (1, 4)),
+        ((1, 4, 1), (1, 4, 1)),
+        ((-1,), (4,)),
+        ((1, -1), (1, 4)),
+        ((-1, 4), (1, 4)),
+        ((-1, -1), (1, 4)),
+        ((-1, 4, 1), (1, 4, 1)),
+        ((-1, 1), (4, 1)),
+    ],
+)
+def test_the_samples_have_the_inputs_shape(
+    tmp_path: Path, declared: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    values, _ = heard(wav(tmp_path / "x.wav", pcm(QUARTERS)), details(np.float32, *declared))
+    assert values.shape == shape
+    assert values.reshape(-1).tolist() == QUARTERS
 
 
 def test_an_int16_input_gets_the_samples(tmp_path: Path) -> None:
     values, _ = heard(wav(tmp_path / "x.wav", pcm(QUARTERS)), details(np.int16, 4))
     assert values.tolist() == [8192, -16384, 24576, -32768]
+
+
+def test_an_int16_input_with_a_scale_gets_quantized_values(tmp_path: Path) -> None:
+    path = wav(tmp_path / "x.wav", pcm(QUARTERS))
+    values, _ = heard(path, details(np.int16, 4, scale=1 / 1024))
+    assert values.tolist() == [256, -512, 768, -1024]
 
 
 def test_an_int8_input_of_sounds_gets_quantized_values(tmp_path: Path) -> None:
@@ -155,12 +177,12 @@ def test_several_channels_are_averaged_for_one(tmp_path: Path) -> None:
     assert (values.tolist(), notes) == ([0.375, -0.25], ["2 channels mixed to 1"])
 
 
-@pytest.mark.parametrize("shape", [(1, 2, 2), (1, 4)])
+@pytest.mark.parametrize("shape", [(1, 2, 2), (1, 4), (-1,), (-1, 2, 2)])
 def test_two_channels_go_to_an_input_that_takes_two(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = wav(tmp_path / "x.wav", pcm([0.5, 0.25, -0.5, 0.0]), channels=2)
     values, _ = heard(path, details(np.float32, *shape), content="audio", channels=2)
     assert values.reshape(-1).tolist() == [0.5, 0.25, -0.5, 0.0]
-    assert values.shape == shape
+    assert values.shape == {(-1,): (4,), (-1, 2, 2): (1, 2, 2)}.get(shape, shape)
 
 
 def test_channels_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
@@ -173,6 +195,18 @@ def test_channels_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
 def test_an_input_that_takes_no_sound_is_named(tmp_path: Path, shape: tuple[int, ...]) -> None:
     with pytest.raises(ArgumentError, match=r"input 'x' .* takes no sound, which needs \[n\]"):
         heard(wav(tmp_path / "x.wav", pcm(QUARTERS)), details(np.float32, *shape))
+
+
+def test_channels_that_do_not_divide_the_input_are_refused(tmp_path: Path) -> None:
+    path = wav(tmp_path / "x.wav", pcm(QUARTERS), channels=2)
+    with pytest.raises(ArgumentError, match="takes no sound"):
+        heard(path, details(np.float32, 5), content="audio", channels=2)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.bool_])
+def test_an_input_of_another_type_takes_no_sound(tmp_path: Path, dtype: type) -> None:
+    with pytest.raises(ArgumentError, match="a sound can be given as float or int16"):
+        heard(wav(tmp_path / "x.wav", pcm(QUARTERS)), details(dtype, 4))
 
 
 def riff(kind: int = 1, rate: int = 16_000, data: bytes = b"\0\0") -> bytes:

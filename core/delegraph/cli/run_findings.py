@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from delegraph.tools.findings import Box, Findings, Pose, Segmentation
 
 
+_CLASSES_SHOWN = 20
+
+
 def print_findings(out: Console, findings: Findings, size: tuple[int, int] | None) -> None:
     """Print boxes, poses or classes of pixels.
 
@@ -67,8 +70,11 @@ def _print_pose(out: Console, pose: Pose, size: tuple[int, int] | None) -> None:
 def _print_segmentation(out: Console, found: Segmentation) -> None:
     height, width = found.mask.shape
     heading(out, f"Classes of {width} x {height} pixels")
-    rows = [(f"{c.pixels / found.mask.size:.1%}", c.index, c.label or "") for c in found.classes]
+    shown = found.classes[:_CLASSES_SHOWN]
+    rows = [(f"{c.pixels / found.mask.size:.1%}", c.index, c.label or "") for c in shown]
     print_table(out, ("share", "class", "label"), rows, right=("share", "class"))
+    if len(shown) < len(found.classes):
+        out.print(f"  and {len(found.classes) - len(shown)} smaller classes")
 
 
 def _place(part: float, size: tuple[int, int] | None, axis: int) -> str:

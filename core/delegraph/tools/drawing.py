@@ -91,14 +91,12 @@ def _with_mask(image: Image, found: Segmentation) -> Image:
     from PIL import Image
     from PIL.Image import Resampling
 
-    shown = [c for c in found.classes if not _is_background(c)]
-    colours = np.zeros((*found.mask.shape, 4), np.uint8)
-    for pixel_class in shown:
-        colours[found.mask == pixel_class.index] = (
-            *_colour(pixel_class.index),
-            round(255 * _OPACITY),
-        )
-    layer = Image.fromarray(colours).resize(image.size, Resampling.NEAREST)
+    classes = sorted(found.classes, key=lambda c: c.index)
+    opacities = [0 if _is_background(c) else round(255 * _OPACITY) for c in classes]
+    colours = [(*_colour(c.index), a) for c, a in zip(classes, opacities, strict=True)]
+    of_pixels = np.searchsorted([c.index for c in classes], found.mask)  # [h, w]
+    layer = Image.fromarray(np.array(colours, np.uint8)[of_pixels])
+    layer = layer.resize(image.size, Resampling.NEAREST)
     return Image.alpha_composite(image.convert("RGBA"), layer).convert("RGB")
 
 

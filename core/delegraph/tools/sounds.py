@@ -47,8 +47,8 @@ def sound_as_input(
 ) -> NDArray[Any]:
     """Return a sound as an input wants it: resampled, mixed to one channel, cut or filled up.
 
-    Floating-point inputs get values in [-1, 1), int16 inputs the samples. Inputs of other integers
-    get quantized values, where the metadata says that they take sounds.
+    Floating-point inputs get values in [-1, 1), int16 inputs the samples, and those with a scale
+    quantized values: int16 ones, and int8 ones where the metadata says that they take sounds.
 
     Args:
         path: a ``.wav`` file of PCM samples with 8, 16, 24 or 32 bits.
@@ -63,7 +63,8 @@ def sound_as_input(
             not go together, or SciPy is missing.
     """
     channels = described.channels or 1
-    frames = _frames(details, described, channels)
+    shape = _shape(details)
+    frames = _frames(details, described, shape, channels)
     rate = sample_rate or described.sample_rate or ASSUMED_RATE
     _require_rate(input_name(details), rate)
     sound = _read(path, None if frames is None else frames / rate)
@@ -73,31 +74,41 @@ def sound_as_input(
         note(f"resampled from {sound.rate} to {rate} Hz{assumed}")
     samples = _resampled(_mixed(sound.samples, channels, path, details, note), sound.rate, rate)
     samples = _of_length(samples, frames, sound.seconds, rate, note)
-    return _converted(samples, details).reshape(
-        [dim if dim >= 0 else len(samples) for dim in declared_shape(details)]
-    )
+    return _converted(samples, details).reshape(shape)
 
 
-def _frames(details: Details, described: TensorMetadata, channels: int) -> int | None:
+def _shape(details: Details) -> list[int]:
+    """Return the dimensions of an input, an open one for the batch being 1.
+
+    >>> _shape({"shape_signature": np.array([-1, 16000]), "shape": np.array([1, 16000])})
+    [1, 16000]
+    """
+    shape = declared_shape(details)
+    is_batch = len(shape) > 1 and shape[0] == -1 and any(dim != 1 for dim in shape[1:])
+    return [1, *shape[1:]] if is_batch else shape
+
+
+def _frames(
+    details: Details, described: TensorMetadata, shape: list[int], channels: int
+) -> int | None:
     """Return the frames that an input takes, None for any number.
 
     Raises:
         ArgumentError: its shape or type is not that of a sound.
     """
-    shape = declared_shape(details)
     dtype: np.dtype[Any] = np.dtype(details["dtype"])
-    per_frame = shape[-1] if len(shape) > 1 and shape[-1] == channels else 1
-    lengths: list[int] = [dim for dim in (shape[:-1] if per_frame > 1 else shape) if dim != 1]
-    if len(lengths) != 1 or lengths[0] == 0:
+    has_channels = channels > 1 and len(shape) > 1 and shape[-1] == channels
+    lengths: list[int] = [dim for dim in (shape[:-1] if has_channels else shape) if dim != 1]
+    per_frame = 1 if has_channels else channels
+    if len(lengths) != 1 or lengths[0] == 0 or (lengths[0] > 0 and lengths[0] % per_frame):
         raise ArgumentError(
             f"{input_name(details)} takes no sound, which needs [n] or [1, n]; compute its "
             "features first, and give them as .npy"
         )
-    if dtype.kind not in "fi" or (dtype == np.int8 and described.content != "audio"):
+    takes_int8 = dtype == np.int8 and described.content == "audio"
+    if dtype.kind != "f" and dtype != np.int16 and not takes_int8:
         raise ArgumentError(f"{input_name(details)}: a sound can be given as float or int16")
-    if lengths[0] < 0:
-        return None
-    return lengths[0] if per_frame == channels else lengths[0] // channels
+    return None if lengths[0] < 0 else lengths[0] // per_frame
 
 
 def _read(path: str, seconds: float | None) -> Sound:
@@ -202,7 +213,7 @@ def _converted(samples: NDArray[np.float32], details: Details) -> NDArray[Any]:
     dtype = np.dtype(details["dtype"])
     if dtype.kind == "f":
         return samples.astype(dtype)
-    if dtype == np.int16:
+    if dtype == np.int16 and not details["quantization"][0]:
         return np.clip(np.rint(samples * 32768), -32768, 32767).astype(dtype)
     return quantized(samples, details)
 
