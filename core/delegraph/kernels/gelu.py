@@ -29,6 +29,8 @@ _CUBIC = np.array(0.044715, np.float32)
 def prepare_gelu(context: OpContext, node: Node) -> Eval:
     """Return the eval of GELU, exact or by tanh, on float32, float16, uint8, int8 and int16.
 
+    Each step on float16 is rounded to float16.
+
     Source:
         GeluEval, tflite/kernels/activations.cc; GeluTransform, internal/reference/gelu.h.
     """
@@ -36,13 +38,16 @@ def prepare_gelu(context: OpContext, node: Node) -> Eval:
     approximate = bool(option(node, "approximate", False))
     if x.type in _QUANTIZED:
         return run_transform(_by_tanh_rounded if approximate else _exact_rounded, x, y)
-    function = _by_tanh if approximate else _by_fit
+    if x.type is TensorType.FLOAT16:
+        function = _by_tanh_in_half if approximate else _exact_in_half
+    else:
+        function = _by_tanh if approximate else _by_fit
 
     def run() -> None:
         values, out = x.data.reshape(-1), y.data.reshape(-1)
         for start in range(0, out.size, _BLOCK):
             block = slice(start, start + _BLOCK)
-            out[block] = function(values[block].astype(np.float32, copy=False))
+            out[block] = function(values[block])
 
     return run
 
@@ -62,6 +67,18 @@ def _inner(x: NDArray[Any]) -> NDArray[Any]:
 def _exact_rounded(x: NDArray[Any]) -> NDArray[Any]:
     erfc = [math.erfc(v) for v in (x * _MINUS_SQRT_HALF).tolist()]
     return np.asarray(_HALF * x * np.array(erfc, x.dtype))
+
+
+def _by_tanh_in_half(x: NDArray[Any]) -> NDArray[Any]:
+    scale, cubic, half = np.float16(_SQRT_2_OVER_PI), np.float16(_CUBIC), np.float16(0.5)
+    inner = scale * (x + cubic * (x * x * x))
+    tanh = np.tanh(inner, dtype=np.float32).astype(np.float16)
+    return np.asarray(half * x * (np.float16(1) + tanh))
+
+
+def _exact_in_half(x: NDArray[Any]) -> NDArray[Any]:
+    erfc = [math.erfc(v) for v in (x * np.float16(_MINUS_SQRT_HALF)).tolist()]
+    return np.asarray(np.float16(0.5) * x * np.array(erfc, np.float16))
 
 
 def _by_fit(x: NDArray[Any]) -> NDArray[Any]:
