@@ -6,7 +6,7 @@ import pytest
 from delegraph.schema.options import ReducerOptions
 from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_agrees, assert_both_refuse
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.official import official_outputs
 from support.quantized_pairs import random_floats, random_integers
 
@@ -38,6 +38,31 @@ def test_axes_may_come_while_invoking(op):
     inputs = [fed(random_floats(2, (3, 4, 5))), fed(np.int32([2, 0]))]
     (y,) = assert_agrees(op, inputs, ["FLOAT32"], ReducerOptions(), tolerance=1e-5)
     assert y.shape == (4,)
+
+
+@pytest.mark.parametrize("numerics", ["builtin", "reference"])
+@pytest.mark.parametrize("axes", [(1, 2), (3,)])
+@pytest.mark.parametrize("scales", [(0.0, 0.5), (0.5, 0.0), (0.0, 0.0), (None, None)], ids=str)
+@pytest.mark.parametrize("zero_points", [(3, 5), (-4, -6)])
+@pytest.mark.parametrize("op", ["SUM", "MEAN", "REDUCE_PROD"])
+def test_a_scale_of_zero(op, zero_points, scales, axes, numerics):
+    if (op, numerics) == ("SUM", "reference"):
+        pytest.skip("the official kernel reads int8 as uint8")
+    x = random_integers(4, "INT8", (2, 3, 3, 17))
+    inputs = [fed(x, scale=scales[0], zero_point=zero_points[0]), constant(np.int32(axes))]
+    y = tensor((), "INT8", scale=scales[1], zero_point=zero_points[1])
+    model, arrays = model_and_arrays(op, inputs, [y], ReducerOptions(keep_dims=True), version=2)
+    (mine,) = delegraph_outputs(model, arrays, numerics=numerics)
+    (theirs,) = official_outputs(model, arrays, reference=numerics == "reference")
+    np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("scale", [-0.5, np.nan])
+def test_a_scale_that_is_no_positive_number_is_refused(scale):
+    inputs = [fed(np.zeros((2, 3), np.int8), scale=scale), constant(np.int32([1]))]
+    y = tensor((2,), "INT8", scale=0.5)
+    with pytest.raises(RuntimeError, match="scale"):
+        delegraph_outputs(*model_and_arrays("MEAN", inputs, [y], ReducerOptions(), version=2))
 
 
 def quantized(op, type, x, axes, keep_dims, scales, zero_points):

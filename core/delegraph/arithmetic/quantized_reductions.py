@@ -25,7 +25,8 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/optimized/reduce.h.
     """
-    require_scales(r.x, r.y)
+    if _lacks_scale(r):
+        return _without_scale(r, saturates=numerics == "builtin")
     if numerics == "reference":
         return _fixed_point_sum(r, divisor=1)
     scale = np.float32(r.x.scale) / np.float32(r.y.scale)
@@ -46,11 +47,34 @@ def mean(r: Reduction, numerics: Numerics) -> Eval:
     The mean over height and width of ``[N, H, W, C]`` 8-bit tensors that keeps its dimensions has
     an arithmetic of its own in the builtin kernels.
     """
-    require_scales(r.x, r.y)
-    is_spatial = len(r.x.shape) == 4 and r.axes == (1, 2) and r.keep_dims
-    if numerics == "builtin" and is_spatial and r.x.dtype.itemsize == 1 and r.count:
-        return _spatial_mean(r)
-    return _fixed_point_sum(r, divisor=r.count)
+    is_image = len(r.x.shape) == 4 and r.axes == (1, 2) and r.keep_dims
+    is_spatial = numerics == "builtin" and is_image and r.x.dtype.itemsize == 1 and r.count > 0
+    if _lacks_scale(r):
+        return _without_scale(r, saturates=is_spatial)
+    return _spatial_mean(r) if is_spatial else _fixed_point_sum(r, divisor=r.count)
+
+
+def _lacks_scale(r: Reduction) -> bool:
+    """Tell whether a scale is 0.
+
+    Raises:
+        OperatorError: a scale is negative or no number.
+    """
+    require_scales(*(t for t in (r.x, r.y) if t.scale != 0))
+    return 0 in (r.x.scale, r.y.scale)
+
+
+def _without_scale(r: Reduction, saturates: bool) -> Eval:
+    """Return the eval of a reduction in which a scale is 0: the output's zero point.
+
+    A multiplier of 0, of infinity and of NaN are all 0. Where *saturates*, a quotient by the
+    output's scale becomes the least int32, as on x86, and the zero point is added to that.
+    """
+    y, limits = r.y, np.iinfo(r.y.dtype)
+    value = r.y.zero_point if r.count else 0
+    if saturates and r.y.scale == 0:
+        value = limits.min if r.y.zero_point >= 0 else limits.max  # the sum wraps below int32
+    return lambda: y.data.fill(value)
 
 
 def _spatial_mean(r: Reduction) -> Eval:
@@ -114,10 +138,12 @@ def product(r: Reduction, numerics: Numerics) -> Eval:
     Source:
         QuantizedReduceProd, tflite/kernels/internal/{optimized,reference}/reduce.h.
     """
-    require_scales(r.x, r.y)
     x, y, x_zero, y_zero, limits = r.x, r.y, r.x.zero_point, r.y.zero_point, np.iinfo(r.y.dtype)
+    lacks_scale = _lacks_scale(r)
     if numerics == "builtin" and r.count == 1:
         return lambda: np.copyto(y.data, x.data.reshape(y.shape))
+    if lacks_scale and r.count:
+        return _without_scale(r, saturates=False)
     root = r.y.scale ** (1 / r.count) if r.count else 1.0
     multiplier, shift = quantize_multiplier(r.x.scale / root)
 

@@ -65,6 +65,19 @@ def reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         yield operator_case(op, inputs, [output], options, version=random.number(1, last))
 
 
+@cases_of("MEAN", "SUM")
+def reductions_without_scale(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Images of bytes, with a scale of 0 before or after."""
+    for type in ("INT8", "UINT8"):
+        for scales in ((0.0, 0.3), (0.3, 0.0), (0.0, 0.0)):
+            zero_points = [random.number(0, 9) for _ in scales]
+            values = random.values(type, (2, 3, 3, 17))
+            x = fed(values, type, scale=scales[0], zero_point=zero_points[0])
+            y = tensor((), type, scale=scales[1], zero_point=zero_points[1])
+            options = ReducerOptions(keep_dims=random.chance(0.5))
+            yield operator_case(op, [x, constant([1, 2], "INT32")], [y], options, version=2)
+
+
 @cases_of("ARG_MAX", "ARG_MIN")
 def arg_reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Every type; the axis constant or fed; many ties."""

@@ -45,6 +45,17 @@ def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | N
     return first_rejection(check_type(x, *types), check_same_type(x, y))
 
 
+def check_scaled_reduction(call: Call) -> Rejection | None:
+    """Reject also bytes that have no scale."""
+    rejection = check_reduction(call)
+    if rejection is not None or call.input(0).type.name not in _MASKS:
+        return rejection
+    for tensor in (call.input(0), call.output()):
+        if not tensor.scale > 0:
+            return Rejection("quantization", expected="a scale", tensor=tensor.index)
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Axes:
     """A reduction as ``[outer, length, inner]`` without its middle axis."""
@@ -246,8 +257,8 @@ def _extreme(smallest: bool) -> Operator:
 
 register(
     {
-        "SUM": Operator(check_reduction, lower_sum, TYPES, FEATURES),
-        "MEAN": Operator(check_reduction, lower_mean, TYPES, FEATURES),
+        "SUM": Operator(check_scaled_reduction, lower_sum, TYPES, FEATURES),
+        "MEAN": Operator(check_scaled_reduction, lower_mean, TYPES, FEATURES),
         "REDUCE_MAX": _extreme(smallest=False),
         "REDUCE_MIN": _extreme(smallest=True),
         "REDUCE_PROD": Operator(
