@@ -27,7 +27,8 @@ from delegraph.testing.convolution_operands import (
     operands,
 )
 from delegraph.testing.operator_case import fed
-from support.agreement import assert_agrees, assert_both_refuse
+from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
+from support.official import official_outputs
 
 KINDS = {
     "float": FLOAT,
@@ -218,12 +219,56 @@ def test_refused_by_both(case, match):
     assert_both_refuse(*case, match=match)
 
 
-def test_shuffled_weights_are_refused():
-    given = FullyConnectedOptions(weights_format=Format.SHUFFLED4x16INT8)
-    x, y = tensor((4, 6)), tensor((4, 3))
-    model = one_op_model("FULLY_CONNECTED", [x, constant(np.zeros((3, 6), "f4")), None], [y], given)
-    with pytest.raises(RuntimeError, match="shuffled"):
-        delegraph_outputs(model, [np.zeros((4, 6), "f4")])
+def shuffled(rows, depth, units, *, y_scale=1.0, act=Act.NONE, bias=True, workspace=None):
+    """Return a node whose weights are in blocks of 4 rows and 16 columns."""
+    rng = np.random.default_rng(rows + depth + units)
+    x, weight = (rng.integers(0, 256, n).astype(np.uint8) for n in ((rows, depth), (units, depth)))
+    inputs = [
+        fed(x, scale=0.5, zero_point=128),
+        constant(weight, scale=0.25, zero_point=128),
+        constant(rng.integers(-9000, 9000, units).astype("i4"), scale=0.125) if bias else None,
+    ]
+    outputs = [
+        tensor((rows, units), "INT16", scale=y_scale),
+        tensor(workspace or (rows, depth), "UINT8"),
+    ]
+    options = FullyConnectedOptions(
+        weights_format=Format.SHUFFLED4x16INT8, fused_activation_function=act
+    )
+    return "FULLY_CONNECTED", inputs, outputs, options
+
+
+@pytest.mark.parametrize("numerics", ["builtin", "reference"])
+@pytest.mark.parametrize("act", [Act.NONE, Act.RELU])
+@pytest.mark.parametrize("y_scale", [0.05, 1.0, 77.0])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_shuffled_weights_are_exact(rows, y_scale, act, numerics):
+    model, arrays = model_and_arrays(*shuffled(rows, 48, 12, y_scale=y_scale, act=act), version=2)
+    ours = delegraph_outputs(model, arrays, numerics=numerics)
+    for mine, theirs in zip(
+        ours, official_outputs(model, arrays, reference=numerics == "reference"), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("case", "match"),
+    [
+        (shuffled(2, 32, 8), "2 rows by"),
+        (shuffled(4, 24, 8), "multiples of 4 and 16"),
+        (shuffled(1, 32, 6), "multiples of 4 and 16"),
+        (shuffled(4, 32, 8, workspace=(1,)), "expected 128 elements"),
+    ],
+)
+def test_shuffled_weights_of_other_sizes_are_refused(case, match):
+    with pytest.raises(RuntimeError, match=match):
+        delegraph_outputs(*model_and_arrays(*case, version=2))
+
+
+def test_both_refuse_shuffled_weights_of_other_types():
+    op, (_, weight, bias), outputs, options = shuffled(1, 32, 8)
+    x = fed(np.zeros((1, 32), np.int8), scale=0.5)
+    assert_both_refuse(op, [x, weight, bias], outputs, options, match="UINT8", version=2)
 
 
 @pytest.mark.parametrize("type", ["INT8", "UINT8"])

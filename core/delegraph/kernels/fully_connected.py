@@ -20,13 +20,19 @@ from delegraph.arithmetic.accumulator_scaling import (
     int64_scaling,
     real_scaling,
 )
-from delegraph.arithmetic.activation import BiasClamp, apply_activation, float_activation_range
+from delegraph.arithmetic.activation import (
+    BiasClamp,
+    apply_activation,
+    float_activation_range,
+    quantized_activation_range,
+)
 from delegraph.arithmetic.convolution_scale import (
     affine_quantization,
     check_symmetric,
     per_channel_multipliers,
     per_tensor_multiplier,
 )
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.arithmetic.hybrid import HybridProduct
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
@@ -49,7 +55,8 @@ from delegraph.operators.registration import (
 )
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType as Act
-from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
+from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as WeightsFormat
+from delegraph.schema.enums import TensorType
 
 _FILTER_TYPES = {
     TensorType.FLOAT32: (
@@ -103,14 +110,18 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Return the evaluation of a FULLY_CONNECTED node.
 
     Float, quantized (uint8; int8 and int16 with weights of 8, 4, 2 or 16 bits, per tensor or
-    channel), hybrid (float input, integer weights, also with scales per block) and sparse weights.
+    channel), hybrid (float input, integer weights, also with scales per block), sparse weights, and
+    uint8 weights that were shuffled for one processor.
 
     Raises:
-        OperatorError: types, shapes or quantization that the official kernel refuses as well, or
-            weights shuffled for one processor.
+        OperatorError: types, shapes or quantization that the official kernel refuses as well.
     """
+    is_shuffled = _is_shuffled(node)
+    require_counts(node, (2, 3), 2 if is_shuffled else 1)  # input, weights and maybe bias
     fc = _check(context, node)
     context.resize_tensor(fc.y, _output_shape(fc))
+    if is_shuffled:
+        return _shuffled(context, fc, output_tensor(context, node, 1))
     if fc.x.type != TensorType.FLOAT32:
         return _quantized(context, fc)
     if fc.weight.type == TensorType.FLOAT32:
@@ -121,12 +132,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _check(context: OpContext, node: Node) -> _FullyConnected:
-    require_counts(node, (2, 3))  # input, weights and maybe bias
     x, weight = input_tensor(context, node, 0), input_tensor(context, node, 1)
     bias, y = optional_input(context, node, 2), output_tensor(context, node)
     options = options_or_defaults(node, "FULLY_CONNECTED")
-    if options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
-        raise OperatorError("weights are shuffled, expected the default weights format")
     require_type(x, tuple(_FILTER_TYPES))
     require_type(weight, _FILTER_TYPES[x.type])
     require_type(y, _OUTPUT_TYPES[x.type])
@@ -160,6 +168,61 @@ def _output_shape(fc: _FullyConnected) -> tuple[int, ...]:
     if not fc.x.shape or fc.x.shape[-1] != fc.depth:
         raise OperatorError(f"input is {list(fc.x.shape)}, expected {fc.depth} as last dimension")
     return (*fc.x.shape[:-1], fc.outputs)
+
+
+def _is_shuffled(node: Node) -> bool:
+    weights_format = options_or_defaults(node, "FULLY_CONNECTED").weights_format
+    if weights_format not in tuple(WeightsFormat):
+        raise OperatorError(f"weights format is {weights_format}, expected 0 or 1")
+    return bool(weights_format == WeightsFormat.SHUFFLED4x16INT8)
+
+
+def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eval:
+    """Return the evaluation with weights in blocks of 4 rows and 16 columns, one after the other.
+
+    Zero points are 128, whatever the file says. The second output gets the input as the official
+    kernel reorders it. The builtin kernel ignores the fused activation.
+
+    Source:
+        EvalShuffledQuantized, tflite/kernels/fully_connected.cc; ShuffledFullyConnected,
+        internal/{optimized/optimized_ops,reference/fully_connected}.h.
+    """
+    require_type(fc.x, (TensorType.UINT8,))
+    require_type(fc.y, (TensorType.INT16,))
+    require_type(workspace, (TensorType.UINT8,))
+    if fc.weight.sparsity is not None:
+        raise OperatorError("shuffled weights are sparse, expected dense ones")
+    if fc.rows not in (1, 4) or fc.outputs % 4 or fc.depth % 16 or not fc.depth:
+        raise OperatorError(
+            f"{fc.rows} rows by shuffled weights {list(fc.weight.shape)}, expected 1 or 4 rows by "
+            "multiples of 4 and 16"
+        )
+    if math.prod(workspace.shape) != fc.rows * fc.depth:
+        raise OperatorError(
+            f"output 1 is {list(workspace.shape)}, expected {fc.rows * fc.depth} elements"
+        )
+    multiplier, shift = quantize_multiplier(per_tensor_multiplier(fc.x, fc.weight, fc.bias, fc.y))
+    clamp = fc.options.fused_activation_function if context.numerics == "reference" else Act.NONE
+    low, high = quantized_activation_range(clamp, fc.y)
+    blocks = (fc.outputs // 4, fc.depth // 16, 4, 16)
+
+    def in_order() -> NDArray[Any]:
+        rows = fc.weight.data.view(np.int8).reshape(blocks).swapaxes(1, 2)
+        return np.asarray(rows.reshape(fc.outputs, fc.depth).T, np.float64)  # sums are exact
+
+    matrix = once_if_constant(in_order, fc.weight)
+
+    def evaluate() -> None:
+        x, y = fc.matrices()
+        signed = x ^ np.uint8(128)
+        reordered = signed.reshape(fc.rows, -1, 16).swapaxes(0, 1)
+        workspace.data[...] = reordered.reshape(workspace.shape)
+        sums = np.matmul(signed.view(np.int8).astype(np.float64), matrix()).astype(np.int64)
+        sums += bias_or_zeros(fc.bias, fc.outputs, np.int32)
+        scaled = multiply_by_quantized_multiplier(sums, multiplier, shift)
+        np.clip(scaled, low, high, out=y, casting="unsafe")
+
+    return evaluate
 
 
 def _float(fc: _FullyConnected) -> Eval:

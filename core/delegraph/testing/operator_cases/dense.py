@@ -47,6 +47,27 @@ def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             yield operator_case(op, inputs, [found.y], options, version=2)
 
 
+@cases_of("FULLY_CONNECTED")
+def shuffled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Weights in blocks of 4 rows and 16 columns."""
+    for _ in range(random.count // 2 + 1):
+        rows, depth, units = random.pick([1, 4]), 16 * random.number(1, 6), 4 * random.number(1, 6)
+        x, weight = (random.values("UINT8", shape) for shape in ((rows, depth), (units, depth)))
+        bias = random.rng.integers(-9000, 9000, units).astype(np.int32)
+        inputs: list[Given] = [
+            fed(x, scale=0.5, zero_point=128),
+            constant(weight, scale=0.25, zero_point=128),
+            constant(bias, scale=0.125),
+        ]
+        y = tensor((rows, units), "INT16", scale=float(2.0 ** random.rng.uniform(-3, 8)))
+        options = FullyConnectedOptions(
+            weights_format=FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8,
+            fused_activation_function=activation(random),
+        )
+        workspace = tensor((rows, depth), "UINT8")
+        yield operator_case(op, inputs, [y, workspace], options, version=2)
+
+
 def random_weights(random: RandomOperands, found: Operands) -> Any:
     """Return float weights fed now and then, else constant ones."""
     weight = found.weight
