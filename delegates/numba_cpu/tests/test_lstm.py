@@ -143,7 +143,7 @@ def test_every_layer_of_the_cases_is_taken_or_has_another_kernel(op: str, level:
             assert_agrees(case, level)
         else:
             refused.add(rejection.constraint)
-    assert refused == ({"operands", "dtype"} if op == "LSTM" else set())
+    assert refused == {"scale", *(("operands", "dtype") if op == "LSTM" else ())}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -195,6 +195,7 @@ def matrix(*shape: int) -> Any:
         ("hybrid", {6: constant(np.zeros((6, 6), np.float32))}, "weights"),
         ("int8", {2: tensor((6, 5), "INT8", scale=0.01)}, "computed-weights"),
         ("int8", {18: tensor((1, 6), "INT8", scale=0.01)}, "state"),
+        ("int8", {19: state(1, 6, type="INT16", scale=2.0**-16)}, "scale"),
     ],
 )
 def test_what_is_unusual_is_refused(kind: str, replaced: dict[int, Maybe], code: str) -> None:

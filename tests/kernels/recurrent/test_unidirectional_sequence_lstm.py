@@ -146,6 +146,9 @@ INTEGER_LAYERS = {
     "all": ({"n_output": 6}, dict.fromkeys(("cifg", "peephole", "projection", "layer_norm"), True)),
     "coarse cell": ({"cell_log2": -9}, {}),
     "fine cell": ({"cell_log2": -15}, {}),
+    "finer cell": ({"cell_log2": -16}, {}),
+    "finer cell, peepholes": ({"cell_log2": -17}, {"peephole": True}),
+    "finest cell, layer norm": ({"cell_log2": -29}, {"layer_norm": True}),
     "wide": ({"n_input": 1100, "n_cell": 64, "n_output": 64}, {}),
 }
 
@@ -243,6 +246,14 @@ def test_integer_cell_states_need_a_power_of_two_as_scale():
     shape = (BATCH, TIME, lstm.sizes[1])
     with pytest.raises(RuntimeError, match="power of two"):
         delegraph_run(integer_model(lstm, shape), [])
+
+
+@pytest.mark.parametrize(("log2", "cifg"), [(-16, True), (-30, False), (-8, False)])
+def test_integer_cell_states_of_other_scales_are_refused(log2, cifg):
+    lstm = IntegerLstm(cell_log2=log2)
+    shape = (BATCH, TIME, lstm.sizes[1])
+    with pytest.raises(RuntimeError, match=rf"scale 2\*\*{log2}, expected"):
+        delegraph_run(integer_model(lstm, shape, cifg=cifg), [])
 
 
 def test_integer_layers_need_five_intermediates():

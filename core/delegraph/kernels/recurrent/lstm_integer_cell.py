@@ -28,6 +28,7 @@ Ints = NDArray[np.signedinteger[Any]]
 
 _GATE_INTEGER_BITS = 3  # gates are Q3.12 before their activation
 _Q0_15 = 2.0**-15
+_LEAST_CELL_LOG2 = -29  # products of two gates, Q0.30, are shifted right to this scale
 _BEYOND_INT16 = (-(1 << 17), 1 << 17)  # an int16 added to either end still saturates
 
 
@@ -35,7 +36,8 @@ class IntegerLstmCell:
     """An LSTM cell bound to its quantised weights; bit for bit as TFLite's int8x8_16 kernel.
 
     Gates are int16: Q3.12, or of an intermediate's scale before layer normalisation. The cell
-    state is int16 with a power of two as scale.
+    state is int16 with a power of two as scale. For scales below 2**-15 the official kernel has no
+    tanh, so its buffer still holds the input gate, and that is multiplied by the output gate.
 
     Args:
         context: for working memory.
@@ -49,7 +51,8 @@ class IntegerLstmCell:
             row after the other.
 
     Raises:
-        OperatorError: the cell state's scale is no power of two, or out of range.
+        OperatorError: the cell state's scale is no power of two, or out of range; or it is below
+            2**-15 and there is no input gate.
 
     Source:
         LstmStepInteger8x8_16, tflite/kernels/lstm_eval.cc; PopulateQuantizedLstmParams8x8_16,
@@ -69,9 +72,12 @@ class IntegerLstmCell:
         self._cifg = tensors.cifg
         self._n_cell = tensors.n_cell
         self._cell_log2 = scale_exponent(tensors.cell_state)
-        if not 0 <= 15 + self._cell_log2 <= 6:
-            raise OperatorError(f"cell state has scale 2**{self._cell_log2}, expected -15 to -9")
-        self._cell_tanh = tanh_table(15 + self._cell_log2)
+        least = -15 if tensors.cifg else _LEAST_CELL_LOG2
+        if not least <= self._cell_log2 <= -9:
+            raise OperatorError(
+                f"cell state has scale 2**{self._cell_log2}, expected {least} to -9"
+            )
+        self._cell_tanh = tanh_table(15 + self._cell_log2) if self._cell_log2 >= -15 else None
         self._cell_limit = quantized_clip(options.cell_clip, tensors.cell_state, 32767)
         scales = tensors.gate_scales(intermediates)
         biases = () if tensors.layer_norm else tensors.biases
@@ -91,13 +97,19 @@ class IntegerLstmCell:
         output_state, cell_state = states
         recurrent = self._recurrent.product(output_state).reshape(projected.shape)
         gates = _saturated(projected + recurrent)
-        self._update_cell(gates, cell_state)
+        input_gate = self._update_cell(gates, cell_state)
         output_gate = self._gates[-1].activate(gates[:, -1], cell_state)
-        hidden = np.multiply(output_gate, _look_up(self._cell_tanh, cell_state), dtype=np.int32)
+        tanh = self._cell_tanh
+        squashed = input_gate if tanh is None else _look_up(tanh, cell_state)
+        hidden = np.multiply(output_gate, squashed, dtype=np.int32)
         output_state[...] = self._output.quantize(hidden)
 
-    def _update_cell(self, gates: Ints, cell_state: Ints) -> None:
-        """Update the cell state ``[B, n_cell], int16`` from the gates ``[B, gates, n_cell]``."""
+    def _update_cell(self, gates: Ints, cell_state: Ints) -> Ints:
+        """Update the cell state ``[B, n_cell], int16`` from the gates ``[B, gates, n_cell]``.
+
+        Returns:
+            How much of the new values goes in, ``[B, n_cell], int16``: the input gate, if any.
+        """
         *input_gate, forget, new = (
             gate.activate(gates[:, k], cell_state) for k, gate in enumerate(self._gates[:-1])
         )
@@ -108,6 +120,7 @@ class IntegerLstmCell:
         limit = self._cell_limit
         np.clip(kept, -limit if limit else -32768, limit or 32767, out=kept)
         cell_state[...] = kept
+        return share
 
 
 class _IntegerProduct:

@@ -115,7 +115,7 @@ def integer_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             n_input=random.number(1, 9),
             n_cell=n_cell,
             n_output=random.number(1, n_cell) if given["projection"] else n_cell,
-            cell_log2=random.number(-15, -9),
+            cell_log2=random.number(-15 if given["cifg"] else -18, -9),
         )
         leading = (batch,) if op == "LSTM" else (batch, random.number(1, 4))
         clips: dict[str, Any] = {

@@ -13,7 +13,7 @@ from delegraph import Rejection, Tensor
 from delegraph.arithmetic.activation import quantized_clip
 from delegraph.arithmetic.fixed_point import scale_exponent
 from delegraph.arithmetic.gemmlowp import logistic_table, tanh_table
-from delegraph.operators.lstm_node import LstmOptions
+from delegraph.operators.lstm_node import LstmInput, LstmOptions
 from delegraph_numba_cpu.blocks.lstm_int8 import GATE, LSTM, PROJECT, ROWS
 from delegraph_numba_cpu.operators.checks import first_rejection
 from delegraph_numba_cpu.operators.lstm_layer import (
@@ -50,13 +50,20 @@ _WORK_A_TILE = 1 << 19
 
 def check(call: Call) -> Rejection | None:
     """Reject all but layers with constant weights, and scales of what lies between."""
-    return first_rejection(check_layer(call, *TYPES), _check_intermediates(call))
+    return first_rejection(check_layer(call, *TYPES), _check_intermediates(call), _check_cell(call))
 
 
 def _check_intermediates(call: Call) -> Rejection | None:
     if len(call.node.intermediates) != INTERMEDIATES:
         count = len(call.node.intermediates)
         return Rejection("operands", actual=count, expected=f"{INTERMEDIATES} intermediates")
+    return None
+
+
+def _check_cell(call: Call) -> Rejection | None:
+    state = call.input(LstmInput.CELL_STATE)
+    if scale_exponent(state) < -15:  # the official kernel has no tanh for these
+        return Rejection("scale", actual=state.scale, expected="2**-15 or more", tensor=state.index)
     return None
 
 
