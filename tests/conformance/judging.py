@@ -48,7 +48,7 @@ class Verdict:
         passed: whether Delegraph does what the official interpreter does.
         kind: ``same``, ``refused`` by both, ``crash`` of the official one, ``undefined`` where the
             official one leaves its output unwritten, ``absent`` where the kernels followed lack
-            the operator, or what is wrong.
+            the operator, ``listed`` where docs/differences.md says why, or what is wrong.
         detail: what differs, in words.
         apart: how the other official kernels differ from those followed; empty if they agree.
     """
@@ -68,6 +68,7 @@ class Task:
     is_random: bool = False
     tolerance: float = 1e-5
     numerics: str = "builtin"
+    differs: bool = False
 
 
 KERNELS = {"builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "reference": "BUILTIN_REF"}
@@ -184,6 +185,8 @@ def judge(task: Task, report: Callable[[str], None] = lambda stage: None) -> Ver
     if any(text in str(followed.error) for text in ("Didn't find op", "unresolved custom op")):
         return Verdict(True, "absent")  # the reference kernels lack some operators and versions
     found = verdict(mine, followed, other, task)
+    if task.differs and not mine.is_refusal:
+        return Verdict(True, "listed", found.detail)
     if not found.passed and not mine.is_refusal and _is_undefined(task):
         return Verdict(True, "undefined", found.detail)
     return found

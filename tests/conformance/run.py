@@ -58,7 +58,7 @@ class OperatorResult:
 
 
 def task_of(case: OperatorCase, numerics: str = "builtin") -> Task:
-    return Task(case.model(), case.steps, case.is_random, case.tolerance, numerics)
+    return Task(case.model(), case.steps, case.is_random, case.tolerance, numerics, case.differs)
 
 
 def run_operator(

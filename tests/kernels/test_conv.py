@@ -20,7 +20,7 @@ from delegraph.testing.convolution_operands import (
     UINT8,
     operands,
 )
-from delegraph.testing.operator_case import fed
+from delegraph.testing.operator_case import fed, operator_case
 from support.agreement import assert_agrees, assert_both_refuse
 
 KINDS = {
@@ -145,6 +145,19 @@ def test_groups_of_hybrid_weights_with_one_scale_are_refused():
     case = operands(HYBRID, (1, 8, 8, 4), (6, 3, 3, 2))
     inputs = [case.x, case.weight, case.bias]
     assert_both_refuse("CONV_2D", inputs, [case.y], options(), match="1 scales, expected 6")
+
+
+@pytest.mark.parametrize("give", [constant, fed])
+def test_weights_of_float16_are_widened(give):
+    rng = np.random.default_rng(1)
+    x, bias = rng.normal(size=(2, 6, 5, 3)).astype("f4"), rng.normal(size=4).astype("f4")
+    weight = rng.normal(size=(4, 3, 3, 3)).astype(np.float16)
+    options = Conv2DOptions(stride_w=1, stride_h=1, fused_activation_function=Act.RELU)
+    results = []
+    for w in (weight, weight.astype(np.float32)):
+        case = operator_case("CONV_2D", [fed(x), give(w), constant(bias)], ["FLOAT32"], options)
+        results += delegraph_outputs(case.model(), case.steps[0])
+    np.testing.assert_array_equal(*results)
 
 
 def test_weights_that_are_computed():

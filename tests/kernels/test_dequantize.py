@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from delegraph.errors import NodeError
+from delegraph.schema.writer import write_model
 from delegraph.testing import constant, delegraph_outputs, one_op_model, tensor
+from delegraph.testing.one_op import one_op_records
 from delegraph.testing.operator_case import fed
+from delegraph.testing.operator_cases.quantizing import with_blocks
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.quantized_pairs import every_value, random_integers
 
@@ -29,6 +32,28 @@ def test_constants_with_a_scale_a_channel(type, axis):
     values = x.astype(np.uint8) if type in ("UINT8", "UINT4") else x
     inputs = [constant(values, type, scale=scales, zero_point=zeros, axis=axis)]
     assert_agrees("DEQUANTIZE", inputs, ["FLOAT32"], version=6)
+
+
+def blocks(values, type, scales, size):
+    records = one_op_records("DEQUANTIZE", [constant(values, type)], [tensor(values.shape)])
+    return write_model(with_blocks(records, 0, scales, size))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("type", ["INT4", "INT8"])
+def test_constants_with_a_scale_a_block(type, dtype):
+    x = random_integers(2, "INT8", (3, 64)).clip(-8, 7)
+    scales = np.linspace(0.1, 1, 6).astype(dtype).reshape(3, 2)
+    (y,) = delegraph_outputs(blocks(x, type, scales, 32), [])
+    of_elements = np.repeat(scales.astype(np.float32), 32, axis=1)
+    np.testing.assert_array_equal(y, x.astype(np.float32) * of_elements)
+
+
+@pytest.mark.parametrize(("count", "size"), [(5, 32), (4, 48), (6, 64)])
+def test_blocks_that_do_not_fit_are_refused(count, size):
+    model = blocks(np.zeros((3, 64), np.int8), "INT8", np.ones(count, np.float16), size)
+    with pytest.raises(RuntimeError, match=f"{count} scales of {size} elements"):
+        delegraph_outputs(model, [])
 
 
 def test_float16_is_widened():

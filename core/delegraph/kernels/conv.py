@@ -42,7 +42,13 @@ _BIAS_TYPES = {
     TensorType.INT16: (TensorType.INT32, TensorType.INT64),
 }
 _FILTER_TYPES = {
-    TensorType.FLOAT32: (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT4),
+    TensorType.FLOAT32: (
+        TensorType.FLOAT32,
+        TensorType.FLOAT16,
+        TensorType.UINT8,
+        TensorType.INT8,
+        TensorType.INT4,
+    ),
     TensorType.UINT8: (TensorType.UINT8,),
     TensorType.INT8: (TensorType.INT8, TensorType.INT4),
     TensorType.INT16: (TensorType.INT8, TensorType.INT4),
@@ -83,6 +89,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
     Float, quantized (uint8; int8 and int16 activations with per-channel weights of 8 or 4 bits) and
     hybrid (float activations, integer weights), with groups, strides, dilation and a fused clamp.
+    Weights of float16 are widened; the official kernel reads them as float32.
 
     Raises:
         OperatorError: types, shapes or quantization that the official kernel refuses as well.
@@ -93,9 +100,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
     context.resize_tensor(conv.y, (conv.x.shape[0], *sizes, conv.outputs))
     if conv.x.type != TensorType.FLOAT32:
         return _quantized(context, conv)
-    if conv.weight.type != TensorType.FLOAT32:
-        return _hybrid(context, conv)
-    return _float(context, conv)
+    if conv.weight.type in (TensorType.FLOAT32, TensorType.FLOAT16):
+        return _float(context, conv)
+    return _hybrid(context, conv)
 
 
 def _check(context: OpContext, node: Node) -> _Conv:
@@ -143,10 +150,12 @@ def _groups(x: Tensor, weight: Tensor) -> int:
 def _float(context: OpContext, conv: _Conv) -> Eval:
     patches = conv.patches(context, conv.x.dtype, conv.x.dtype)
     clamp_range = float_activation_range(conv.activation)
-    matrices = once_if_constant(
-        lambda: split_groups(channel_rows(conv.weight.data).T, conv.groups),
-        conv.weight,
-    )
+
+    def split() -> tuple[NDArray[Any], ...]:
+        rows = channel_rows(conv.weight.data).astype(np.float32, copy=False)
+        return split_groups(rows.T, conv.groups)
+
+    matrices = once_if_constant(split, conv.weight)
     add_bias = once_if_constant(
         lambda: BiasClamp(conv.bias.data.reshape(-1), *clamp_range), conv.bias
     )

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from delegraph.arithmetic.convolution_scale import affine_quantization
 from delegraph.arithmetic.elements import values_of
 from delegraph.arithmetic.output_shape import are_known, fold_output
 from delegraph.errors import OperatorError
@@ -32,8 +33,9 @@ _TYPES = {
 def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     """Return the eval of DEQUANTIZE: ``scale * (q - zero_point)``, or float16 widened; float32.
 
-    2-, 4- and 8-bit integers, per tensor or per channel; int16 without zero point. The result of a
-    constant, and of what was made of one, is computed once, while preparing.
+    2-, 4- and 8-bit integers, per tensor, per channel or per block, of which the official kernel
+    makes zeros; int16 without zero point. The result of a constant, and of what was made of one, is
+    computed once, while preparing.
 
     Source:
         tflite/kernels/dequantize.{cc,h}.
@@ -51,12 +53,31 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
 
 def dequantization(x: Tensor, y: Tensor) -> Eval:
     """Return the eval that stores in *y*, float32, what the elements of *x* stand for."""
-    return _widen(x, y) if x.type is TensorType.FLOAT16 else _scale(x, y)
+    if x.type is TensorType.FLOAT16:
+        return _widen(x, y)
+    has_blocks = x.quantization is not None and x.quantization.block_size > 0
+    return _scale_blocks(x, y) if has_blocks else _scale(x, y)
 
 
 def _widen(x: Tensor, y: Tensor) -> Eval:
     def run() -> None:
         np.copyto(y.data, x.data)
+
+    return run
+
+
+def _scale_blocks(x: Tensor, y: Tensor) -> Eval:
+    quantization = affine_quantization(x, "the input")
+    size, scales = quantization.block_size, quantization.scales.astype(np.float32)
+    if not x.shape or x.shape[-1] % size or len(scales) * size != math.prod(x.shape):
+        raise OperatorError(
+            f"tensor {x.name!r} has {len(scales)} scales of {size} elements each, expected blocks "
+            f"of the rows of {list(x.shape)}"
+        )
+
+    def run() -> None:
+        out = y.data.reshape(-1, size)
+        np.multiply(values_of(x).reshape(-1, size), scales[:, np.newaxis], out, dtype=np.float32)
 
     return run
 

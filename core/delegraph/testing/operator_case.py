@@ -69,6 +69,7 @@ class OperatorCase:
         tolerance: largest difference of floats, relative and beside the largest output.
         reference: for an operator that Delegraph has no kernel of: a model with the same inputs and
             outputs whose results are right.
+        differs: whether LiteRT's result is known to be another, as docs/differences.md lists.
 
     Raises:
         ArgumentError: the inputs or outputs of *reference* are others.
@@ -80,6 +81,7 @@ class OperatorCase:
     is_random: bool = False
     tolerance: float = 1e-5
     reference: tables.Model | None = None
+    differs: bool = False
 
     def __post_init__(self) -> None:
         if self.reference is None:
@@ -158,6 +160,7 @@ def operator_case(
     is_random: bool = False,
     tolerance: float = 1e-5,
     reference: tables.Model | None = None,
+    differs: bool = False,
 ) -> OperatorCase:
     """Return a case of a model with nothing but the operator.
 
@@ -173,6 +176,7 @@ def operator_case(
         is_random: see :class:`OperatorCase`.
         tolerance: see :class:`OperatorCase`.
         reference: see :class:`OperatorCase`.
+        differs: see :class:`OperatorCase`.
     """
     records = one_op_records(
         op,
@@ -185,7 +189,7 @@ def operator_case(
     )
     first = tuple({id(x): x.array for x in inputs if isinstance(x, Fed)}.values())
     steps = (first, *(tuple(arrays) for arrays in later))
-    return OperatorCase(op, records, steps, is_random, tolerance, reference)
+    return OperatorCase(op, records, steps, is_random, tolerance, reference, differs)
 
 
 def graph_case(

@@ -31,7 +31,7 @@ from delegraph.testing.convolution_operands import (
     operands,
 )
 from delegraph.testing.one_op import constant
-from delegraph.testing.operator_case import Given, OperatorCase, operator_case
+from delegraph.testing.operator_case import Given, OperatorCase, fed, operator_case
 from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import ACTIVATIONS, RandomOperands
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
@@ -183,6 +183,23 @@ def conv3d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
             shape = constant(np.array([n, *full, o], np.int32))
             inputs = [shape, random.operand("FLOAT32", (*kernel, o, c)), x, b]
         yield operator_case(op, inputs, ["FLOAT32"], options, tolerance=CLAMPED)
+
+
+@cases_of("CONV_2D")
+def float16_filters(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Weights of float16, constant and fed, which LiteRT takes for float32."""
+    for give in (constant, fed):
+        x, weight, bias = (
+            random.rng.normal(size=shape).astype(dtype)
+            for shape, dtype in (
+                ((1, 5, 5, 3), np.float32), ((4, 3, 3, 3), np.float16), ((4,), np.float32)
+            )
+        )  # fmt: skip
+        options = Conv2DOptions(
+            stride_w=1, stride_h=1, fused_activation_function=activation(random)
+        )
+        inputs = [fed(x), give(weight), constant(bias)]
+        yield operator_case(op, inputs, ["FLOAT32"], options, tolerance=CLAMPED, differs=True)
 
 
 @cases_of("CONV_2D", "DEPTHWISE_CONV_2D")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from flatbuffers import flexbuffers
+from numpy.typing import NDArray
 
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
 from delegraph.schema.options import DensifyOptions, DequantizeOptions, QuantizeOptions
-from delegraph.testing.one_op import TensorDef, constant, tensor
+from delegraph.testing.one_op import TensorDef, constant, tensor, tensor_record
 from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
 from delegraph.testing.operator_cases.registry import cases_of
 from delegraph.testing.random_operands import PLAIN, QUANTIZED, RandomOperands
@@ -68,6 +70,41 @@ def dequantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         output = random.pick(["FLOAT32"] * 9 + ["FLOAT16"])
         version = random.number(1, BUILTIN_VERSIONS[op][1])
         yield operator_case(op, [x], [output], DequantizeOptions(), version=version)
+
+
+@cases_of("DEQUANTIZE")
+def dequantize_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
+    """Constants with a scale for each 32 elements of a row, of which LiteRT makes zeros."""
+    for type in ("INT4", "INT8"):
+        values = random.rng.integers(-8, 8, (3, 64)).astype(np.int8)
+        scales = random.rng.uniform(0.1, 1, (3, 2)).astype(np.float16)
+        case = operator_case(
+            op, [constant(values, type)], [tensor((3, 64))], DequantizeOptions(), version=6,
+            differs=True,
+        )  # fmt: skip
+        yield replace(case, records=with_blocks(case.records, 0, scales, 32))
+
+
+def with_blocks(records: tables.Model, index: int, scales: NDArray[Any], size: int) -> tables.Model:
+    """Return a model in which a tensor of the main graph has a scale for each block of a row.
+
+    Args:
+        records: the model.
+        index: the tensor's.
+        scales: ``[rows, blocks]``, float16 or float32.
+        size: elements of a block.
+    """
+    (graph, *others), buffers = records.subgraphs or (), records.buffers or ()
+    tensors = list(graph.tensors or ())
+    blocks = tables.BlockwiseQuantization(scales=len(tensors), block_size=size)
+    quantization = tables.QuantizationParameters(details=blocks)
+    tensors[index] = tensors[index].replace(quantization=quantization)
+    tensors.append(tensor_record(constant(scales), "scales", len(buffers)))
+    data = np.frombuffer(scales.tobytes(), np.uint8)
+    return records.replace(
+        buffers=(*buffers, tables.Buffer(data=data)),
+        subgraphs=(graph.replace(tensors=tuple(tensors)), *others),
+    )
 
 
 @cases_of("NumericVerify")

@@ -206,19 +206,22 @@ def sparse_to_dense(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MATRIX_DIAG", "MATRIX_SET_DIAG")
 def diagonals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Matrices wider and taller than long; elements of other types are left unwritten."""
-    for type in ["FLOAT32", "INT32", "INT64", "INT16", "INT8", "UINT8"] * (random.count // 4 + 1):
+    """Matrices wider and taller than long; LiteRT takes elements of other types for float32."""
+    taken = ["FLOAT32", "INT32", "INT64", "INT16", "INT8", "UINT8"]
+    others = ["BOOL", "FLOAT16", "BFLOAT16", "UINT16", "UINT64", "COMPLEX64"]
+    for type in [*taken * (random.count // 4 + 1), *others]:
+        differs = type in others
         outer = random.shape(0, 2)
         rows, columns = random.number(1, 5), random.number(1, 5)
         if op == "MATRIX_DIAG":
             x, y = same_quantization(random, type, (*outer, columns))
-            yield operator_case(op, [x], [y], plain_options(op))
+            yield operator_case(op, [x], [y], plain_options(op), differs=differs)
             continue
         x, y = same_quantization(random, type, (*outer, rows, columns))
         diagonal = random.operand(
             type, (*outer, min(rows, columns)), quantization=quantization_of(x)
         )
-        yield operator_case(op, [x, diagonal], [y], plain_options(op))
+        yield operator_case(op, [x, diagonal], [y], plain_options(op), differs=differs)
 
 
 @cases_of("BUCKETIZE")
