@@ -1,1 +1,72 @@
 """Checks of the section Extreme values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import AddOptions, Conv2DOptions, SubOptions
+from delegraph.testing import constant, tensor
+from delegraph.testing.operator_case import fed
+from differences.difference import Sides, difference
+from differences.operators import of_one
+
+BYTES = np.arange(-8, 8, dtype=np.int8)
+WORDS = BYTES.astype(np.int16)
+
+
+def relu(scales: tuple[float, float], zero_point: int = 0) -> Sides:
+    x = fed(BYTES, scale=scales[0], zero_point=zero_point)
+    return of_one("RELU", [x], [tensor((), "INT8", scale=scales[1])], version=2)
+
+
+@difference("scales-that-are-no-positive-numbers")
+def _() -> list[Sides]:
+    return [relu((-0.5, 0.5)), relu((np.inf, 0.5)), relu((0.5, np.nan))]
+
+
+@difference("zero-points-beyond-their-type")
+def _() -> Sides:
+    return relu((0.5, 0.5), zero_point=300)
+
+
+@difference("scales-too-far-apart")
+def _() -> list[Sides]:
+    x = fed(BYTES, scale=3e38)
+    y = tensor((), "INT8", scale=1.0)
+    return [relu((3e38, 1.0)), of_one("QUANTIZE", [x], [y])]
+
+
+@difference("sums-of-much-larger-scales")
+def _() -> list[Sides]:
+    y = tensor((), "INT16", scale=3e-5)
+    a, b = fed(WORDS, scale=100.0), fed(WORDS[::-1].copy(), scale=100.0)
+    return [
+        of_one("ADD", [a, b], [y], AddOptions(), version=2),
+        of_one("SUB", [a, b], [y], SubOptions(), version=2),
+    ]
+
+
+@difference("int16-logistic-of-extreme-scales")
+def _() -> list[Sides]:
+    y = tensor((), "INT16", scale=2.0**-15)
+    return [
+        of_one(op, [fed(WORDS, scale=scale)], [y], version=3)
+        for op in ("LOGISTIC", "TANH")
+        for scale in (100.0, 1e-20)
+    ]
+
+
+@difference("int16-products-beyond-int32")
+def _() -> Sides:
+    x = fed(np.full((1, 3, 3, 64), 32767, np.int16), scale=1e-3)
+    weight = constant(np.full((1, 3, 3, 64), 127, np.int8), scale=[0.01], zero_point=[0])
+    bias, y = constant(np.int64([0]), scale=[1e-5]), tensor((), "INT16", scale=1e-6)
+    options = Conv2DOptions(stride_w=1, stride_h=1, quantized_bias_type=TensorType.INT64)
+    return of_one("CONV_2D", [x, weight, bias], [y], options)
+
+
+@difference("order-of-summation")
+def _() -> Sides:
+    x = fed(np.float32([[1e8, *[1.0] * 62, -1e8]]))
+    return of_one("SUM", [x, constant(np.int32([1]))], ["FLOAT32"])

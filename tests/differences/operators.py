@@ -5,21 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from delegraph import Interpreter
+from delegraph.operators.op_table import OP_TABLE
 from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import BuiltinOperator, FullyConnectedOptionsWeightsFormat
 from delegraph.schema.options import (
+    OPTIONS_OF_OPERATOR,
     BidirectionalSequenceLSTMOptions,
     BidirectionalSequenceRNNOptions,
+    Conv2DOptions,
     DepthwiseConv2DOptions,
+    FullyConnectedOptions,
+    MatrixDiagOptions,
+    MatrixSetDiagOptions,
     ReducerOptions,
     Rfft2dOptions,
+    UnidirectionalSequenceLSTMOptions,
 )
 from delegraph.schema.table import Table
+from delegraph.schema.writer import write_model
 from delegraph.testing import constant, one_op_model, tensor
-from delegraph.testing.operator_case import Given, fed, operator_case
-from delegraph.testing.recurrent_layers import Weights, lstm_weights, state
-from differences.difference import Sides, both, difference
+from delegraph.testing.one_op import one_op_records
+from delegraph.testing.operator_case import Fed, Given, fed, operator_case
+from delegraph.testing.operator_cases.quantizing import with_blocks
+from delegraph.testing.recurrent_layers import IntegerLstm, Weights, lstm_weights, state
+from delegraph.testing.registered_operators import BUILTIN_VERSIONS
+from differences.difference import Sides, attempt, both, difference
 
 RNG = np.random.default_rng(0)
 
@@ -140,3 +154,94 @@ def _() -> Sides:
 @difference("bidirectional-rnn-hybrid-time-major")
 def _() -> list[Sides]:
     return [bidirectional_rnn(hybrid=True, time_major=True, merge=m) for m in (False, True)]
+
+
+@difference("conv-weights-of-float16")
+def _() -> Sides:
+    inputs = [fed(floats(1, 5, 5, 3)), constant(floats(4, 3, 3, 3).astype(np.float16))]
+    options = Conv2DOptions(stride_w=1, stride_h=1)
+    return of_one("CONV_2D", [*inputs, constant(floats(4))], ["FLOAT32"], options)
+
+
+@difference("conv-int16-with-int32-bias")
+def _() -> Sides:
+    x = fed(np.full((1, 3, 3, 4), 1000, np.int16), scale=1e-3)
+    weight = constant(np.full((2, 3, 3, 4), 5, np.int8), scale=[0.01, 0.01], zero_point=[0, 0])
+    bias = constant(np.int32([70, 90]), scale=[1e-5, 1e-5])
+    y = tensor((), "INT16", scale=1e-3)
+    return of_one("CONV_2D", [x, weight, bias], [y], Conv2DOptions(stride_w=1, stride_h=1))
+
+
+@difference("dequantize-with-a-scale-a-block")
+def _() -> Sides:
+    values = RNG.integers(-8, 8, (2, 64)).astype(np.int8)
+    records = one_op_records("DEQUANTIZE", [constant(values, "INT4")], [tensor((2, 64))])
+    scales = np.float16([[0.5, 1], [2, 4]])
+    return both(write_model(with_blocks(records, 0, scales, 32)), [])
+
+
+@difference("lstm-of-a-fine-cell-without-input-gate")
+def _() -> Sides:
+    lstm = IntegerLstm(cell_log2=-16)
+    (x,) = lstm.steps((2, 3, 7), 1)[0]
+    case = operator_case(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [Fed(x, lstm.input((2, 3, 7))), *lstm.inputs(cifg=True)],
+        [lstm.output((2, 3, 8))],
+        UnidirectionalSequenceLSTMOptions(fused_activation_function=Act.TANH),
+        intermediates=lstm.intermediates(),
+    )
+    return both(case.model(), *case.steps)
+
+
+def diagonal(dtype: Any) -> list[Sides]:
+    x = fed(np.array([[1, 1, 1], [1, 1, 1]], dtype))
+    z = fed(np.zeros((2, 3, 3), dtype))
+    y = tensor((2, 3, 3), x.definition.type.name)
+    return [
+        of_one("MATRIX_DIAG", [x], [y], MatrixDiagOptions()),
+        of_one("MATRIX_SET_DIAG", [z, x], [y], MatrixSetDiagOptions()),
+    ]
+
+
+@difference("matrix-diag-of-other-types")
+def _() -> list[Sides]:
+    types = (np.bool_, np.float16, ml_dtypes.bfloat16, np.uint16, np.uint64, np.complex64)
+    return [sides for dtype in types for sides in diagonal(dtype)]
+
+
+@difference("parsed-operators")
+def _() -> list[Sides]:
+    from ai_edge_litert.interpreter import Interpreter as LiteRt
+
+    ours = [op for op in OP_TABLE if op in BuiltinOperator.__members__]
+    found = []
+    for op in sorted(set(ours) - set(BUILTIN_VERSIONS)):
+        options = OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
+        given = None if options is None else options()
+        model = one_op_model(op, [tensor((1,))], [tensor((1,))], given)
+        loads = [
+            attempt(lambda make=make, model=model: make(model_content=model) is not None)
+            for make in (Interpreter, LiteRt)
+        ]
+        found.append((loads[0], loads[1]))
+    return found
+
+
+def shuffled(rows: int, *, has_bias: bool = True, workspace: int = 32) -> Sides:
+    """Return both sides of a FULLY_CONNECTED node with shuffled weights, 8 rows of 32."""
+    x, weight = (RNG.integers(0, 256, (n, 32)).astype(np.uint8) for n in (rows, 8))
+    inputs = [
+        fed(x, scale=0.5, zero_point=128),
+        constant(weight, scale=0.25, zero_point=128),
+        constant(np.arange(8, dtype=np.int32), scale=0.125) if has_bias else None,
+    ]
+    outputs = [tensor((rows, 8), "INT16", scale=1.0), tensor((rows, workspace), "UINT8")]
+    shuffled = FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8
+    options = FullyConnectedOptions(weights_format=shuffled)
+    return of_one("FULLY_CONNECTED", inputs, outputs, options, version=2)
+
+
+@difference("shuffled-weights-of-other-sizes")
+def _() -> list[Sides]:
+    return [shuffled(2), shuffled(4, workspace=1), shuffled(1, has_bias=False)]

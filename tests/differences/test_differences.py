@@ -29,8 +29,9 @@ def entries(text: str) -> list[tuple[str, str]]:
 
 PAGE_TEXT = PAGE.read_text(encoding="utf-8")
 ENTRIES = entries(PAGE_TEXT)
-for module in dict.fromkeys(section for section, _ in ENTRIES):
-    import_module(f"differences.{module}")  # fills CHECKS
+for module in sorted(Path(__file__).parent.glob("*.py")):
+    if module.name != Path(__file__).name:
+        import_module(f"differences.{module.stem}")  # fills CHECKS
 
 
 def unmatched(listed: list[tuple[str, str]], checks: Mapping[str, Check]) -> list[str]:
