@@ -55,12 +55,49 @@ def test_json_holds_partitions_nodes_and_stages(delegraph: Command, sines: Path)
     ]
 
 
-def test_a_model_with_unresolved_operators_can_be_explained(
-    delegraph: Command, custom: Path, sines: Path
+@pytest.mark.parametrize("runtime", ["delegraph", "litert"])
+def test_nothing_runs_operators_that_nobody_has(
+    delegraph: Command, custom: Path, sines: Path, runtime: str
 ) -> None:
-    ran = delegraph("explain", custom, "-d", "sin")
-    assert ran.code == 0
-    assert "sin FlexErf 1 0 op: is FlexErf, needs SIN Delegraph" in ran.lines
+    words = ("explain", custom, "-d", "sin", "--runtime", runtime)
+    ran = delegraph(*words)
+    assert ran.code == 1
+    host = "Delegraph" if runtime == "delegraph" else "LiteRT"
+    assert f"1 node: sin takes none, 0 stay with {host}'s kernels, nothing runs 1" in ran.lines
+    assert "nothing 1 0 FlexErf" in ran.lines
+    assert "sin FlexErf 1 0 op: is FlexErf, needs SIN nothing" in ran.lines
+    assert "FlexErf" in ran.err
+    shown = delegraph(*words, "--json").json
+    assert shown["totals"]["unresolved"] == 1
+    assert shown["nodes"][0]["is_unresolved"] is True
+    assert shown["stages"][0]["is_unresolved"] is True
+    assert shown["error"]["exit_code"] == 1
+
+
+def test_the_nodes_around_an_unresolved_one_are_told_apart(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "open.tflite"
+    nodes = [("SIN", "x", "a"), ("Unknown", "a", "b"), ("COS", "b", "y")]
+    model.write_bytes(graph_model(nodes, inputs="x", outputs="y"))
+    ran = delegraph("explain", model)  # no delegate is needed to see what nothing runs
+    assert ran.code == 1
+    start = ran.lines.index("In execution order")
+    assert ran.lines[start + 2 :] == [
+        "Delegraph 1 0 SIN",
+        "nothing 1 1 Unknown",
+        "Delegraph 1 2 COS",
+    ]
+    assert "error: Encountered unresolved custom op: Unknown. " in ran.err
+    assert "register_custom_op(), or a delegate that claims it" in ran.err
+
+
+def test_a_lock_of_a_model_that_cannot_run_is_no_success(
+    delegraph: Command, custom: Path, sines: Path, tmp_path: Path
+) -> None:
+    lock = tmp_path / "custom.lock.json"
+    assert delegraph("explain", custom, "-d", "sin", "--lock", lock).code == 1
+    assert not lock.exists()
 
 
 def test_options_reach_the_delegate(delegraph: Command, sines: Path) -> None:

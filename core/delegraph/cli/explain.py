@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,10 @@ from delegraph.cli.printing import (
 )
 
 OWN = "Delegraph"  # runs what no delegate takes, where a lock is made
+NOTHING = "nothing"  # runs a custom operator that is not known
+_UNRESOLVED_IN_LITERT = re.compile(
+    r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     from delegraph import Interpreter
     from delegraph.delegation.delegate import PartitionPolicy
     from delegraph.delegation.placement import Placement
-    from delegraph.tools.explanation import Explanation
+    from delegraph.tools.explanation import Explanation, Stage
     from delegraph.tools.placement_lock import PlacementDifference
 
 
@@ -122,7 +126,8 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
             table_limit=request.table_limit,
             depth_limit=request.depth_limit,
         )
-        if not interpreter.session.delegates:
+        session = interpreter.session
+        if not session.delegates and not session.unresolved_custom_ops():
             raise click.UsageError(
                 "give at least one --delegate: the model calls for none by itself",
                 click.get_current_context(),
@@ -143,10 +148,11 @@ def _explain(request: ExplainRequest) -> int:
     with _interpreter(request) as interpreter:
         explanation, numerics = explain(interpreter), interpreter.numerics
         lock = lock_of(interpreter, request.model, *_typed(request))
-    if request.as_json:
-        print_json({"model": request.model, "numerics": numerics, **explanation.to_json()})
-    else:
-        _print(console(), request.model, explanation)
+        if request.as_json:
+            print_json({"model": request.model, "numerics": numerics, **explanation.to_json()})
+        else:
+            _print(console(), request.model, explanation)
+        interpreter.session.check_resolved()
     _require(request, explanation.placement)
     if request.lock is not None:
         write_lock(lock, request.lock)
@@ -161,14 +167,15 @@ def _check(request: ExplainRequest, file: str) -> int:
     with _interpreter(request) as interpreter:
         placement = interpreter.placement
         present = lock_of(interpreter, request.model, *_typed(request))
-    difference = compare(locked, present, placement)
-    if request.as_json:
-        answer = {"model": request.model, "lock": file, "ok": not difference}
-        print_json({**answer, "placement": str(placement), "difference": difference.to_json()})
-    elif difference:
-        _print_changes(console(), difference)
-    else:
-        click.echo(f"ok: {Path(request.model).name} is placed as {file} says: {placement}")
+        difference = compare(locked, present, placement)
+        if request.as_json:
+            answer = {"model": request.model, "lock": file, "ok": not difference}
+            print_json({**answer, "placement": str(placement), "difference": difference.to_json()})
+        elif difference:
+            _print_changes(console(), difference)
+        else:
+            click.echo(f"ok: {Path(request.model).name} is placed as {file} says: {placement}")
+        interpreter.session.check_resolved()
     if difference:
         raise CheckFailed(f"the placement is not as {file} says: {difference}")
     _require(request, placement)
@@ -179,7 +186,7 @@ def _explain_litert(request: ExplainRequest) -> int:
     """Explain who runs what in the official interpreter."""
     from delegraph.graph.loader import load_model
     from delegraph.native import LiteRtInterpreter
-    from delegraph.tools.explanation import explain_placement
+    from delegraph.tools.explanation import explain_placement, unresolved_in
 
     require_own_runtime(
         {
@@ -197,14 +204,24 @@ def _explain_litert(request: ExplainRequest) -> int:
         progress("applying delegates"),
         LiteRtInterpreter(request.model, delegates=delegates) as interpreter,
     ):
-        with contextlib.suppress(RuntimeError):  # then the runtime's own delegates do not show
+        unknown = None
+        try:
             interpreter.allocate_tensors()
-        explanation = explain_placement(interpreter.placement, load_model(request.model))
+        except RuntimeError as error:  # then the runtime's own delegates do not show
+            unknown = _UNRESOLVED_IN_LITERT.search(str(error))
+        placement = interpreter.placement
+        if unknown is not None:
+            placement = unresolved_in(placement, unknown[1])
+        explanation = explain_placement(placement, load_model(request.model))
     if request.as_json:
         print_json({"model": request.model, "numerics": "builtin", **explanation.to_json()})
     else:
         _print(console(), request.model, explanation)
-    _require(request, explanation.placement)
+    if unknown is not None:
+        raise CheckFailed(
+            f"nothing runs {unknown[1]}: LiteRT does not know it and no delegate has it"
+        )
+    _require(request, placement)
     return OK
 
 
@@ -274,7 +291,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
         (
             stage.subgraph,
             "-" if stage.partition is None else stage.partition,
-            _runner(placement, stage.delegate),
+            _runner(placement, stage),
             len(stage.nodes),
             node_numbers(stage.nodes),
             *_boundary(placement, stage.partition),
@@ -295,12 +312,12 @@ def print_stages(out: Console, explanation: Explanation) -> None:
     )
 
 
-def _runner(placement: Placement, delegate: str | None) -> str:
+def _runner(placement: Placement, stage: Stage) -> str:
     """Return who runs nodes, with the delegate's note on how."""
-    if delegate is None:
-        return placement.host
-    note = placement.notes.get(delegate)
-    return f"{delegate} ({note})" if note else delegate
+    if stage.delegate is None:
+        return NOTHING if stage.is_unresolved else placement.host
+    note = placement.notes.get(stage.delegate)
+    return f"{stage.delegate} ({note})" if note else stage.delegate
 
 
 def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
@@ -327,7 +344,7 @@ def print_refusals(out: Console, explanation: Explanation) -> None:
             len(refusal.nodes),
             node_numbers(refusal.nodes),
             refusal.reason,
-            refusal.runs_on or explanation.placement.host,
+            NOTHING if refusal.is_unresolved else refusal.runs_on or explanation.placement.host,
         )
         for refusal in explanation.refusals
     ]

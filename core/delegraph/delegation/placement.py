@@ -24,11 +24,12 @@ class NodePlacement:
         subgraph: index of its subgraph.
         index: index of the node.
         op: operator name.
-        delegate: name of the delegate that runs it; None for Delegraph's own kernel.
+        delegate: name of the delegate that runs it; None for Delegraph's own kernel, or nothing.
         partition: position in ``Placement.partitions``; None without a delegate. It is one of
             another subgraph when a delegate computes this node's subgraph with its caller.
         rejections: delegate name to the reason why that delegate left the node.
         name: name of its first output tensor; may be empty.
+        is_unresolved: whether nothing runs it: no kernel and no delegate has the custom operator.
     """
 
     subgraph: int
@@ -38,6 +39,7 @@ class NodePlacement:
     partition: int | None = None
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
     name: str = ""
+    is_unresolved: bool = False
 
     def __str__(self) -> str:
         where = f" of subgraph {self.subgraph}" if self.subgraph else ""
@@ -142,8 +144,11 @@ class Placement:
         phrases = [
             self._share(name, taken[name], parts[name]) for name in dict.fromkeys(self.delegates)
         ]
-        rest = total - sum(taken.values())
+        unresolved = len(self.unresolved())
+        rest = total - sum(taken.values()) - unresolved
         phrases.append(f"{rest} stay{'s' * (rest == 1)} with {self.host}'s kernels")
+        if unresolved:
+            phrases.append(f"nothing runs {unresolved}")
         return f"{total} node{'s' * (total != 1)}: " + ", ".join(phrases)
 
     def __repr__(self) -> str:
@@ -158,6 +163,10 @@ class Placement:
         after = f" ({'; '.join(remarks)})" if remarks else ""
         places = f"{partitions} partition{'s' * (partitions != 1)}"
         return f"{delegate} takes {nodes} in {places}{after}"
+
+    def unresolved(self) -> list[NodePlacement]:
+        """Return the nodes that nothing runs, so that the model cannot run here."""
+        return [node for node in self.nodes if node.is_unresolved]
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
         """Yield the nodes that delegates may get: all but those of ``VALIDATION:`` subgraphs."""
@@ -182,6 +191,7 @@ class Placement:
             operator: its name.
             name: name of its first output tensor.
             is_delegated: whether a delegate runs it.
+            is_unresolved: whether nothing runs it.
             delegate, partition: which; None for Delegraph's kernels.
             refused_by: delegates that left it, joined by ``; ``; empty when none did.
             constraints: their constraint ids, in the same order.
@@ -197,6 +207,7 @@ class Placement:
             "operator": node.op,
             "name": node.name,
             "is_delegated": node.delegate is not None,
+            "is_unresolved": node.is_unresolved,
             "delegate": node.delegate,
             "partition": node.partition,
             "refused_by": "; ".join(delegate for delegate, _ in refusals),
@@ -214,6 +225,7 @@ class Placement:
             "totals": {
                 "nodes": len(self.nodes),
                 "delegated": sum(node.delegate is not None for node in self.nodes),
+                "unresolved": len(self.unresolved()),
                 "partitions": len(self.partitions),
                 "crossings": len(self.crossings),
                 "crossing_bytes": self.crossing_bytes,
@@ -243,6 +255,7 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
         "name": node.name,
         "delegate": node.delegate,
         "partition": node.partition,
+        "is_unresolved": node.is_unresolved,
         "rejections": {name: reason.to_json() for name, reason in node.refusals(delegates)},
     }
 

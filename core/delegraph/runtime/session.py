@@ -30,6 +30,7 @@ from delegraph.runtime.profile import Profile
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import require_resizable, write_tensor
+from delegraph.runtime.unresolved_ops import unresolved_op_error
 from delegraph.schema.collector import collector_paused
 
 
@@ -204,6 +205,16 @@ class Session(SharedState):
             for _, registration in subgraph.plan.steps()
             if registration.is_unresolved
         }
+
+    def check_resolved(self) -> None:
+        """Reject the plan when nothing runs one of its nodes.
+
+        Raises:
+            UnresolvedOpError: it names all such operators and what to do.
+        """
+        for node in self.placement().unresolved():
+            plan = self.subgraphs[node.subgraph].plan
+            raise unresolved_op_error(plan, plan.node(node.index)[0])
 
     def apply_all(self, delegates: Iterable[Delegate]) -> None:
         """Apply delegates, one on top of the other, and check where the nodes are then.

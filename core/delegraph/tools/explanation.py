@@ -27,6 +27,7 @@ class Stage:
         partition: position in ``Placement.partitions``; None for Delegraph's kernels.
         nodes: nodes of the original graph, in execution order.
         ops: operator names of these nodes.
+        is_unresolved: whether nothing runs them.
     """
 
     subgraph: int
@@ -34,6 +35,7 @@ class Stage:
     partition: int | None
     nodes: tuple[int, ...]
     ops: tuple[str, ...]
+    is_unresolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Refusal:
         reason: the reason in words.
         subgraph: index of the subgraph.
         nodes: indices of the nodes.
-        runs_on: the delegate that runs them in the end; None for Delegraph's kernels.
+        runs_on: the delegate that runs them in the end; None for Delegraph's kernels, or nothing.
+        is_unresolved: whether nothing runs them.
     """
 
     delegate: str
@@ -57,6 +60,7 @@ class Refusal:
     subgraph: int
     nodes: tuple[int, ...]
     runs_on: str | None
+    is_unresolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,20 @@ def explain_placement(placement: Placement, model: Model) -> Explanation:
     return Explanation(placement, stages, tuple(_refusals(placement)))
 
 
+def unresolved_in(placement: Placement, op: str) -> Placement:
+    """Return a placement in which nothing runs the nodes of *op* that no delegate has.
+
+    Args:
+        placement: where every node runs.
+        op: name of a custom operator that the runtime does not know.
+    """
+    nodes = tuple(
+        replace(node, is_unresolved=True) if node.op == op and node.delegate is None else node
+        for node in placement.nodes
+    )
+    return replace(placement, nodes=nodes)
+
+
 def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[Stage]:
     """Yield partitions and the nodes between them, each after what it reads."""
     number = subgraph.index
@@ -113,11 +131,15 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
         for i, key in enumerate(keys)
     ]
     order = [keys[i] for i in _in_order(needs)]
-    for partition, run in groupby(order, key=lambda key: key[1] if key[0] else None):
-        nodes = tuple(node for key in run for node in units[key])
+    unresolved = {node.index for node in placement.unresolved() if node.subgraph == number}
+    runners = [(key[1] if key[0] else None, units[key][0] in unresolved) for key in order]
+    for (partition, is_unresolved), run in groupby(
+        zip(runners, order, strict=True), key=itemgetter(0)
+    ):
+        nodes = tuple(node for _, key in run for node in units[key])
         delegate = None if partition is None else placement.partitions[partition].delegate
         ops = tuple(subgraph.operators[i].name for i in nodes)
-        yield Stage(number, delegate, partition, nodes, ops)
+        yield Stage(number, delegate, partition, nodes, ops, is_unresolved)
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
@@ -146,14 +168,19 @@ def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:
         for node in placement.nodes
         if node.partition is not None
     }
+    unresolved = {(node.subgraph, node.index) for node in placement.unresolved()}
     for subgraph in interpreter.session.subgraphs:
         number, operators = subgraph.spec.index, subgraph.spec.operators
         steps = [
-            (partitions.get((number, index)) or absorbed.get((number, index)), index)
+            (
+                partitions.get((number, index)) or absorbed.get((number, index)),
+                (number, index) in unresolved,
+                index,
+            )
             for index in subgraph.plan.execution_plan
         ]
-        for found, run in groupby(steps, key=itemgetter(0)):
-            nodes = tuple(index for _, index in run)
+        for (found, is_unresolved), run in groupby(steps, key=itemgetter(0, 1)):
+            nodes = tuple(index for _, _, index in run)
             if found is not None and found.subgraph == number:
                 nodes = found.nodes
             yield Stage(
@@ -162,20 +189,30 @@ def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:
                 None if found is None else found.index,
                 nodes,
                 tuple(operators[i].name for i in nodes),
+                is_unresolved,
             )
 
 
 def _refusals(placement: Placement) -> list[Refusal]:
     """Return the refusals, grouped; a delegate that left a node silently gave no reason."""
-    groups: dict[tuple[str, str, str, str, int, str | None], list[int]] = {}
+    groups: dict[tuple[str, str, str, str, int, str | None, bool], list[int]] = {}
     for node in placement.nodes:
         for delegate, rejection in node.refusals(placement.delegates):
             reason = str(replace(rejection, tensor=None))
-            key = (delegate, node.op, rejection.constraint, reason, node.subgraph, node.delegate)
+            what, runner = (node.op, rejection.constraint), (node.delegate, node.is_unresolved)
+            key = (delegate, *what, reason, node.subgraph, *runner)
             groups.setdefault(key, []).append(node.index)
     refusals = [
-        Refusal(delegate, op, constraint, reason, subgraph, tuple(nodes), runs_on)
-        for (delegate, op, constraint, reason, subgraph, runs_on), nodes in groups.items()
+        Refusal(delegate, op, constraint, reason, subgraph, tuple(nodes), runs_on, is_unresolved)
+        for (
+            delegate,
+            op,
+            constraint,
+            reason,
+            subgraph,
+            runs_on,
+            is_unresolved,
+        ), nodes in groups.items()
     ]
     order = list(placement.delegates)
     return sorted(

@@ -18,6 +18,7 @@ from delegraph import (
 )
 from delegraph.delegation.placement import Crossing, NodePlacement, Placement
 from delegraph.delegation.rules import require_full
+from delegraph.errors import UnresolvedOpError
 from delegraph.plugins import installed
 from delegraph.schema.options import AddOptions, GatherOptions, VarHandleOptions, WhileOptions
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
@@ -109,6 +110,7 @@ def test_rows_are_flat_and_one_a_node() -> None:
         "operator": "SIN",
         "name": "a",
         "is_delegated": True,
+        "is_unresolved": False,
         "delegate": "by_name",
         "partition": 0,
         "refused_by": "",
@@ -392,11 +394,26 @@ def test_a_quarantined_delegate_is_called_so() -> None:
     assert interpreter.placement.to_json()["quarantined"] == ["wrong"]
 
 
+def test_nothing_runs_an_operator_without_kernel_and_delegate() -> None:
+    model = graph_model([("SIN", "x", "a"), ("Unknown", "a", "y")], inputs="x", outputs="y")
+    left = Interpreter(model_content=model, delegates=[ByName("SIN")])
+    assert str(left.placement) == (
+        "2 nodes: by_name takes 1 in 1 partition, 0 stay with Delegraph's kernels, nothing runs 1"
+    )
+    assert [node.index for node in left.placement.unresolved()] == [1]
+    with pytest.raises(UnresolvedOpError, match="unresolved custom op: Unknown"):
+        left.session.check_resolved()
+    taken = Interpreter(model_content=model, delegates=[ByName("Unknown")])
+    assert taken.placement.unresolved() == []
+    taken.session.check_resolved()
+
+
 def test_json_names_everything() -> None:
     found = Interpreter(model_content=sines(), delegates=[ByName("SIN")]).placement.to_json()
     assert found["totals"] == {
         "nodes": 5,
         "delegated": 2,
+        "unresolved": 0,
         "partitions": 2,
         "crossings": 4,
         "crossing_bytes": 4 * FLOATS,

@@ -135,6 +135,7 @@ def _nodes(
             None if partition is None else partition.index,
             reasons(index),
             subgraph.tensors[operator.outputs[0]].name if operator.outputs else "",
+            partition is None and subgraph.plan.node(index)[1].is_unresolved,
         )
 
 
