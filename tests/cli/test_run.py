@@ -3,12 +3,10 @@ from __future__ import annotations
 import sys
 import wave
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
 
-from delegraph.operators.numerics import Numerics
 from delegraph.schema.enums import TensorType
 from delegraph.schema.metadata import AudioProperties, BoundingBoxProperties, BoundingBoxType
 from delegraph.schema.options import AddOptions, ArgMaxOptions, ReducerOptions, SubOptions
@@ -87,7 +85,7 @@ def test_numerics_are_chosen_and_recorded(delegraph: Command, tmp_path: Path) ->
 def test_other_numerics_are_a_usage_error(delegraph: Command, add: Path) -> None:
     ran = delegraph("run", add, "--numerics", "exact")
     assert ran.code == 2
-    assert f"'exact' is not one of {', '.join(map(repr, get_args(Numerics)))}" in ran.err
+    assert "'exact' is not one of 'builtin', 'reference'" in ran.err
 
 
 def test_a_signature_name_is_an_input_name(delegraph: Command, sines: Path) -> None:

@@ -431,6 +431,27 @@ def test_declared_types_are_kept():
         allocated(graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
 
 
+# -- values known while preparing ------------------------------------------------------------------
+
+
+def test_outputs_that_are_known_while_preparing_are_written_at_each_invoke():
+    """SHAPE is computed once; its place in the arena is another tensor's after it was read."""
+    nodes = [("SHAPE", "x", "s"), ("CAST", "s", "f"), ("NEG", "f", "g"), ("NEG", "g", "y")]
+    floats = {name: tensor((2,)) for name in "fgy"}
+    tensors = {"x": tensor((3, 5)), "s": tensor((2,), "INT32"), **floats}
+    model = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+    interpreter = allocated(model)
+    for _ in range(2):
+        interpreter.invoke()
+        assert interpreter.output(0).data.tolist() == [3, 5]
+
+
+def test_only_a_micro_interpreter_rounds_like_tflm():
+    with pytest.raises(ArgumentError, match="numerics"):
+        Interpreter(model_content=SINES, numerics="micro")
+    assert MicroInterpreter(SINES, bytearray(4096), numerics="reference").state is MicroState.INIT
+
+
 # -- limits of untrusted models --------------------------------------------------------------------
 
 

@@ -126,7 +126,7 @@ def scaling_of(
         multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
     if sums_int64:
         return int64_scaling(multipliers)
-    return fixed_point_scaling(multipliers, numerics == "reference" or halves_away)
+    return fixed_point_scaling(multipliers, numerics != "builtin" or halves_away)
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:

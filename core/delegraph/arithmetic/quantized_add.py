@@ -44,7 +44,7 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
         if function is not None:
             return run_int16(a, b, y, function)
     scalar = scaled_sum(node, a, b, y, 1, rescale)
-    if context.numerics == "reference":
+    if context.numerics != "builtin":
         return run_sum(context, a, b, y, scalar)
     loop = inner_loop(a.shape, b.shape)
     late = a.type is TensorType.UINT8 or (loop is not None and loop.repeats_scalar)

@@ -170,7 +170,7 @@ def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 
     scalar = product_function(_unchanged)
     fits_int16 = a.type is TensorType.INT16 or 255 * 255 * real < 32000
-    if fits_int16 or context.numerics == "reference":
+    if fits_int16 or context.numerics != "builtin":
         return run_integers(context, a, b, y, scalar)
     loop = inner_loop(a.shape, b.shape)
     is_uint8 = a.type is TensorType.UINT8

@@ -54,7 +54,18 @@ def prepare_relu(context: OpContext, node: Node) -> Eval:
 
 @kernel("RELU6", versions=(1, 3))
 def prepare_relu6(context: OpContext, node: Node) -> Eval:
-    """Return the eval of RELU6: x clamped to [0, 6]; types as RELU."""
+    """Return the eval of RELU6: x clamped to [0, 6]; types as RELU.
+
+    TFLM's kernel clamps numbers of the input's scale and takes them for those of the output.
+
+    Source:
+        Relu6Quantized, tflite-micro/micro/kernels/activations_common.cc.
+    """
+    x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
+    if context.numerics == "micro" and x.type in (TensorType.INT8, TensorType.INT16):
+        limits = np.iinfo(x.dtype)
+        low, high = (min(x.zero_point + _quantize(value, x), limits.max) for value in (0.0, 6.0))
+        return unary_lookup(x, y, lambda q: q.clip(low, high))
     return _relu(context, node, 0.0, 6.0, _FLOAT_AND_QUANTIZED)
 
 

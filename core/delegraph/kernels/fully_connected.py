@@ -202,7 +202,7 @@ def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eva
             f"output 1 is {list(workspace.shape)}, expected {fc.rows * fc.depth} elements"
         )
     multiplier, shift = quantize_multiplier(per_tensor_multiplier(fc.x, fc.weight, fc.bias, fc.y))
-    clamp = fc.options.fused_activation_function if context.numerics == "reference" else Act.NONE
+    clamp = Act.NONE if context.numerics == "builtin" else fc.options.fused_activation_function
     low, high = quantized_activation_range(clamp, fc.y)
     blocks = (fc.outputs // 4, fc.depth // 16, 4, 16)
 
@@ -278,7 +278,8 @@ def _scaling(fc: _FullyConnected, numerics: Numerics) -> Scaling:
     if x.type != TensorType.INT16:
         if is_reference:
             return real_scaling(real)
-        return fixed_point_scaling(multipliers, halves_away=weight.sparsity is not None)
+        halves_away = numerics == "micro" or weight.sparsity is not None
+        return fixed_point_scaling(multipliers, halves_away)
     if x.zero_point or y.zero_point:
         raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
     if weight.type == TensorType.INT16:

@@ -81,13 +81,16 @@ def prepare_abs(context: OpContext, node: Node) -> Eval:
     if x.dtype.itemsize == 4 or (x.type is TensorType.INT16 and x.quantization is None):
         return run_ufunc(np.abs, x, y)
     _check_quantized(x, y)
-    return unary_lookup(x, y, _abs_function(x, y))
+    ratio = float(np.float32(x.scale) / np.float32(y.scale))
+    if context.numerics == "micro":
+        ratio = x.scale / y.scale
+    return unary_lookup(x, y, _abs_function(x, y, ratio))
 
 
-def _abs_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
+def _abs_function(x: Tensor, y: Tensor, ratio: float) -> Callable[[Integers], Integers]:
     limits = np.iinfo(y.dtype)
     needs_rescale = x.scale != y.scale
-    multiplier, shift = quantize_multiplier(float(np.float32(x.scale) / np.float32(y.scale)))
+    multiplier, shift = quantize_multiplier(ratio)
 
     def function(q: Integers) -> Integers:
         value: Integers = np.abs(q - x.zero_point)

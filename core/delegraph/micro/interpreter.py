@@ -47,7 +47,7 @@ class MicroInterpreter:
         custom_ops: implementations of custom operators, by name.
         target: the sizes of TFLM's structures; nothing to do with an allocator given.
         preserve_all_tensors: keep every tensor, by the linear planner; not with an allocator given.
-        numerics: which official kernels to round like.
+        numerics: which official kernels to round like; TFLM's without other word.
         kernel_scratch: ``"arena"`` makes the kernels' working memory scratch buffers of the arena.
         time_limit: seconds that ``allocate_tensors`` and ``invoke`` may take each.
         table_limit: operators, their options and tensors in the file; default: a million. Nothing
@@ -77,7 +77,7 @@ class MicroInterpreter:
         custom_ops: Mapping[str, AnyCustomOp] | None = None,
         target: MicroTarget = TARGET_32,
         preserve_all_tensors: bool = False,
-        numerics: Numerics = "reference",
+        numerics: Numerics = "micro",
         kernel_scratch: KernelScratch = "outside",
         time_limit: float | None = None,
         table_limit: int | None = None,

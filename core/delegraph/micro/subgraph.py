@@ -105,7 +105,28 @@ class MicroSubgraph:
         step = registration.prepare(self.context, node)
         self._check_outputs(node)
         layout.finish_prepare(operator)
-        return step
+        return self._writing_known_outputs(node, step)
+
+    def _writing_known_outputs(self, node: Node, step: Eval) -> Eval:
+        """Return *step*, or one that writes outputs whose values were known while preparing.
+
+        Kernels of Delegraph compute such values once; their places in the arena are shared.
+        """
+        outputs = [self.tensors[index] for index in node.outputs if index >= 0]
+        known = [
+            (tensor, tensor.data)
+            for tensor in outputs
+            if tensor.is_constant_or_persistent and tensor.type not in OBJECT_TYPES
+        ]
+        if not known:
+            return step
+
+        def write() -> None:
+            step()
+            for tensor, values in known:
+                np.copyto(tensor.data, values)
+
+        return write
 
     def _check_outputs(self, node: Node) -> None:
         for index in node.outputs:

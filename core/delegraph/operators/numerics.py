@@ -1,4 +1,4 @@
-"""Which of the official kernels integer results round like: the builtin or the reference ones.
+"""Which official kernels integer results round like: LiteRT's builtin or reference ones, or TFLM's.
 
 Who chooses: users, by ``Interpreter(numerics=...)``, ``delegraph run --numerics`` or an
 ``OpResolverType`` (:func:`delegraph.runtime.op_resolver.numerics_of`). Who reads: a kernel, as
@@ -10,5 +10,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-Numerics = Literal["builtin", "reference"]
-"""``"builtin"``: the optimised kernels; ``"reference"``: those of ``BUILTIN_REF``."""
+Numerics = Literal["builtin", "reference", "micro"]
+"""The optimised kernels, those of ``BUILTIN_REF``, or those of TFLM.
+
+TFLM's are the reference ones but for FULLY_CONNECTED, ABS, RELU6 and UNIDIRECTIONAL_SEQUENCE_LSTM;
+only ``MicroInterpreter`` has them.
+"""

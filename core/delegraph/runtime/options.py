@@ -73,7 +73,7 @@ class Options:
         """
         for name in _FLAGS:
             checked_flag(f"experimental_{name}", getattr(self, name))
-        check_choice("numerics", self.numerics, [None, *get_args(Numerics)])
+        check_choice("numerics", self.numerics, [None, "builtin", "reference"])
         check_choice("require", self.require, [None, *get_args(Requirement)])
         check_choice("partition_policy", self.partition_policy, get_args(PartitionPolicy))
         check_time_limit(self.time_limit)

@@ -12,13 +12,14 @@ from delegraph.testing import one_op_model, tensor
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import MICRO_OPERATORS
 from micro.wheel.goldens import Step
+from micro.wheel.lstm_cases import layers
 
 Case = tuple[str, bytes, tuple[Step, ...]]
 
 
 def all_cases() -> Mapping[str, list[Case]]:
-    """Return the cases of each file."""
-    return {"signal": [*_operators(), *_streams()]}
+    """Return the cases of each file that are the same bit for bit."""
+    return {"lstm": list(layers()), "signal": [*_operators(), *_streams()]}
 
 
 def _operators() -> Iterator[Case]:

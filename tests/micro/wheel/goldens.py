@@ -28,12 +28,12 @@ Outputs = list[NDArray[Any]]
 
 @dataclass(frozen=True)
 class Golden:
-    """A case with the outputs of each invoke."""
+    """A case with the outputs of each invoke, or how the wheel ends: its error, "crashes"."""
 
     name: str
     model: bytes
     steps: tuple[Step, ...]
-    outputs: list[Outputs]
+    outputs: list[Outputs] | str
 
 
 def run(model: bytes, steps: tuple[Step, ...]) -> list[Outputs]:
@@ -53,8 +53,10 @@ def run(model: bytes, steps: tuple[Step, ...]) -> list[Outputs]:
     return results
 
 
-def difference(mine: list[Outputs], theirs: list[Outputs]) -> str:
+def difference(mine: list[Outputs], theirs: list[Outputs] | str) -> str:
     """Return what differs, bit by bit; empty if nothing does."""
+    if isinstance(theirs, str):
+        return f"the wheel says {theirs}"
     for invoke, (ours, right) in enumerate(zip(mine, theirs, strict=True)):
         for i, (a, b) in enumerate(zip(ours, right, strict=True)):
             if _is_unwritten(i, right):
@@ -88,7 +90,9 @@ def write(path: Path, goldens: list[Golden]) -> None:
             "name": golden.name,
             "model": base64.b64encode(golden.model).decode(),
             "steps": [s if isinstance(s, str) else [_packed(a) for a in s] for s in golden.steps],
-            "outputs": [[_packed(a) for a in _written(each)] for each in golden.outputs],
+            "outputs": golden.outputs
+            if isinstance(golden.outputs, str)
+            else [[_packed(a) for a in _written(each)] for each in golden.outputs],
         }
         for golden in goldens
     ]
@@ -100,7 +104,9 @@ def read(path: Path) -> Iterator[Golden]:
     """Yield what :func:`write` wrote."""
     for record in json.loads(lzma.decompress(path.read_bytes())):
         steps = tuple(s if isinstance(s, str) else _arrays(s) for s in record["steps"])
-        outputs = [list(_arrays(packed)) for packed in record["outputs"]]
+        outputs = record["outputs"]
+        if not isinstance(outputs, str):
+            outputs = [list(_arrays(packed)) for packed in outputs]
         yield Golden(record["name"], base64.b64decode(record["model"]), steps, outputs)
 
 

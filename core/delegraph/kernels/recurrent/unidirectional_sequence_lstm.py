@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from delegraph.kernels.recurrent.lstm import prepare_layer
+from delegraph.kernels.recurrent.lstm_micro import prepare_micro
 from delegraph.operators.checks import option, require_rank
 from delegraph.operators.lstm_node import LstmInput
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
+from delegraph.schema.enums import TensorType
 
 
 @kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4), uses_blas=True)
@@ -18,5 +20,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """
     x = input_tensor(context, node, LstmInput.INPUT)
     require_rank(x, 3)
+    if context.numerics == "micro" and x.type in (TensorType.INT8, TensorType.INT16):
+        return prepare_micro(context, node)
     time_major = bool(option(node, "time_major", False))
     return prepare_layer(context, node, time_major=time_major)

@@ -1,0 +1,70 @@
+"""Cases that TFLM does otherwise, by the names of their entries in docs/differences.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from flatbuffers import flexbuffers
+
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph.schema.options import AddOptions, UnidirectionalSequenceLSTMOptions
+from delegraph.testing import constant, one_op_model, tensor
+from micro.wheel.goldens import Step
+
+Case = tuple[str, bytes, tuple[Step, ...]]
+
+
+def differences() -> Iterator[Case]:
+    """Yield a case of each entry."""
+    numbers = np.arange(-3, 3, dtype=np.int32)
+    relu = AddOptions(fused_activation_function=ActivationFunctionType.RELU)
+    six = [tensor((6,), "INT32") for _ in range(2)]
+    yield (
+        "tflm-add-of-int32-with-activation",
+        one_op_model("ADD", six, [tensor((6,), "INT32")], relu),
+        ((numbers, numbers),),
+    )
+    scales = {"scale": [1.0, 0.5], "zero_point": [0, 0], "axis": 0}
+    yield (
+        "tflm-dequantize-by-channel",
+        one_op_model("DEQUANTIZE", [tensor((2, 2), "INT8", **scales)], [tensor((2, 2))], version=5),
+        ((np.full((2, 2), 4, np.int8),),),
+    )
+    table = constant(np.full((2, 2), 4, np.int8), **scales)
+    yield (
+        "tflm-embedding-lookup-by-row",
+        one_op_model("EMBEDDING_LOOKUP", [tensor((2,), "INT32"), table], [tensor((2, 2))]),
+        ((np.array([0, 1], np.int32),),),
+    )
+    quantized = {"scale": 0.5, "zero_point": 9}
+    pads = [constant(np.array(x, np.int32)) for x in ([2, 2], [[1, 1], [1, 1]])]
+    image, tiles = (
+        tensor((1, 2, 2, 1), "INT8", **quantized),
+        tensor((4, 2, 2, 1), "INT8", **quantized),
+    )
+    yield (
+        "tflm-space-to-batch-padding",
+        one_op_model("SPACE_TO_BATCH_ND", [image, *pads], [tiles]),
+        ((np.zeros((1, 2, 2, 1), np.int8),),),
+    )
+    yield "tflm-hybrid-lstm", _hybrid_lstm(), ((np.ones((1, 2, 2), np.float32),),)
+    options = bytes(flexbuffers.Dumps({"T": 7, "fft_length": 14}))
+    yield (
+        "tflm-transform-of-other-lengths",
+        one_op_model("SignalRfft", [tensor((14,), "INT16")], [tensor((16,), "INT16")],
+                     custom_options=options),
+        ((np.zeros(14, np.int16),),),
+    )  # fmt: skip
+
+
+def _hybrid_lstm() -> bytes:
+    weights = [constant(np.full((2, 2), 64, np.int8), scale=0.01) for _ in range(8)]
+    biases = [constant(np.zeros(2, np.float32)) for _ in range(4)]
+    states = [tensor((1, 2), is_variable=True) for _ in range(2)]
+    x, y = tensor((1, 2, 2)), tensor((1, 2, 2))
+    options = UnidirectionalSequenceLSTMOptions(
+        fused_activation_function=ActivationFunctionType.TANH
+    )
+    inputs = [x, *weights, *[None] * 3, *biases, *[None] * 2, *states, *[None] * 4]
+    return one_op_model("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [y], options, version=2)
