@@ -6,9 +6,11 @@ No package of a current TensorFlow has an interpreter that runs them.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,3 +155,43 @@ def _() -> Sides:
         attempt(lambda: flex("Fill", [dims, value], out, memory_limit=4000, **attrs)),
         [tf.fill([2000], value).numpy()],
     )
+
+
+@difference("flex-signs-of-vectors", beside=BESIDE)
+def _() -> list[Sides]:
+    import tensorflow as tf
+
+    x = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    square, type = x.T @ x, type_of("FLOAT32")
+    shapes = [tensor((3,)), tensor((4, 3)), tensor((3, 3))]
+    return [
+        (flex("Svd", [x], shapes, T=type)[1:], [v.numpy() for v in tf.linalg.svd(x)[1:]]),
+        (
+            flex("SelfAdjointEigV2", [square], [shapes[0], shapes[2]], T=type)[1:],
+            [tf.linalg.eigh(square)[1].numpy()],
+        ),
+    ]
+
+
+@difference("flex-printed-text", beside=BESIDE)
+def _() -> Sides:
+    import tensorflow as tf
+
+    text = np.array(b"some words", object)
+    attrs = {"output_stream": b"stdout"}
+    ours = printed(lambda: flex("PrintV2", [text], [], **attrs))
+    return ours, printed(lambda: tf.raw_ops.PrintV2(input="some words", output_stream="stdout"))
+
+
+def printed(action: Callable[[], Any]) -> str:
+    """Return what *action* writes to the descriptor of standard output."""
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            action()
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+        file.seek(0)
+        return file.read().decode()
