@@ -149,6 +149,8 @@ def test_labels_and_threshold_are_the_models_own(
     ran = delegraph("run", described_scores, "-i", "0.2,0.5,0.3", "--threshold", "0.4")
     start = ran.lines.index("score class label")
     assert ran.lines[start + 1 : start + 3] == ["0.5 1 bee", ""]
+    ran = delegraph("run", described_scores, "-i", "0.2,0.5,0.3", "--threshold", "0.6")
+    assert "y: no class has a score of at least 0.6" in ran.lines
 
 
 def test_the_users_labels_come_first(

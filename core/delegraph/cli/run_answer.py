@@ -110,6 +110,8 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
     for output in answer.outputs:
         if output.top:
             _print_classes(out, output)
+        elif output.threshold is not None:
+            out.print(f"  {output.name}: no class has a score of at least {output.threshold:g}")
     print_findings(out, answer.findings, answer.picture_size)
     out.print()
     if answer.drawn is not None:

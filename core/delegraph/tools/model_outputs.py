@@ -40,6 +40,7 @@ class OutputSummary:
         minimum: smallest stored value; None for empty outputs and those without an order.
         maximum: largest stored value.
         first: the first stored values, at most :data:`FIRST`.
+        threshold: for scores of classes, the least one that is in *top*; else None.
     """
 
     name: str
@@ -50,6 +51,7 @@ class OutputSummary:
     minimum: float | None
     maximum: float | None
     first: tuple[Any, ...]
+    threshold: float | None = None
 
 
 def summarize(
@@ -80,6 +82,7 @@ def summarize(
         float(values.min()) if ordered else None,
         float(values.max()) if ordered else None,
         tuple(_plain(value) for value in values.reshape(-1)[:FIRST].tolist()),
+        threshold if best else None,
     )
 
 
