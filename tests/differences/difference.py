@@ -117,7 +117,7 @@ def in_a_child(work: Callable[..., Any], *given: Any) -> Any:
         given: its arguments.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "ai_edge_litert.interpreter"])
+    context.set_forkserver_preload(["ai_edge_litert.interpreter", "delegraph.testing.outputs"])
     mine, its = context.Pipe(duplex=False)
     child = context.Process(target=_serve, args=(its, work, *given), daemon=True)
     child.start()
