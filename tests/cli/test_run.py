@@ -258,8 +258,9 @@ def test_a_text_is_given_as_it_is(delegraph: Command, tmp_path: Path) -> None:
     path.write_bytes(
         one_op_model("RESHAPE", [strings, constant(np.int32([1, 1]))], [tensor((1, 1), "STRING")])
     )
-    shown = delegraph("run", path, "-i", "What, a film", "--json").json
-    assert shown["outputs"][0]["first"] == ["What, a film"]
+    for text in ("What, a film", "photo.png", "speech.wav"):
+        shown = delegraph("run", path, "-i", text, "--json").json
+        assert shown["outputs"][0]["first"] == [text]
 
 
 def test_an_open_dimension_follows_the_file(delegraph: Command, tmp_path: Path) -> None:

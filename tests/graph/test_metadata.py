@@ -5,6 +5,7 @@ import struct
 import zipfile
 from itertools import cycle
 
+import numpy as np
 import pytest
 
 from delegraph.errors import MalformedModelError
@@ -20,7 +21,8 @@ from delegraph.schema.metadata import (
     ImageProperties,
     ImageSize,
 )
-from delegraph.testing import one_op_model, tensor
+from delegraph.schema.options import SplitOptions
+from delegraph.testing import constant, one_op_model, tensor
 from support.corpus import corpus_file, needs_corpus
 from support.described_models import of_tensor, with_entry, with_metadata, zipped
 
@@ -170,6 +172,33 @@ LIES = zip_end(1, 46, 1 << 30)
 def test_what_is_wrong_is_left_out_and_told(content: bytes, fault: str) -> None:
     (found,) = read(content).faults
     assert fault in found
+
+
+SPLIT = one_op_model(
+    "SPLIT",
+    [constant(np.int32(0)), tensor((6,))],
+    [tensor((1,)) for _ in range(6)],
+    SplitOptions(num_splits=6),
+)
+
+
+def test_one_file_of_labels_serves_many_tensors() -> None:
+    labels = {"labels.txt": b"ant\n" + bytes(MAX_BYTES - 9)}
+    outputs = tuple(of_tensor(axis_labels="labels.txt") for _ in range(6))
+    metadata = read(with_metadata(SPLIT, outputs=outputs, files=labels))
+    assert metadata.faults == ()
+    assert {output.axis_labels[0] for output in metadata.outputs} == {"ant"}
+
+
+def test_all_files_together_are_bounded() -> None:
+    names = [f"{i}.txt" for i in range(6)]
+    labels = {name: b"ant\n" + bytes(MAX_BYTES - 9) for name in names}
+    outputs = tuple(of_tensor(axis_labels=name) for name in names)
+    metadata = read(with_metadata(SPLIT, outputs=outputs, files=labels))
+    assert [bool(output.axis_labels) for output in metadata.outputs] == [True] * 4 + [False] * 2
+    assert metadata.faults == (
+        "the files of the zip after the model have more than 4194304 bytes together",
+    )
 
 
 def test_labels_without_a_zip_are_told() -> None:

@@ -327,7 +327,8 @@ def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> str | None:
     """Return the first picture among the inputs; None without one, where none is drawn on."""
     from delegraph.tools.pictures import is_picture
 
-    picture = next((given.source for given in inputs if is_picture(given.source)), None)
+    of_numbers = [given for given in inputs if given.values.dtype.kind != "O"]  # others are texts
+    picture = next((given.source for given in of_numbers if is_picture(given.source)), None)
     if picture is None and request.draw is not None:
         raise click.UsageError("--draw needs an input that is a picture: --input photo.jpg")
     return picture

@@ -111,7 +111,8 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
         if output.top:
             _print_classes(out, output)
         elif output.threshold is not None:
-            out.print(f"  {output.name}: no class has a score of at least {output.threshold:g}")
+            text = f"  {output.name}: no class has a score of at least {output.threshold:g}"
+            out.print(printable(text))
     print_findings(out, answer.findings, answer.picture_size)
     out.print()
     if answer.drawn is not None:

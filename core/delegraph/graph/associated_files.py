@@ -24,6 +24,9 @@ from delegraph.errors import MalformedModelError
 MAX_BYTES = 1 << 20
 """Of a file that is read, and of the zip's list of files. The 21,000 names of ImageNet take 0.4."""
 
+MAX_READ = 4 * MAX_BYTES
+"""Bytes of all files of a zip together that are read."""
+
 MAX_ZIP = 64 << 20
 """Bytes at the end of the model among which the zip is looked for."""
 
@@ -63,6 +66,7 @@ class AssociatedFiles:
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
         self._zip = _open(content)
+        self._left = MAX_READ
         entries = [] if self._zip is None else self._zip.infolist()
         self._entries = {entry.filename: entry for entry in entries}
         self.sizes: Mapping[str, int] = {e.filename: e.file_size for e in entries}
@@ -86,13 +90,18 @@ class AssociatedFiles:
             )
         try:
             with self._zip.open(entry) as file:
-                content = file.read(MAX_BYTES + 1)
+                content = file.read(min(MAX_BYTES, self._left) + 1)
         except _DAMAGE as error:
             raise _damaged(error) from error
         if len(content) > MAX_BYTES:
             raise MalformedModelError(
                 f"{name!r} of the zip after the model has more than {MAX_BYTES} bytes"
             )
+        if len(content) > self._left:
+            raise MalformedModelError(
+                f"the files of the zip after the model have more than {MAX_READ} bytes together"
+            )
+        self._left -= len(content)
         return content
 
 

@@ -180,6 +180,7 @@ class _Reader:
     def __init__(self, files: AssociatedFiles | None, faults: list[str]) -> None:
         self._files = files
         self._faults = faults
+        self._lines: dict[str, tuple[str, ...]] = {}
 
     def tensors(
         self, side: str, indices: Sequence[int], described: Sequence[tables.TensorMetadata]
@@ -249,15 +250,18 @@ class _Reader:
         names = [f.name for f in record.associated_files if f.type == kind and f.name]
         if not names or self._files is None:
             return ()
+        if names[0] not in self._lines:  # many tensors may name the same file
+            self._lines[names[0]] = self._read_lines(self._files, names[0])
+        return self._lines[names[0]]
+
+    def _read_lines(self, files: AssociatedFiles, name: str) -> tuple[str, ...]:
         try:
-            text = self._files.read(names[0]).decode("utf-8-sig")
+            return tuple(files.read(name).decode("utf-8-sig").rstrip().splitlines())
         except MalformedModelError as error:
             self._faults.append(str(error))
-            return ()
         except UnicodeDecodeError as error:
-            self._faults.append(f"{names[0]!r} of the zip after the model is no text: {error}")
-            return ()
-        return tuple(text.rstrip().splitlines())
+            self._faults.append(f"{name!r} of the zip after the model is no text: {error}")
+        return ()
 
 
 Unit = TypeVar("Unit", bound=Table)
