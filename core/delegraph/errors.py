@@ -223,6 +223,19 @@ def in_words(error: BaseException) -> str:
     return str(error) if isinstance(error, DelegraphError) else f"{type(error).__name__}: {error}"
 
 
+def printable(text: str) -> str:
+    r"""Return *text* on one line without characters that would steer a terminal.
+
+    Whoever prints what a file says has to: names in a model may hold any character.
+
+    >>> printable("a\x1b[2Jb\n")
+    'a\\x1b[2Jb\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown *name*; empty when none is like it.
 

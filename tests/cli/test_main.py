@@ -19,6 +19,7 @@ from delegraph.errors import (
     PluginOptionError,
     UnknownDelegateError,
 )
+from delegraph.testing import graph_model
 from support.command import Command
 from support.fake_distributions import write_plugin
 
@@ -142,6 +143,49 @@ def test_a_damaged_model_exits_with_1(
     assert ran.code == 1
     assert ran.err.startswith("error: ")
     assert len(ran.err.splitlines()) == 1
+
+
+HOSTILE = "a\x1b]0;b\x07\x9b2J\x7f\u202ec"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect"],
+        ["inspect", "--json"],
+        ["explain"],
+        ["explain", "--json", "--traceback"],
+        ["run"],
+        ["run", "--json"],
+        ["memory"],
+        ["memory", "--json"],
+        ["memory", "--micro", "--traceback"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("op", ["SIN", HOSTILE], ids=["runs", "fails"])
+def test_nothing_in_a_file_steers_the_terminal(
+    delegraph: Command, tmp_path: Path, words: list[str], op: str
+) -> None:
+    path = tmp_path / "hostile.tflite"
+    nodes = [("SIN", "x", f"m{HOSTILE}"), (op, f"m{HOSTILE}", f"y{HOSTILE}")]
+    path.write_bytes(graph_model(nodes, inputs="x", outputs=f"y{HOSTILE}"))
+    ran = delegraph(*words, path)
+    printed = ran.out + ran.err
+    assert [c for c in printed if not c.isprintable() and c != "\n"] == []
+    assert "2J" in printed or (words[0] == "explain" and op == "SIN")  # it needs a delegate
+    if words == ["inspect", "--json"]:
+        assert ran.json["subgraphs"][0]["outputs"][0]["name"] == f"y{HOSTILE}"
+
+
+def test_a_folder_and_another_format_are_named(delegraph: Command, tmp_path: Path) -> None:
+    (tmp_path / "saved_model.pb").write_bytes(b"\x08\x01\x12\x00" * 4)
+    ran = delegraph("run", tmp_path)
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "it is a SavedModel, no TFLite model: convert it: delegraph flex convert" in ran.err
+    ran = delegraph("inspect", tmp_path / "saved_model.pb")
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+    assert "it is a SavedModel (saved_model.pb), no TFLite model" in ran.err
 
 
 def test_traceback_shows_where_an_error_comes_from(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from delegraph.cli.exit_codes import EPILOG, OK, USAGE
 from delegraph.cli.failure import Failure
 from delegraph.cli.options import JSON, TRACEBACK, print_version, traceback_option
 from delegraph.cli.printing import JsonAnswer, warnings_shown, write_json
+from delegraph.errors import printable
 
 COMMANDS = ("run", "inspect", "explain", "memory", "plugins", "new")
 """Subcommands in the order of ``--help``; each is ``command`` in the module of that name."""
@@ -137,5 +138,6 @@ def _outcome(words: list[str], answer: JsonAnswer) -> int | Failure:
         return USAGE
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last stop before the user
         if TRACEBACK in words and not isinstance(error, click.ClickException):
-            traceback.print_exception(error)
+            for line in "".join(traceback.format_exception(error)).split("\n"):
+                click.echo(printable(line), err=True)
         return Failure.of(error)

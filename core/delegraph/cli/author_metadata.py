@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph.cli.printing import heading, plural, print_table, printable, size
+from delegraph.cli.printing import heading, plural, print_table, size
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

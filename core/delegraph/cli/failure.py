@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from delegraph.cli.exit_codes import CHECK_FAILED, INTERRUPTED, exit_code_of
+from delegraph.errors import printable
 
 
 class CheckFailed(click.ClickException):
@@ -56,7 +57,7 @@ def _on_one_line(message: str) -> str:
     """Return a message with its lines joined: by a blank after a full stop, else by ``;``."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
-    return joined.rstrip("; ")
+    return printable(joined.rstrip("; "))
 
 
 def _with_help(error: click.UsageError) -> str:

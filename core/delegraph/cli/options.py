@@ -38,8 +38,9 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
 
 
 def model_argument(command: Command) -> Command:
-    """Add the MODEL argument: an existing file."""
-    kind = click.Path(exists=True, dir_okay=False, readable=True)
+    """Add the MODEL argument: an existing file; the loader says what a folder is."""
+    kind = click.Path(exists=True, readable=True)
+    kind.name = "file"  # what messages call it
     return click.argument("model", type=kind)(command)
 
 

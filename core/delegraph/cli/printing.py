@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.errors import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -28,8 +30,14 @@ def console() -> Console:
     """Return where output goes: coloured on a terminal only, names never taken for markup."""
     from rich.console import Console
 
+    class Printable(Console):
+        """Prints no text that would steer a terminal: names and descriptions are a file's."""
+
+        def print(self, *objects: Any, **how: Any) -> None:
+            super().print(*(printable(o) if isinstance(o, str) else o for o in objects), **how)
+
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
-    return Console(width=width, markup=False, emoji=False, highlight=False)
+    return Printable(width=width, markup=False, emoji=False, highlight=False)
 
 
 def print_table(
@@ -69,17 +77,6 @@ def print_table(
         print(line.rstrip())  # rich fills lines up with blanks
 
 
-def printable(text: str) -> str:
-    r"""Return *text* on one line without characters that would steer a terminal.
-
-    >>> printable("a\x1b[2Jb\n")
-    'a\\x1b[2Jb\\n'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
 def heading(out: Console, text: str) -> None:
     """Print a heading after an empty line."""
     out.print()
@@ -114,7 +111,20 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 def write_json(value: object) -> None:
     """Print *value* as JSON now; NaN and infinities, which JSON lacks, become null."""
-    print(json.dumps(_finite(value), indent=2, ensure_ascii=False))
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=False)
+    print("\n".join(map(_json_printable, text.split("\n"))))
+
+
+def _json_printable(line: str) -> str:
+    r"""Return a line of JSON with what would steer a terminal as ``\u`` sequences."""
+    if line.isprintable():
+        return line
+    return "".join(
+        c if c.isprintable() else json.dumps(c)[1:-1] if c > _DELETE else "\\u007f" for c in line
+    )
+
+
+_DELETE = "\x7f"  # the one character that JSON does not escape although it is ASCII
 
 
 @contextlib.contextmanager
@@ -151,7 +161,7 @@ def warnings_shown() -> Iterator[None]:
 
 class _Echo(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"{record.levelname.lower()}: {record.getMessage()}", file=sys.stderr)
+        print(f"{record.levelname.lower()}: {printable(record.getMessage())}", file=sys.stderr)
 
 
 def size(count: int) -> str:

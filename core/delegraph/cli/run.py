@@ -26,8 +26,9 @@ from delegraph.cli.options import (
     runtime_option,
     traceback_option,
 )
-from delegraph.cli.printing import console, print_json, printable, progress
+from delegraph.cli.printing import console, print_json, progress
 from delegraph.cli.run_answer import RunAnswer, print_answer
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

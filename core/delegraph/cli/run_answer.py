@@ -6,8 +6,9 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from delegraph.cli.printing import heading, print_table, printable
+from delegraph.cli.printing import heading, print_table
 from delegraph.cli.run_findings import print_findings
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
+from delegraph.graph.other_formats import other_folder, other_format
 from delegraph.graph.tensor_loader import TensorLoader
 from delegraph.schema import tables
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
-from delegraph.schema.reader import read_model
+from delegraph.schema.reader import FILE_IDENTIFIER, read_model
 from delegraph.schema.table import Table
 
 SCHEMA_VERSION = 3
@@ -52,6 +53,8 @@ def load_model(path: str | os.PathLike[str], table_limit: int | None = None) -> 
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         reason = error.strerror or error
+        if Path(path).is_dir():
+            reason = other_folder(Path(path))
         raise ArgumentError(f"Could not open '{os.fspath(path)}': {reason}") from error
     try:
         return parse_model(mapped, table_limit)
@@ -75,7 +78,18 @@ def parse_model(
     data = np.frombuffer(content, np.uint8)
     data.flags.writeable = False
     with collector_paused():
-        return _model(read_model(data, table_limit), data)
+        return _model(_record(data, table_limit), data)
+
+
+def _record(content: NDArray[np.uint8], table_limit: int | None) -> tables.Model:
+    """Return what the file holds; the error for another format says which one it is."""
+    try:
+        return read_model(content, table_limit)
+    except MalformedModelError as error:
+        found = other_format(content)
+        if not found or content[4:8].tobytes() == FILE_IDENTIFIER:
+            raise
+        raise MalformedModelError(f"{found}; {error}") from error
 
 
 def _model(record: tables.Model, content: NDArray[np.uint8]) -> Model:
