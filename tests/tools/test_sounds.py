@@ -209,8 +209,10 @@ def test_an_input_of_another_type_takes_no_sound(tmp_path: Path, dtype: type) ->
         heard(wav(tmp_path / "x.wav", pcm(QUARTERS)), details(dtype, 4))
 
 
-def riff(kind: int = 1, rate: int = 16_000, data: bytes = b"\0\0") -> bytes:
-    form = struct.pack("<HHIIHH", kind, 1, rate, 2 * rate & 0xFFFFFFFF, 2, 16)
+def riff(
+    kind: int = 1, rate: int = 16_000, data: bytes = b"\0\0", channels: int = 1, bits: int = 16
+) -> bytes:
+    form = struct.pack("<HHIIHH", kind, channels, rate, 2 * rate & 0xFFFFFFFF, 2, bits)
     body = b"WAVEfmt " + struct.pack("<I", len(form)) + form
     body += b"data" + struct.pack("<I", len(data)) + data
     return b"RIFF" + struct.pack("<I", len(body)) + body
@@ -223,6 +225,11 @@ def riff(kind: int = 1, rate: int = 16_000, data: bytes = b"\0\0") -> bytes:
         (b"ID3 this is an mp3", "file does not start with RIFF id"),
         (riff()[:30], "it ends too early"),
         (riff(data=b""), "it holds no samples"),
+        (riff(bits=40), "samples of 40 bits; expected 8 to 32"),
+        (riff(bits=65535), "samples of 65536 bits; expected 8 to 32"),
+        (riff(bits=0), "bad sample width"),
+        (riff(channels=0), "bad # of channels"),
+        (riff(channels=9, data=b"\0\0"), "it holds no samples"),
         (riff(kind=3), "unknown format: 3, which is no PCM; save it as 16-bit PCM"),
     ],
 )

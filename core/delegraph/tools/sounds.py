@@ -22,6 +22,8 @@ ASSUMED_RATE = 16_000
 RATES = (1_000, 768_000)
 """The lowest and the highest rate; the filter that resamples grows with it."""
 
+_WIDEST = 4  # bytes of a sample
+
 
 @dataclass(frozen=True, slots=True)
 class Sound:
@@ -121,6 +123,8 @@ def _read(path: str, seconds: float | None) -> Sound:
         with wave.open(path, "rb") as file:
             channels, width, rate, frames = file.getparams()[:4]
             _require_rate(f"sound {path!r}", rate)
+            if width > _WIDEST:
+                raise _unreadable(path, f"samples of {8 * width} bits; expected 8 to 32")
             wanted = frames if seconds is None else math.ceil(rate * (seconds + 0.1))
             content = file.readframes(min(wanted, frames))
     except ArgumentError:
