@@ -224,6 +224,11 @@ def riff(
         (b"", "it ends too early"),
         (b"ID3 this is an mp3", "file does not start with RIFF id"),
         (riff()[:30], "it ends too early"),
+        (riff().replace(b"fmt \x10\0\0\0", b"fmt \x10\0\0\x80"), "it ends too early"),
+        (
+            riff().replace(b"fmt ", b"odd ").replace(b"\x10\0\0\0", b"\x80\0\0\0"),
+            "it ends too early",
+        ),
         (riff(data=b""), "it holds no samples"),
         (riff(bits=40), "samples of 40 bits; expected 8 to 32"),
         (riff(bits=65535), "samples of 65536 bits; expected 8 to 32"),

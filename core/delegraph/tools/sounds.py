@@ -131,7 +131,7 @@ def _read(path: str, seconds: float | None) -> Sound:
         raise
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
-    except (wave.Error, EOFError, ValueError) as error:
+    except (wave.Error, EOFError, RuntimeError, ValueError) as error:
         raise _unreadable(path, _in_words(error)) from error
     content = content[: len(content) // (width * channels) * width * channels]
     if not content:
