@@ -14,10 +14,17 @@ DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.t
 def test_every_planner_has_a_line_beside_the_bound(delegraph: Command) -> None:
     ran = delegraph("memory", DIGITS)
     assert (ran.code, ran.err) == (0, "")
-    start = ran.lines.index("planner bytes of the bound milliseconds")
+    start = ran.lines.index("planner bytes bound of the bound milliseconds")
     planners = [line.split()[0] for line in ran.lines[start + 1 : start + 13]]
     assert planners[:3] == ["delegraph", "tflite", "naive"]
     assert planners[-1] == "best"
+    assert ran.lines[start + 1].startswith("delegraph 3136 3136 least possible ")
+    assert ran.lines[start + 12].startswith("best 3072 3072 least possible ")
+    in_place = (
+        "delegraph and tflite compute in place and keep the model's inputs, which has a bound"
+    )
+    assert any(line.startswith(in_place) for line in ran.lines)
+    assert "in place" not in delegraph("memory", DIGITS, "--planner", "best").out
     assert any(line.startswith("Most is in use at node ") for line in ran.lines)
 
 
@@ -72,7 +79,7 @@ def test_a_model_with_its_plan_is_written(delegraph: Command, tmp_path: Path) ->
 
 def test_delegates_are_shown_beside_no_delegates(delegraph: Command, sines: Path) -> None:
     ran = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive")
-    assert "planner bytes without delegates of the bound milliseconds" in ran.lines
+    assert "planner bytes without delegates bound of the bound milliseconds" in ran.lines
 
 
 def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:

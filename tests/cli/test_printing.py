@@ -36,6 +36,17 @@ def test_a_table_on_a_terminal_fits_its_width() -> None:
     assert max(map(len, terminal.getvalue().splitlines())) <= 20
 
 
+@pytest.mark.parametrize(("width", "length"), [(30, 12), (60, 42), (78, 60), (200, 60)])
+def test_long_names_are_shortened_to_what_the_width_leaves(width: int, length: int) -> None:
+    terminal = Terminal()
+    out = Console(file=terminal, width=width, force_terminal=True, color_system=None)
+    name = "first/" + "middle/" * 20 + "last"
+    printing.print_table(out, ("tensor", "name", "kind"), [(1, name, "x"), (2, "short", "y")])
+    row = terminal.getvalue().splitlines()[1].split()
+    assert row == ["1", printing.shortened(name, length), "x"]
+    assert (len(row[1]), row[1][:5], row[1][-4:]) == (length, "first", "last")
+
+
 def test_json_has_null_for_what_it_cannot_hold(capsys: pytest.CaptureFixture[str]) -> None:
     printing.print_json({"a": math.nan, "b": [math.inf, 1.5], "c": ("\u00e9",)})
     assert "".join(capsys.readouterr().out.split()) == '{"a":null,"b":[null,1.5],"c":["\u00e9"]}'

@@ -5,6 +5,7 @@ Plugins are looked at only for a command that is not Delegraph's own, and to lis
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from collections.abc import Sequence
@@ -112,6 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     With ``--json``, standard output is one JSON document, which has ``error`` when there is one.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # labels in any script, whatever the locale
+        sys.stdout.reconfigure(errors="backslashreplace")
     answer = JsonAnswer()
     outcome = _outcome(words, answer)
     failure = outcome if isinstance(outcome, Failure) else None

@@ -21,6 +21,7 @@ from delegraph.cli.printing import (
     print_json,
     print_table,
     progress,
+    shortened,
     size,
 )
 
@@ -137,4 +138,4 @@ def _scale(tensor: TensorSummary) -> str:
 
 
 def _names(tensors: dict[str, int]) -> str:
-    return ", ".join(f"{name} (tensor {index})" for name, index in tensors.items())
+    return ", ".join(f"{shortened(name)} (tensor {index})" for name, index in tensors.items())

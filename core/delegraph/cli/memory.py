@@ -213,8 +213,10 @@ def _print(out: Console, request: MemoryRequest, answer: MemoryAnswer) -> None:
 
 
 def _print_planners(out: Console, answer: MemoryAnswer) -> None:
+    from delegraph.tools.memory_report import IN_PLACE
+
     heading(out, "Planners")
-    columns = ["planner", "bytes", "of the bound", "milliseconds"]
+    columns = ["planner", "bytes", "bound", "of the bound", "milliseconds"]
     plain = {} if answer.plain is None else {r.planner: r.bytes for r in answer.plain.results}
     if plain:
         columns.insert(2, "without delegates")
@@ -223,13 +225,22 @@ def _print_planners(out: Console, answer: MemoryAnswer) -> None:
             result.planner,
             result.bytes,
             *((plain[result.planner],) if plain else ()),
+            result.bound,
             "least possible" if result.is_optimal else f"{result.ratio:.3f}",
             f"{result.milliseconds:.2f}",
         )
         for result in answer.report.results
     ]
-    right = ("bytes", "without delegates", "of the bound", "milliseconds")
+    right = ("bytes", "without delegates", "bound", "of the bound", "milliseconds")
     print_table(out, columns, rows, right=right)
+    in_place = [r.planner for r in answer.report.results if r.planner in IN_PLACE]
+    if in_place:
+        verb = "computes" if len(in_place) == 1 else "compute"
+        out.print(
+            f"  {' and '.join(in_place)} {verb} in place and keep the model's inputs, which has a "
+            "bound of its own",
+            soft_wrap=True,
+        )
 
 
 def _print_peak(out: Console, report: MemoryReport) -> None:

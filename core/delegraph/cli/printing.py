@@ -26,6 +26,12 @@ PIPE_WIDTH = 160
 """Columns when standard output is no terminal and COLUMNS does not say."""
 
 
+LONGEST_NAME = 60
+"""Characters of a name that tables show; JSON has all of them."""
+
+_SHORTEST_NAME = 12
+
+
 def console() -> Console:
     """Return where output goes: coloured on a terminal only, names never taken for markup."""
     from rich.console import Console
@@ -46,6 +52,7 @@ def print_table(
     rows: Iterable[Sequence[object]],
     *,
     right: Sequence[str] = (),
+    names: Sequence[str] = ("name",),
     indent: int = 2,
 ) -> None:
     """Print rows under bold headings, without lines; nothing at all when there are no rows.
@@ -55,6 +62,7 @@ def print_table(
         columns: headings.
         rows: cells, made text by ``str`` and :func:`printable`.
         right: headings of the columns that are aligned to the right.
+        names: headings of the columns whose cells are shortened to what the width leaves them.
         indent: blanks in front.
     """
     from rich.padding import Padding
@@ -63,8 +71,9 @@ def print_table(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(printable(str(cell)) for cell in row))
+    texts = [[printable(str(cell)) for cell in row] for row in rows]
+    for row in _with_short_names(columns, texts, names, out.width - indent):
+        table.add_row(*row)
     if not table.row_count:
         return
     shown = Padding(table, (0, 0, 0, indent), expand=False)
@@ -75,6 +84,33 @@ def print_table(
         out.print(shown)
     for line in capture.get().splitlines():
         print(line.rstrip())  # rich fills lines up with blanks
+
+
+def _with_short_names(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str], width: int
+) -> list[list[str]]:
+    """Return rows in which the names take no more than the other columns leave them."""
+    widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+    others = sum(w + 2 for w, column in zip(widths, columns, strict=True) if column not in names)
+    count = sum(column in names for column in columns)
+    limit = max(_SHORTEST_NAME, (width - others) // count - 2) if count else 0
+    limit = min(limit, LONGEST_NAME)
+    return [
+        [shortened(c, limit) if n in names else c for n, c in zip(columns, row, strict=True)]
+        for row in rows
+    ]
+
+
+def shortened(name: str, limit: int = LONGEST_NAME) -> str:
+    """Return a name with its middle left out where it is longer than *limit* characters.
+
+    >>> shortened("model/block_1/conv/BiasAdd;model/block_1/conv/Relu", 24)
+    'model/block.../conv/Relu'
+    """
+    if len(name) <= limit:
+        return name
+    end = (limit - 3) // 2
+    return f"{name[: limit - 3 - end]}...{name[len(name) - end :]}"
 
 
 def heading(out: Console, text: str) -> None:
@@ -111,7 +147,8 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 def write_json(value: object) -> None:
     """Print *value* as JSON now; NaN and infinities, which JSON lacks, become null."""
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=False)
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=not is_unicode)
     print("\n".join(map(_json_printable, text.split("\n"))))
 
 

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from delegraph.cli.printing import heading, print_table
+from delegraph.cli.printing import heading, print_table, shortened
 from delegraph.cli.run_findings import print_findings
 from delegraph.errors import printable
 
@@ -142,7 +142,9 @@ def _milliseconds(time: float) -> str:
 
 
 def _print_classes(out: Console, output: OutputSummary) -> None:
-    heading(out, f"Output {output.name!r}, {output.dtype} {list(output.shape)}: best classes")
+    heading(
+        out, f"Output {shortened(output.name)!r}, {output.dtype} {list(output.shape)}: best classes"
+    )
     labelled = any(score.label is not None for score in output.top)
     rows = [
         (f"{score.score:.6g}", score.index, *((score.label or "",) if labelled else ()))
