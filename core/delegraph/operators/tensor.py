@@ -44,6 +44,7 @@ class Tensor:
         type: element type.
         dtype: the NumPy dtype of ``data``, except for packed 2- and 4-bit types.
         shape: current dimensions. Change it by ``context.resize_tensor`` only.
+        shape_signature: declared dimensions, -1 where unknown.
         has_rank: whether empty dimensions are declared on purpose; else the rank is unknown.
         data: the values, an array of ``shape`` and ``dtype``; None until memory is allocated.
             Constants are read-only views of the model file. The array may be another one after
@@ -60,7 +61,6 @@ class Tensor:
     """
 
     __slots__ = (
-        "_declared_signature",
         "_static_allocation_type",
         "allocation_type",
         "buffer_handle",
@@ -74,6 +74,7 @@ class Tensor:
         "name",
         "quantization",
         "shape",
+        "shape_signature",
         "sparsity",
         "type",
     )
@@ -98,7 +99,7 @@ class Tensor:
         self.type = type
         self.dtype: np.dtype[Any] = NUMPY_DTYPES[type]
         self.shape = shape
-        self._declared_signature = None if shape_signature == shape else shape_signature
+        self.shape_signature = shape if shape_signature is None else shape_signature
         self.has_rank = has_rank
         self.data: Any = data  # an ndarray once allocated; Any spares every kernel a cast
         self.allocation_type = allocation_type
@@ -134,11 +135,6 @@ class Tensor:
             quantization=spec.quantization,
             sparsity=spec.sparsity,
         )
-
-    @property
-    def shape_signature(self) -> tuple[int, ...]:
-        """The declared dimensions, -1 where unknown; the present ones where none are declared."""
-        return self.shape if self._declared_signature is None else self._declared_signature
 
     @property
     def is_constant(self) -> bool:

@@ -16,6 +16,7 @@ from delegraph.graph.model import Signature, Sparsity
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import checked_index
 from delegraph.runtime.subgraph import Subgraph
+from delegraph.runtime.tensor_access import signature_of
 from delegraph.schema.enums import TensorType
 
 
@@ -37,7 +38,7 @@ def tensor_details(tensor: Tensor) -> dict[str, Any]:
         "name": tensor.name,
         "index": tensor.index,
         "shape": np.array(tensor.shape, np.int32),
-        "shape_signature": np.array(tensor.shape_signature, np.int32),
+        "shape_signature": np.array(signature_of(tensor), np.int32),
         "dtype": np.bytes_ if tensor.type == TensorType.STRING else tensor.dtype.type,
         "quantization": legacy,
         "quantization_parameters": {

@@ -138,8 +138,12 @@ class Session(SharedState):
         """
         position = checked_index("a subgraph index", index)
         if not 0 <= position < len(self.subgraphs):
-            found = f"{position} for the model, which has {len(self.subgraphs)} subgraphs"
-            raise ArgumentError(f"subgraph_index is out of range: {found}.")
+            count = len(self.subgraphs)
+            raise ArgumentError(
+                f"subgraph_index is out of range: {position} for the model, which has {count} "
+                f"subgraphs. Invalid subgraph index {position} exceeds max subgraph index "
+                f"{count - 1}"
+            )
         return self.subgraphs[position]
 
     def callee(self, index: int) -> CallableSubgraph:

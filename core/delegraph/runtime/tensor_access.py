@@ -37,7 +37,9 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
     if array.shape != tensor.shape:
         raise _wrong_shape(tensor, array)
     if tensor.data is None:
-        raise ArgumentError("Tensor is unallocated. Try calling allocate_tensors() first")
+        raise ArgumentError(
+            "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+        )
     if not tensor.data.flags.writeable:
         raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant")
     if tensor.is_packed:
@@ -109,22 +111,35 @@ def _read_objects(tensor: Tensor) -> NDArray[Any]:
     return np.array(tensor.data)
 
 
+def signature_of(tensor: Tensor) -> tuple[int, ...]:
+    """Return the declared shape where a dimension is open in it, else the present one.
+
+    Files without open dimensions have no signature, and the official interpreter then tells, and
+    holds a strict resize to, what the tensor has now.
+    """
+    declared = tensor.shape_signature
+    return declared if -1 in declared else tensor.shape
+
+
 def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
     """Reject a shape unless it differs from the declared one only where that has -1.
 
     Raises:
         ResizeError: another rank, or another dimension than declared.
     """
-    signature = tensor.shape_signature
-    where = f"tensor {tensor.index} ({tensor.name!r}, {list(signature)})"
+    signature = signature_of(tensor)
+    rule = (
+        "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1, and "
+        f"{tensor.name!r} is declared {list(signature)}"
+    )
     if len(shape) != len(signature):
         raise ResizeError(
-            f"Attempting to resize {where} to {len(shape)} dimensions, expected {len(signature)}: "
-            "with strict=True only an unknown dimension, identified by -1, may change"
+            f"Attempting to resize tensor {tensor.index} with {len(signature)} dimensions to "
+            f"{len(shape)}. {rule}"
         )
     for axis, (declared, dim) in enumerate(zip(signature, shape, strict=True)):
         if declared not in (-1, dim):
             raise ResizeError(
-                f"Attempting to resize dimension {axis} of {where} with value {declared} to {dim}: "
-                "with strict=True only an unknown dimension, identified by -1, may change"
+                f"Attempting to resize dimension {axis} of tensor {tensor.index} with value "
+                f"{declared} to {dim}. {rule}"
             )

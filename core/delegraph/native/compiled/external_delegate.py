@@ -156,7 +156,8 @@ class NativeDelegate(Delegate):
         """Return the address, under the name that the official class has for it."""
         return self.address
 
-    def address_of_owner(self, delegate: object | None) -> int:
+    @staticmethod
+    def address_of_owner(delegate: object | None) -> int:
         """Return the address that stands for a tensor's or node's delegate; 0 for none."""
         return address_of_owner(delegate)
 
@@ -302,8 +303,8 @@ def require_right_platform(name: str) -> None:
     """
     if not _is_right_platform():
         raise DelegateLoadError(
-            "compiled code needs 64-bit little-endian CPython on Linux or macOS; this is "
-            f"{sys.implementation.name} on {sys.platform} {platform.machine()}",
+            "compiled delegates and operators need 64-bit little-endian CPython on Linux or macOS; "
+            f"this is {sys.implementation.name} on {sys.platform} {platform.machine()}",
             delegate=name,
         )
 

@@ -156,7 +156,8 @@ class _CustomOpOwner:
             write_functions(found)
         return found
 
-    def address_of_owner(self, delegate: object | None) -> int:
+    @staticmethod
+    def address_of_owner(delegate: object | None) -> int:
         """Return the address that stands for a tensor's delegate; 0 for none."""
         return address_of_owner(delegate)
 

@@ -230,6 +230,7 @@ class DelegatedPlan:
             if registration.free is not None:
                 try:
                     registration.free(node.user_data)
+                    node.user_data = None  # what frees it may refer to the node
                 except Exception as error:  # noqa: BLE001 - a plugin's, and the rest must be freed
                     logger.warning("%s failed to free: %s", registration.name, in_words(error))
 
