@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from differences.difference import Sides, attempt, difference
 from micro.wheel.goldens import FOLDER, Golden, read, run
 
 
-def sides_of(golden: Golden) -> Sides:
+def _sides(golden: Golden) -> Sides:
     """Return what the micro interpreter and the wheel make of a case."""
     return attempt(lambda: run(golden.model, golden.steps)), golden.outputs
 
 
-def _check(golden: Golden) -> Any:
-    return lambda: sides_of(golden)
+def _check(goldens: list[Golden]) -> Any:
+    return lambda: [_sides(golden) for golden in goldens]
 
 
-for _golden in read(FOLDER / "differences.json.xz"):
-    difference(_golden.name, beside="numpy")(_check(_golden))
+GOLDENS: dict[str, list[Golden]] = defaultdict(list)
+for each in read(FOLDER / "differences.json.xz"):
+    GOLDENS[each.name].append(each)
+for name, found in GOLDENS.items():
+    difference(name, beside="numpy")(_check(found))

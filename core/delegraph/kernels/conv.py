@@ -25,14 +25,22 @@ from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import channel_rows, once_if_constant
 from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,
     require_type,
 )
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.registration import (
+    Eval,
+    Node,
+    OpContext,
+    input_tensor,
+    optional_input,
+    output_tensor,
+)
+from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
 
 _BIAS_TYPES = {
@@ -94,7 +102,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     Raises:
         OperatorError: types, shapes or quantization that the official kernel refuses as well.
     """
-    require_counts(node, 3)
+    require_counts(node, (2, 3) if context.numerics == "micro" else 3)
     conv = _check(context, node)
     sizes = (window.output for window in conv.windows)
     context.resize_tensor(conv.y, (conv.x.shape[0], *sizes, conv.outputs))
@@ -106,7 +114,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _check(context: OpContext, node: Node) -> _Conv:
-    x, weight, bias = (input_tensor(context, node, i) for i in range(3))
+    x, weight = (input_tensor(context, node, i) for i in range(2))
     y = output_tensor(context, node)
     if len(x.shape) != 4 or len(weight.shape) != 4:
         raise OperatorError(
@@ -115,6 +123,7 @@ def _check(context: OpContext, node: Node) -> _Conv:
     require_type(x, tuple(_FILTER_TYPES))
     require_type(y, (x.type,))
     require_type(weight, _FILTER_TYPES[x.type])
+    bias = _bias(context, node, x, weight)
     _check_bias(x, weight, bias)
     if x.type in (TensorType.INT8, TensorType.INT16):
         check_symmetric(weight)
@@ -123,6 +132,16 @@ def _check(context: OpContext, node: Node) -> _Conv:
     options = options_or_defaults(node, "CONV_2D")
     windows = convolution_windows(options, x.shape, weight.shape[1:3])
     return _Conv(x, weight, bias, y, windows, _groups(x, weight), options.fused_activation_function)
+
+
+def _bias(context: OpContext, node: Node, x: Tensor, weight: Tensor) -> Tensor:
+    """Return the bias, which TFLM does without."""
+    bias = optional_input(context, node, 2)
+    if bias is not None or context.numerics != "micro":
+        return input_tensor(context, node, 2)
+    type_ = _BIAS_TYPES[x.type][-1]
+    zeros = np.zeros(weight.shape[0], NUMPY_DTYPES[type_])
+    return Tensor(-1, type_, zeros.shape, data=zeros, allocation_type=AllocationType.MMAP_RO)
 
 
 def _check_bias(x: Tensor, weight: Tensor, bias: Tensor) -> None:

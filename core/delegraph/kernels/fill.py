@@ -66,12 +66,14 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
 
 @kernel("ZEROS_LIKE")
 def prepare_zeros_like(context: OpContext, node: Node) -> Eval:
-    """Return the eval of ZEROS_LIKE on float32, int32 and int64.
+    """Return the eval of ZEROS_LIKE on float32, int32 and int64; in TFLM on int8 as well.
 
     Source:
         tflite/kernels/zeros_like.cc.
     """
     allowed = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
+    if context.numerics == "micro":
+        allowed.add(TensorType.INT8)
     _, y = unary_operands(context, node, allowed)
 
     def run() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from flatbuffers import flexbuffers
 
-from delegraph.testing import one_op_model, tensor
+from delegraph.schema.options import Conv2DOptions
+from delegraph.testing import constant, one_op_model, tensor
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import MICRO_OPERATORS
 from micro.wheel.goldens import Step
@@ -19,7 +20,27 @@ Case = tuple[str, bytes, tuple[Step, ...]]
 
 def all_cases() -> Mapping[str, list[Case]]:
     """Return the cases of each file that are the same bit for bit."""
-    return {"lstm": list(layers()), "signal": [*_operators(), *_streams()]}
+    return {
+        "lstm": list(layers()),
+        "signal": [*_operators(), *_streams()],
+        "tflm_only": list(_tflm_only()),
+    }
+
+
+def _tflm_only() -> Iterator[Case]:
+    """What runs in TFLM and not in LiteRT."""
+    rng = np.random.default_rng(3)
+    options = Conv2DOptions(stride_w=1, stride_h=1)
+    for kind in ("INT8", "INT16"):
+        limits = np.iinfo(kind.lower())
+        x = rng.integers(limits.min, limits.max, (1, 5, 5, 2), kind.lower(), endpoint=True)
+        weights = constant(rng.integers(-127, 127, (3, 3, 3, 2), np.int8), scale=0.013)
+        y = tensor((1, 5, 5, 3), kind, scale=0.21)
+        model = one_op_model("CONV_2D", [tensor(x.shape, kind, scale=0.05), weights], [y], options)
+        yield f"conv_without_bias/{kind}", model, ((x,),)
+    eight = [tensor((4,), "INT8", scale=0.5, zero_point=3) for _ in range(2)]
+    model = one_op_model("ZEROS_LIKE", eight[:1], eight[1:])
+    yield "zeros_like/INT8", model, ((np.arange(4, dtype=np.int8),),)
 
 
 def _operators() -> Iterator[Case]:

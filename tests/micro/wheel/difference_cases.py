@@ -49,6 +49,8 @@ def differences() -> Iterator[Case]:
         ((np.zeros((1, 2, 2, 1), np.int8),),),
     )
     yield "tflm-hybrid-lstm", _hybrid_lstm(), ((np.ones((1, 2, 2), np.float32),),)
+    for model, step in _types():
+        yield "tflm-types-of-its-own", model, (step,)
     options = bytes(flexbuffers.Dumps({"T": 7, "fft_length": 14}))
     yield (
         "tflm-transform-of-other-lengths",
@@ -56,6 +58,31 @@ def differences() -> Iterator[Case]:
                      custom_options=options),
         ((np.zeros(14, np.int16),),),
     )  # fmt: skip
+
+
+def _types() -> Iterator[tuple[bytes, Step]]:
+    """Operators of types that LiteRT does not have."""
+    small = tensor((2,), "INT8", scale=0.5)
+    x = np.array([5, -3])
+    eight, sixteen = x.astype(np.int8), x.astype(np.int16)
+    axis = constant(np.array([0], np.int32))
+    yield (
+        one_op_model("CUMSUM", [small, axis], [tensor((2,), "INT8", scale=0.5)]),
+        (eight,),
+    )
+    wide = [tensor((2,), "INT16", scale=0.5) for _ in range(3)]
+    yield (
+        one_op_model("SQUARED_DIFFERENCE", wide[:2], wide[2:]),
+        (sixteen, 2 * sixteen),
+    )
+    large = tensor((2,), "INT32", scale=0.25)
+    yield one_op_model("QUANTIZE", [small], [large]), (eight,)
+    scales = [0.5, 0.25, 0.125]
+    uneven = [tensor((2,), "INT16", scale=scale) for scale in scales]
+    yield (
+        one_op_model("ADD", uneven[:2], uneven[2:], AddOptions()),
+        (sixteen, sixteen),
+    )
 
 
 def _hybrid_lstm() -> bytes:
