@@ -13,6 +13,7 @@ from delegraph.schema.options import (
     AddOptions,
     CastOptions,
     DepthwiseConv2DOptions,
+    FullyConnectedOptions,
     ReshapeOptions,
     WhereOptions,
 )
@@ -115,3 +116,14 @@ def test_working_memory_obeys_the_limit() -> None:
     interpreter = interpreter_of(nodes, tensors)
     with pytest.raises(NodeError, match=r"needs \d+ bytes, more than the limit"):
         interpreter.allocate_tensors()
+
+
+def test_weights_of_no_outputs_are_refused_in_words() -> None:
+    tensors = {
+        "x": tensor((1, 4), "INT8", scale=0.5),
+        "w": constant(np.ones((0, 4), np.int8), scale=0.5),
+        "y": tensor((1, 0), "INT8", scale=0.5),
+    }
+    nodes = [("FULLY_CONNECTED", "x w", "y", FullyConnectedOptions())]
+    left = interpreter_of(nodes, tensors).placement.nodes[0]
+    assert left.rejections["numba_cpu"].code == "weights-shape"
