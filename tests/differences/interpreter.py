@@ -69,6 +69,11 @@ def _() -> Sides:
     return asked("copy.copy(i)._interpreter is i._interpreter")
 
 
+@difference("delegate-class")
+def _() -> Sides:
+    return asked("m.Delegate('/no/such/library.so')")
+
+
 @difference("lists-of-strings")
 def _() -> Sides:
     return asked("(i.set_tensor(0, ['a', 'b']), i.get_tensor(0))[1].tolist()", words(2))
