@@ -185,6 +185,20 @@ def test_poses_of_corals_decoder() -> None:
     assert found.candidates == 1
 
 
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(1, 2, 17, 2), (1, 2, 17), (1, 3), (1,)],
+        [(1, 2, 17, 2), (1, 2, 16), (1, 2), (1,)],
+        [(1, 2, 16, 2), (1, 2, 16), (1, 2), (1,)],
+    ],
+)
+def test_a_decoder_with_outputs_of_other_shapes_is_not_recognized(
+    shapes: list[tuple[int, ...]],
+) -> None:
+    assert seen("PosenetDecoderOp", [np.ones(shape) for shape in shapes]).poses is None
+
+
 def test_a_pose_of_heatmaps_and_offsets() -> None:
     heat, offsets = np.full((1, 3, 5, 17), -9.0), np.zeros((1, 3, 5, 34))
     heat[0, 1, 2] = 2.0  # every point in the middle
@@ -261,6 +275,12 @@ def test_of_faces_that_overlap_the_best_is_kept() -> None:
     found = seen("FAKE", arrays, size=(128, 128))
     assert found.boxes is not None
     assert [round(box.score, 2) for box in found.boxes] == [0.95, 0.73]
+
+
+def test_boxes_and_scores_that_are_no_numbers_are_no_faces() -> None:
+    arrays = faces(896, (0, 5.0, [np.inf, 0, -np.inf, 1]), (99, np.nan, [0, 0, 9, 9]))
+    found = seen("FAKE", arrays, size=(128, 128), threshold=0.6)
+    assert found.boxes == ()
 
 
 def test_other_sizes_are_no_faces() -> None:

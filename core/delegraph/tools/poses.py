@@ -86,6 +86,8 @@ def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
     points, point_scores, scores, counts = (values for _, values in made)
     if points.shape[2:] != (_COUNT, 2) or point_scores.shape != points.shape[:3]:
         return None
+    if scores.shape != points.shape[:2]:
+        return None
     count = stated_count(counts)
     places = points.reshape(-1, _COUNT, 2) / (size[1], size[0])
     rows = np.concatenate([places, point_scores.reshape(-1, _COUNT, 1)], axis=2)

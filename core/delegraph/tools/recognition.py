@@ -6,6 +6,8 @@ metadata, or by shapes that one family of models has.
 
 from __future__ import annotations
 
+import numpy as np
+
 from delegraph.tools.boxes import find_boxes
 from delegraph.tools.faces import find_faces
 from delegraph.tools.findings import Findings
@@ -16,8 +18,9 @@ from delegraph.tools.segmentation import find_segmentation
 
 def recognize(seen: Seen) -> Findings:
     """Return what the outputs say of a picture; nothing where they are not recognized."""
-    for find in (find_boxes, find_faces, find_poses, find_segmentation):
-        findings = find(seen)
-        if findings is not None:
-            return findings
+    with np.errstate(invalid="ignore", over="ignore"):  # what is no number is left out
+        for find in (find_boxes, find_faces, find_poses, find_segmentation):
+            findings = find(seen)
+            if findings is not None:
+                return findings
     return Findings()
