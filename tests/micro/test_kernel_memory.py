@@ -90,3 +90,18 @@ def test_an_operator_that_is_not_listed_is_given_a_guess():
     found = memory("EXPM1", [tensor((4,))], [tensor((4,))])
     assert not found.is_known
     assert found.persistent == (UNKNOWN_KERNEL_BYTES,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "each"), [("INT8", "INT16", 12), ("FLOAT32", "FLOAT32", 24)]
+)
+def test_an_lstm_keeps_its_gates_and_works_in_four_buffers(kind, cell, each):
+    """The wheel records 704 bytes, two pointers included, and as much more of head."""
+    states = [
+        tensor((2, 3), type, scale=0.5, is_variable=True, name=name)
+        for type, name in ((kind, "hidden"), (cell, "cell"))
+    ]
+    weights = constant(np.zeros((3, 3), np.int8), scale=0.5)
+    inputs = [tensor((2, 1, 3), kind), *[weights] * 8, *[None] * 9, *states, *[None] * 4]
+    found = memory("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [tensor((2, 1, 3), kind)], TARGET_64)
+    assert (found.parameters, found.persistent, found.scratch) == (16, [688], [each] * 4)

@@ -17,9 +17,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from delegraph.graph.dtypes import byte_size
 from delegraph.graph.model import OperatorSpec, TensorSpec
 from delegraph.micro.signal_memory import signal_memory
 from delegraph.micro.targets import MicroTarget
+from delegraph.operators.lstm_node import LstmInput
 from delegraph.schema.enums import TensorType
 
 UNKNOWN_KERNEL_BYTES = 64
@@ -76,6 +78,7 @@ _LAYOUTS = {
     "DEPTHWISE_CONV_2D": _Layout(parameters=40, data=56, data_64=72, passes=2),
     "FULLY_CONNECTED": _Layout(parameters=16, data=48, data_64=64),
     "SVDF": _Layout(parameters=12, data=36),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _Layout(parameters=16, data=688),
     "SOFTMAX": _Layout(parameters=4, data=56, data_64=80),
     "LOGISTIC": _Layout(data=16),
     "TANH": _Layout(data=16),
@@ -240,6 +243,11 @@ def _transpose_conv_scratch(operator: OperatorSpec, tensors: _Tensors) -> list[i
     return [math.prod(y.shape) * (8 if y.type == TensorType.INT16 else 4)]
 
 
+def _lstm_scratch(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
+    cell = tensors[LstmInput.CELL_STATE] if len(tensors) > LstmInput.CELL_STATE else None
+    return [] if cell is None else [byte_size(cell.type, cell.shape)] * 4
+
+
 def _sum_scratch(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
     x, y = tensors[0], tensors[-1]
     is_quantized = x is not None and x.type in _QUANTIZED
@@ -253,6 +261,7 @@ def _maximum_scratch(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 
 _SCRATCH: dict[str, _Sizes] = {
     "SVDF": _svdf_scratch,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm_scratch,
     "CONV_2D": _unpacked_weights,
     "DEPTHWISE_CONV_2D": _unpacked_weights,
     "FULLY_CONNECTED": _unpacked_weights,
