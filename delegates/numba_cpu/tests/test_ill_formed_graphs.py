@@ -126,4 +126,4 @@ def test_weights_of_no_outputs_are_refused_in_words() -> None:
     }
     nodes = [("FULLY_CONNECTED", "x w", "y", FullyConnectedOptions())]
     left = interpreter_of(nodes, tensors).placement.nodes[0]
-    assert left.rejections["numba_cpu"].code == "weights-shape"
+    assert str(left.rejections["numba_cpu"]).startswith("weights-shape")
