@@ -18,11 +18,13 @@ from delegraph.schema.options import (
     BidirectionalSequenceRNNOptions,
     Conv2DOptions,
     DepthwiseConv2DOptions,
+    FakeQuantOptions,
     FullyConnectedOptions,
     MatrixDiagOptions,
     MatrixSetDiagOptions,
     ReducerOptions,
     Rfft2dOptions,
+    SplitOptions,
     UnidirectionalSequenceLSTMOptions,
 )
 from delegraph.schema.table import Table
@@ -245,3 +247,32 @@ def shuffled(rows: int, *, has_bias: bool = True, workspace: int = 32) -> Sides:
 @difference("shuffled-weights-of-other-sizes")
 def _() -> list[Sides]:
     return [shuffled(2), shuffled(4, workspace=1), shuffled(1, has_bias=False)]
+
+
+@difference("fake-quant-of-other-types")
+def _() -> list[Sides]:
+    types = (np.float16, np.int32, np.int8, np.int64)
+    options = FakeQuantOptions(min=-1.0, max=1.0, num_bits=8)
+    return [
+        of_one("FAKE_QUANT", [fed(np.ones(8, t))], [fed(np.ones(8, t)).definition], options)
+        for t in types
+    ]
+
+
+@difference("prelu-int16-alpha")
+def _() -> Sides:
+    x, alpha = fed(np.int16([-100, 50, -7]), scale=0.5), fed(np.int16([300, 2, 515]), scale=0.5)
+    return of_one("PRELU", [x, alpha], [tensor((), "INT16", scale=0.5)])
+
+
+@difference("parameters-of-other-types")
+def _() -> Sides:
+    x = fed(floats(4, 2))
+    outputs, options = [tensor((2, 2)), tensor((2, 2))], SplitOptions(num_splits=2)
+    return of_one("SPLIT", [constant(np.int64(0)), x], outputs, options)
+
+
+@difference("bytes-without-a-scale")
+def _() -> list[Sides]:
+    x = fed(np.int8([1, -2, 3]))
+    return [of_one(op, [x], [tensor((), "INT8")], version=2) for op in ("RELU", "TANH")]
