@@ -41,3 +41,8 @@ def test_shapes_that_do_not_fit_are_refused(given):
     model, arrays = model_and_arrays("BROADCAST_ARGS", inputs, ["INT32"])
     with pytest.raises(RuntimeError, match="do not broadcast"):  # the official kernel aborts
         delegraph_outputs(model, arrays)
+
+
+def test_shapes_of_other_types_are_refused():
+    inputs = [fed(np.array([2], np.int16)) for _ in range(2)]
+    assert_both_refuse("BROADCAST_ARGS", inputs, ["INT16"], match="has type INT16")

@@ -68,3 +68,9 @@ def test_mirror_pad_refuses_more_than_there_is_to_mirror(given):
     inputs = [fed(ROWS), given(np.array([[3, 0], [0, 0]], np.int32))]
     options = MirrorPadOptions(mode=MirrorPadMode.REFLECT)
     assert_both_refuse("MIRROR_PAD", inputs, ["FLOAT32"], options, match="longer than")
+
+
+def test_mirror_pad_of_int16_with_a_zero_point_is_refused():
+    inputs = [fed(np.int16([1, 2]), scale=0.5, zero_point=3), constant(np.int32([[1, 0]]))]
+    y = tensor((), "INT16", scale=0.5, zero_point=3)
+    assert_both_refuse("MIRROR_PAD", inputs, [y], MirrorPadOptions(), match="zero point 3")

@@ -111,3 +111,9 @@ def test_bitcast_reads_the_same_bytes(x, type_):
 def test_bitcast_refuses_too_few_bytes():
     x = np.zeros((2, 3), np.uint8)
     assert_both_refuse("BITCAST", [fed(x)], ["FLOAT32"], BitcastOptions(), match="last dimension")
+
+
+def test_expand_dims_of_int16_with_a_zero_point_is_refused():
+    inputs = [fed(np.int16([1, 2]), scale=0.5, zero_point=3), constant(np.int32(0))]
+    y = tensor((), "INT16", scale=0.5, zero_point=3)
+    assert_both_refuse("EXPAND_DIMS", inputs, [y], match="zero point 3")

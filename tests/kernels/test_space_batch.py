@@ -66,3 +66,17 @@ def test_what_does_not_divide_is_refused(given):
     assert_both_refuse(
         "BATCH_TO_SPACE_ND", inputs, outputs, options, match="multiple of the blocks"
     )
+
+
+def test_padding_of_floats_is_zero_whatever_their_zero_point():
+    inputs, outputs = case((1, 3, 1), "f4", 0.5, 7, [2], [[1, 0]], constant)
+    assert_agrees("SPACE_TO_BATCH_ND", inputs, outputs, SpaceToBatchNDOptions())
+
+
+def test_zero_points_of_int16_are_refused():
+    both = case((2, 4, 1), "i2", 0.5, 7, [2], [[0, 0]], constant)
+    for op, options in (
+        ("SPACE_TO_BATCH_ND", SpaceToBatchNDOptions()),
+        ("BATCH_TO_SPACE_ND", BatchToSpaceNDOptions()),
+    ):
+        assert_both_refuse(op, *both, options, match="zero point 7")

@@ -55,6 +55,7 @@ def prepare_broadcast_args(context: OpContext, node: Node) -> Eval:
     require_counts(node, 2)
     a, b = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
+    require_type(a, (TensorType.INT32, TensorType.INT64))
     check_type(b, a, "second shape")
     check_type(y, a)
     if len(a.shape) != 1 or len(b.shape) != 1:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import WIDE_INDEX, require_counts, require_type
+from delegraph.operators.checks import WIDE_INDEX, require_counts, require_type, require_zero_points
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -133,6 +133,8 @@ def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
     if x.type is TensorType.STRING or x.is_packed:
         raise OperatorError(f"input is {x.type.name}, expected whole-byte numbers")
     check_type(y, x)
+    if x.type is TensorType.INT16:
+        require_zero_points(0, x)
     _check_paddings(x, paddings)
     skip = 0 if int(getattr(node.options, "mode", 0)) == 1 else 1  # MirrorPadMode: 0 is REFLECT
 

@@ -13,6 +13,7 @@ from delegraph.operators.checks import (
     require_counts,
     require_one_element,
     require_type,
+    require_zero_points,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -133,6 +134,8 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
     check_type(y, x)
     require_type(axis_input, WIDE_INDEX)
     require_one_element(axis_input)
+    if x.type is TensorType.INT16:
+        require_zero_points(0, x)
 
     def plan() -> tuple[Shape, Eval]:
         axis = normalized_axis(integers(axis_input)[0], len(x.shape) + 1)

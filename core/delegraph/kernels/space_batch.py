@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import INDEX, require_counts, require_type
+from delegraph.operators.checks import INDEX, require_counts, require_type, require_zero_points
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -18,7 +18,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
     """Return the eval of SPACE_TO_BATCH_ND: padded pixels dealt out to block-many images.
 
     Inputs: image ``[N, spatial.., C]``, block sizes, paddings ``[spatial, 2]``. Padding is the zero
-    point of the output.
+    point of the output for bytes, else 0.
 
     Source:
         tflite/kernels/space_to_batch_nd.cc.
@@ -27,6 +27,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
     x, block_input, paddings = (input_tensor(context, node, i) for i in range(3))
     y = output_tensor(context, node)
     _check(x, block_input, paddings, y)
+    zero = y.zero_point if y.type in (TensorType.UINT8, TensorType.INT8) else 0
 
     def plan() -> tuple[Shape, Eval]:
         block, pads = _block(block_input), _pairs(paddings)
@@ -40,7 +41,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
         split = [n, *(part for pair in zip(small, block, strict=True) for part in pair), c]
 
         def deal() -> None:
-            image = np.full((n, *padded, c), y.zero_point, y.dtype)
+            image = np.full((n, *padded, c), zero, y.dtype)
             image[(slice(None), *inside)] = x.data
             parts = image.reshape(split).transpose(_blocks_first(len(block)))
             np.copyto(y.data.reshape(parts.shape), parts)
@@ -105,6 +106,8 @@ def _check(x: Tensor, block: Tensor, pairs: Tensor, y: Tensor) -> None:
             f"block {list(block.shape)} and pairs {list(pairs.shape)}, "
             f"expected [{spatial}] and [{spatial}, 2]"
         )
+    if x.type is TensorType.INT16:
+        require_zero_points(0, x)
     if (x.scale, x.zero_point) != (y.scale, y.zero_point):
         raise OperatorError("input and output differ in scale or zero point, expected equal ones")
 

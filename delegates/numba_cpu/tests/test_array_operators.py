@@ -227,6 +227,15 @@ def test_large_moves_are_split_into_tiles(name: str, type: str, level: str) -> N
     check(BIG[name](type), level)
 
 
+@pytest.mark.parametrize("type", ["FLOAT32", "UINT32", "UINT8"])
+def test_only_bytes_are_padded_with_their_zero_point(type: str) -> None:
+    zero_point = 7 if type == "UINT8" else -128
+    image = fed(numbers((1, 3, 2), type), scale=0.5, zero_point=zero_point)
+    batches = tensor((), type, scale=0.5, zero_point=zero_point)
+    inputs = [image, known([2]), known([[1, 0]])]
+    check(operator_case("SPACE_TO_BATCH_ND", inputs, [batches]), LEVELS[0])
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_bytes_of_other_scales_are_joined_in_the_scale_of_the_output(level: str) -> None:
     scales = ((0.05, 3), (0.02, 200), (0.11, 0))

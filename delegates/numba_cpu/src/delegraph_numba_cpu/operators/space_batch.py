@@ -17,11 +17,12 @@ from delegraph_numba_cpu.program import ProgramBuilder
 
 
 def lower_space_to_batch(call: Call, builder: ProgramBuilder) -> None:
-    """Move the pixels of each phase to their images; what lies outside is the zero point."""
+    """Move the pixels of each phase to their images; outside is 0, or the zero point of bytes."""
     image, batches = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     if any(integers(call.input(2))):
         y = call.output()
-        fill(builder, batches, np.array(y.zero_point, y.dtype))
+        zero = y.zero_point if y.type.name in ("UINT8", "INT8") else 0
+        fill(builder, batches, np.array(zero, y.dtype))
     for pixels, phase in _phases(call, image, batches):
         move(builder, pixels, phase)
 
