@@ -100,19 +100,26 @@ def check_time_limit(seconds: float | None) -> None:
         raise ArgumentError(f"time_limit is a positive number of seconds, not {seconds!r}")
 
 
-def checked_index(what: str, index: object, bits: int = 32) -> int:
+def as_index(what: str, index: object) -> int:
     """Return an index as an int; any integer type may give it.
 
     Raises:
-        ArgumentTypeError: no integer, or none that a C integer of so many *bits* holds.
+        ArgumentTypeError: no integer.
     """
     try:
-        position = operator.index(index)  # type: ignore[arg-type]  # which raises for the others
+        return operator.index(index)  # type: ignore[arg-type]  # which raises for the others
     except TypeError:
         raise ArgumentTypeError(f"{what} is an int, not {index!r}") from None
-    if not -(2 ** (bits - 1)) <= position < 2 ** (bits - 1):
-        raise ArgumentTypeError(f"{what} is an int of {bits} bits, not {position}")
-    return position
+
+
+def require_c_int(what: str, value: int) -> None:
+    """Reject an int unless a C ``int`` holds it; asked only of those that are out of range.
+
+    Raises:
+        ArgumentTypeError: it takes more than 32 bits.
+    """
+    if not -_INT_MAX - 1 <= value <= _INT_MAX:
+        raise ArgumentTypeError(f"{what} is an int of 32 bits, not {value}")
 
 
 def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
@@ -122,8 +129,9 @@ def tensor_at(tensors: Sequence[Tensor], index: int) -> Tensor:
         ArgumentTypeError: no integer, or none that a C ``int`` holds.
         ArgumentError: no tensor has it.
     """
-    position = checked_index("a tensor index", index)
+    position = as_index("a tensor index", index)
     if not 0 <= position < len(tensors):
+        require_c_int("a tensor index", position)
         raise ArgumentError(
             f"Invalid tensor index {position} exceeds max tensor index {len(tensors) - 1}"
         )

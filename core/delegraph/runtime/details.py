@@ -14,7 +14,7 @@ import numpy as np
 from delegraph.errors import ArgumentError
 from delegraph.graph.model import Signature, Sparsity
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.arguments import checked_index
+from delegraph.runtime.arguments import as_index, require_c_int
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import signature_of
 from delegraph.schema.enums import TensorType
@@ -76,8 +76,9 @@ def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
         ArgumentTypeError: no integer.
         ArgumentError: no such node.
     """
-    position = checked_index("a node index", index)
+    position = as_index("a node index", index)
     if not 0 <= position < len(subgraph.plan.nodes):
+        require_c_int("a node index", position)
         raise ArgumentError(f"Invalid node index {position}; there are {len(subgraph.plan.nodes)}")
     node, registration = subgraph.plan.nodes[position]
 

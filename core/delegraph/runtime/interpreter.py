@@ -231,8 +231,9 @@ class Interpreter(OfficialMembers):
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
             StateError: another call runs.
         """
-        run, write = self.session.calls.run, self.session.write
-        run("set_tensor", write, self._primary, tensor_index, value)
+        session = self.session
+        first = session.subgraphs[0]
+        session.calls.run("set_tensor", session.write, first, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.

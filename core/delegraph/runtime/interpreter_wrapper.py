@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError, ArgumentTypeError
-from delegraph.runtime.arguments import checked_index, tensor_at
+from delegraph.runtime.arguments import as_index, require_c_int, tensor_at
 from delegraph.runtime.delegates.compiled_delegates import delegate_at
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.live_views import LiveViews
@@ -82,7 +82,8 @@ class InterpreterWrapper:
         Raises:
             ArgumentError: less than -1, which the official class ignores.
         """
-        number = checked_index("num_threads", num_threads)
+        number = as_index("num_threads", num_threads)
+        require_c_int("num_threads", number)
         if number < -1:
             raise ArgumentError(f"num_threads should be >= -1, not {number}")
         granted = -1 if number == -1 else limited_num_threads(max(number, 1))
@@ -91,7 +92,7 @@ class InterpreterWrapper:
 
     def ModifyGraphWithDelegate(self, delegate: int) -> None:
         """Apply the ``TfLiteDelegate`` at an address; the caller keeps it alive."""
-        address = checked_index("the address of a delegate", delegate, bits=64)
+        address = as_index("the address of a delegate", delegate)
         session = self._session
         session.calls.run("ModifyGraphWithDelegate", session.apply, delegate_at(address))
 
@@ -138,7 +139,7 @@ class InterpreterWrapper:
 
     def NodeName(self, i: int) -> str:
         """Return the operator of a node; empty where there is no such node."""
-        index, count = checked_index("a node index", i), self.NumNodes()
+        index, count = as_index("a node index", i), self.NumNodes()
         return str(self._node(index)["op_name"]) if 0 <= index < count else ""
 
     def NodeInputs(self, i: int) -> Ints:
@@ -156,7 +157,7 @@ class InterpreterWrapper:
 
     def TensorName(self, i: int, subgraph_index: int) -> str:
         """Return the name of a tensor; empty where there is no such tensor."""
-        tensors, index = self._subgraph(subgraph_index).tensors, checked_index("a tensor index", i)
+        tensors, index = self._subgraph(subgraph_index).tensors, as_index("a tensor index", i)
         return tensors[index].name if 0 <= index < len(tensors) else ""
 
     def TensorType(self, i: int, subgraph_index: int) -> Any:

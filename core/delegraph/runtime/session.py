@@ -17,7 +17,7 @@ from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.kept_array import forget_kept_arrays
 from delegraph.operators.registration import CallableSubgraph
-from delegraph.runtime.arguments import checked_flag, checked_index, tensor_at
+from delegraph.runtime.arguments import as_index, checked_flag, require_c_int, tensor_at
 from delegraph.runtime.callee import SubgraphCallee
 from delegraph.runtime.delegates.delegate_stack import DelegateStack
 from delegraph.runtime.delegates.delegated_plan import delegate_name
@@ -136,8 +136,9 @@ class Session(SharedState):
         Raises:
             ArgumentError: no such subgraph.
         """
-        position = checked_index("a subgraph index", index)
+        position = as_index("a subgraph index", index)
         if not 0 <= position < len(self.subgraphs):
+            require_c_int("a subgraph index", position)
             count = len(self.subgraphs)
             raise ArgumentError(
                 f"subgraph_index is out of range: {position} for the model, which has {count} "
