@@ -87,7 +87,7 @@ def test_good_plugins_are_described(site: Path, isolated: bool) -> None:
     assert surveyed.plugin.state is PluginState.OK
     assert [spec.name for spec in surveyed.plugin.delegates] == ["good"]
     assert surveyed.description["delegates"][0]["options"] == []
-    with pytest.raises(NotImplementedError, match="another process"):
+    with pytest.raises(PluginLoadError, match="another process"):
         surveyed.plugin.delegates[0].load()
     assert "fake_good" not in sys.modules
 
