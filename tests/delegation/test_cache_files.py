@@ -408,3 +408,14 @@ def test_where_files_have_no_such_owners_the_system_protects_them(
     assert cache.read(NAME) == b"kept"
     cache.write(NAME, b"new")
     assert cache.read(NAME) == b"new"
+
+
+def test_what_is_read_and_written_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = CacheFolder(tmp_path / "cache")
+    with caplog.at_level("DEBUG", "delegraph"):
+        folder.write("a/b", b"12")
+        folder.read("a/b")
+    name = str(tmp_path / "cache" / "a" / "b")
+    assert caplog.messages == [f"wrote {name}, 2 bytes", f"read {name}"]

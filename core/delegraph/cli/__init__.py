@@ -16,8 +16,9 @@ from click.shell_completion import CompletionItem
 
 from delegraph.cli.exit_codes import EPILOG, OK, USAGE
 from delegraph.cli.failure import Failure
-from delegraph.cli.options import JSON, TRACEBACK, print_version, traceback_option
-from delegraph.cli.printing import JsonAnswer, warnings_shown, write_json
+from delegraph.cli.options import JSON, TRACEBACK, diagnosis_options, print_version
+from delegraph.cli.printing import JsonAnswer, write_json
+from delegraph.cli.shown_log import shown_log
 from delegraph.errors import printable
 
 COMMANDS = ("run", "inspect", "explain", "memory", "plugins", "new")
@@ -102,7 +103,7 @@ def _no_command(name: str) -> str:
     callback=print_version,
     help="Print the versions of Delegraph and of the plugins, and exit.",
 )
-@traceback_option
+@diagnosis_options
 def delegraph() -> None:
     """Run TensorFlow Lite models, with delegates taking over parts of them."""
 
@@ -131,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _outcome(words: list[str], answer: JsonAnswer) -> int | Failure:
     """Run a command; return its exit code, or what went wrong."""
     try:
-        with warnings_shown():
+        with shown_log():
             result = delegraph.main(words, "delegraph", standalone_mode=False, obj=answer)
         return result if isinstance(result, int) else OK
     except click.exceptions.NoArgsIsHelpError as error:

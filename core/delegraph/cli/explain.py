@@ -13,6 +13,7 @@ from delegraph.cli.exit_codes import OK
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options import (
     delegate_option,
+    diagnosis_options,
     json_option,
     limit_options,
     model_argument,
@@ -20,7 +21,6 @@ from delegraph.cli.options import (
     requested_delegates,
     require_own_runtime,
     runtime_option,
-    traceback_option,
 )
 from delegraph.cli.printing import (
     console,
@@ -82,7 +82,7 @@ class ExplainRequest:
     "--delegate the delegates of FILE are applied.",
 )
 @json_option
-@traceback_option
+@diagnosis_options
 def command(**options: Any) -> int:
     """Show which nodes delegates take, and why not others.
 

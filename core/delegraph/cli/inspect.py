@@ -9,10 +9,10 @@ import click
 
 from delegraph.cli.author_metadata import print_author_metadata
 from delegraph.cli.options import (
+    diagnosis_options,
     json_option,
     model_argument,
     table_limit_option,
-    traceback_option,
 )
 from delegraph.cli.printing import (
     console,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @model_argument
 @table_limit_option
 @json_option
-@traceback_option
+@diagnosis_options
 def command(model: str, table_limit: int | None, as_json: bool) -> None:
     """Show what a model file holds.
 

@@ -13,11 +13,11 @@ from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options import (
     ByteCount,
     delegate_option,
+    diagnosis_options,
     json_option,
     limit_options,
     model_argument,
     requested_delegates,
-    traceback_option,
 )
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
 
@@ -98,7 +98,7 @@ class MemoryAnswer:
 @delegate_option
 @limit_options
 @json_option
-@traceback_option
+@diagnosis_options
 def command(**options: Any) -> None:
     """Show how much memory a model's tensors need, by every planner.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from delegraph.cli.options import traceback_option
+from delegraph.cli.options import diagnosis_options
 from delegraph.cli.printing import console
 
 
@@ -24,7 +24,7 @@ from delegraph.cli.printing import console
     metavar="OP,...",
     help="Operators that the delegate takes at first: element-wise ones such as ADD, MUL, SIN.",
 )
-@traceback_option
+@diagnosis_options
 def command(name: str, directory: str | None, operators: str) -> None:
     """Start a delegate: write a complete distribution.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from delegraph.cli.printing import only_json_printed
+from delegraph.cli.shown_log import LEVELS, show_from
 
 if TYPE_CHECKING:
     from delegraph.runtime.delegates.choice import AnyDelegate
@@ -193,11 +194,34 @@ def json_option(command: Command) -> Command:
     return option(cast(Command, run))
 
 
-def traceback_option(command: Command) -> Command:
-    """Add ``--traceback``; ``main`` looks for it among the words of the command line."""
-    return click.option(
+def diagnosis_options(command: Command) -> Command:
+    """Add ``-v``, ``--log-level`` and ``--traceback``, which ``main`` looks for among the words."""
+    command = click.option(
         TRACEBACK, is_flag=True, expose_value=False, help="Show where an error comes from."
     )(command)
+    command = click.option(
+        "--log-level",
+        type=click.Choice(LEVELS),
+        is_eager=True,
+        expose_value=False,
+        callback=_show_log,
+        help="Show what is logged from this level on.  [default: warning]",
+    )(command)
+    return click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_log,
+        help="Show what is done: --log-level info; -vv is --log-level debug.",
+    )(command)
+
+
+def _show_log(ctx: click.Context, parameter: click.Parameter, value: str | int | None) -> None:
+    """Show the log from the level of ``--log-level``, or that of so many ``-v``."""
+    if value and not ctx.resilient_parsing:
+        show_from(value if isinstance(value, str) else "info" if value == 1 else "debug")
 
 
 def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:

@@ -9,7 +9,7 @@ import click
 
 from delegraph.cli.delegate_help import print_delegate
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
-from delegraph.cli.options import ByteCount, Command, json_option, traceback_option
+from delegraph.cli.options import ByteCount, Command, diagnosis_options, json_option
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class OrderedGroup(click.Group):
 
 
 @click.group("plugins", cls=OrderedGroup)
-@traceback_option
+@diagnosis_options
 def command() -> None:
     """List installed plugins, describe or check them."""
 
@@ -50,7 +50,7 @@ def time_limit_option(default: float) -> Callable[[Command], Command]:
 @command.command("list")
 @time_limit_option(10)
 @json_option
-@traceback_option
+@diagnosis_options
 def list_plugins(time_limit: float, as_json: bool) -> None:
     """List the installed plugins and the delegates they offer.
 
@@ -105,7 +105,7 @@ def _print_unusable(out: Console, plugins: PluginSet) -> None:
 @command.command("info")
 @click.argument("name")
 @json_option
-@traceback_option
+@diagnosis_options
 def info(name: str, as_json: bool) -> int:
     """Describe a plugin or delegate and its options.
 
@@ -164,7 +164,7 @@ def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
     help="Memory for each process of --isolated: 512M, 2G.  [default: half of the machine's]",
 )
 @json_option
-@traceback_option
+@diagnosis_options
 def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json: bool) -> int:
     """Look for what is wrong with the plugins.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import math
 import os
 import sys
@@ -182,23 +181,6 @@ def progress(what: str) -> Iterator[None]:
         timer.cancel()
         timer.join()
         status.stop()
-
-
-@contextlib.contextmanager
-def warnings_shown() -> Iterator[None]:
-    """Show on standard error what the library logs as a warning or worse, as it happens."""
-    handler = _Echo(logging.WARNING)
-    logger = logging.getLogger("delegraph")
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
-class _Echo(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        print(f"{record.levelname.lower()}: {printable(record.getMessage())}", file=sys.stderr)
 
 
 def size(count: int) -> str:

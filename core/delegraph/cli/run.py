@@ -16,6 +16,7 @@ import click
 from delegraph.cli.options import (
     ByteCount,
     delegate_option,
+    diagnosis_options,
     failure_options,
     json_option,
     limit_options,
@@ -24,7 +25,6 @@ from delegraph.cli.options import (
     requested_delegates,
     require_own_runtime,
     runtime_option,
-    traceback_option,
 )
 from delegraph.cli.printing import console, print_json, progress
 from delegraph.cli.run_answer import RunAnswer, print_answer
@@ -170,7 +170,7 @@ def _require_drawable(
     help="Draw boxes, key points or the classes of pixels on the picture that is an input.",
 )
 @json_option
-@traceback_option
+@diagnosis_options
 def command(labels: str | None, as_json: bool, **options: Any) -> None:
     """Run a model and show its outputs.
 

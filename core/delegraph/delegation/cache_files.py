@@ -23,12 +23,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import secrets
 import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 UNFINISHED = ".unfinished"
 """How names of half-written files end; whoever finds an old one may remove it."""
@@ -81,6 +84,7 @@ class CacheFolder:
             if not stat.S_ISREG(status.st_mode):
                 raise _refusal(place / last, "is no regular file")
             _require_private(place / last, status)
+            logger.debug("read %s", place / last)
             return file.read()
 
     def write(self, name: str, content: bytes) -> None:
@@ -104,6 +108,7 @@ class CacheFolder:
                 os.mkdir(place, 0o755)
             _require_private(place, os.lstat(place))
         _replace(place / last, content)
+        logger.debug("wrote %s, %d bytes", place / last, len(content))
 
 
 def user_cache_folder() -> Path:

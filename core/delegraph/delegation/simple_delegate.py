@@ -157,7 +157,7 @@ class SimpleDelegate(Delegate):
         nodes = helper.get_nodes_within(options)
         self._rejections = helper.rejections
         total = helper.num_total_nodes
-        logger.info("%s delegate: %d of %d nodes delegated", self.name(), len(nodes), total)
+        logger.debug("%s delegate: %d of %d nodes delegated", self.name(), len(nodes), total)
         context.replace_node_subsets_with_delegate_kernels(self._registration(), nodes, self)
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:

@@ -10,6 +10,7 @@ Source:
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 from collections.abc import Sequence
@@ -31,6 +32,8 @@ from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.schema.reader import FILE_IDENTIFIER, read_model
 from delegraph.schema.table import Table
+
+logger = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 3
 
@@ -57,9 +60,13 @@ def load_model(path: str | os.PathLike[str], table_limit: int | None = None) -> 
             reason = other_folder(Path(path))
         raise ArgumentError(f"Could not open '{os.fspath(path)}': {reason}") from error
     try:
-        return parse_model(mapped, table_limit)
+        model = parse_model(mapped, table_limit)
     except MalformedModelError as error:
         raise MalformedModelError(f"{os.fspath(path)}: {error}") from error
+    operators = sum(len(subgraph.operators) for subgraph in model.subgraphs)
+    text = "read %s: %d bytes, %d operators in %d subgraphs"
+    logger.info(text, path, len(model.content), operators, len(model.subgraphs))
+    return model
 
 
 def parse_model(

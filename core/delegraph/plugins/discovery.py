@@ -51,8 +51,16 @@ def discover(
             if plugin.state is PluginState.OK:
                 imported.append(plugin)
                 plugin = import_plugin(plugin)
+            _log(plugin)
             found.append(plugin)
     return tuple(found)
+
+
+def _log(plugin: Plugin) -> None:
+    specs: list[DelegateSpec | CustomOpSpec | CommandSpec] = []
+    specs += (*plugin.delegates, *plugin.custom_ops, *plugin.commands)
+    text = plugin.error or f"offers {', '.join(spec.name for spec in specs) or 'nothing'}"
+    logger.info("%s: %s, %s", plugin, plugin.state.value, text)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ Source:
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -33,6 +34,8 @@ from delegraph.runtime.unresolved_ops import unresolved_op_error
 from delegraph.runtime.unset_inputs import empty_inputs, unset_input_errors, unset_inputs
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
+
+logger = logging.getLogger(__name__)
 
 
 class Subgraph:
@@ -128,6 +131,9 @@ class Subgraph:
             tensor.data = view(np.empty(0, np.uint8), tensor)
         self._unset_error = next(iter(self.unset_input_errors().values()), None)
         self.is_allocated = True
+        arena, variables = self.memory.arena_bytes
+        text = "subgraph %d: %d bytes of arena, %d of variables"
+        logger.info(text, self.spec.index, arena, variables)
         self.reset_variables()
 
     def unset_input_errors(self) -> dict[int, NodeError]:

@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from types import MappingProxyType
 
@@ -22,6 +23,8 @@ from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.delegates.original_nodes import original_node
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
 from delegraph.runtime.subgraph import Subgraph
+
+logger = logging.getLogger(__name__)
 
 _NEEDS_NO_SHAPES = (
     DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE
@@ -69,6 +72,7 @@ class DelegateStack:
             wrapped = partial(as_delegate_node, self._subgraph)
             self._plan.application = Application(delegate, barred, is_again, wrapped)
             self._let_claim(self._plan.application, lost)
+            self._log(self._plan.applied[-1])
         except Exception as error:
             self._subgraph.restore(before)
             self._subgraph.session.cancellation.raise_if_requested()
@@ -78,6 +82,24 @@ class DelegateStack:
             raise
         finally:
             self._plan.application = None
+
+    def _log(self, applied: AppliedDelegate) -> None:
+        if not logger.isEnabledFor(logging.INFO):
+            return
+        plan, name = self._plan, delegate_name(applied.delegate)
+        own = [node for node, _ in plan.steps() if node.delegate is applied.delegate]
+        taken = sum(1 for node in own for _ in plan.model_nodes(node))
+        total, index = len(self._subgraph.operators), self._subgraph.spec.index
+        text = "delegate %r takes %d of %d nodes of subgraph %d, in %d partitions"
+        logger.info(text, name, taken, total, index, len(own))
+        for node, rejection in sorted(applied.rejections.items()):
+            logger.debug(
+                "delegate %r leaves node %d (%s): %s",
+                name,
+                node,
+                plan.node(node)[1].name,
+                rejection,
+            )
 
     def _barred(self, delegate: Delegate, lost: Barred) -> Barred:
         """Return the nodes of the plan that a delegate may not have."""

@@ -48,6 +48,7 @@ def cached(family: str, level: CpuLevel) -> Objects | None:
         folder = _folder()
         content = folder.read(place)
     except FileNotFoundError:
+        logger.info("kernels of %s for %s are not in the cache", family, level.name)
         return None
     except OSError as error:
         _warn(error)

@@ -1,0 +1,63 @@
+"""What the library logs, shown on standard error while a command runs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator
+
+from delegraph.errors import printable
+
+LEVELS = ("debug", "info", "warning", "error")
+"""What ``--log-level`` takes."""
+
+
+@contextlib.contextmanager
+def shown_log() -> Iterator[None]:
+    """Show warnings and worse as they happen, and what :func:`show_from` asks for."""
+    handler = _Echo(logging.WARNING)
+    with handler.undo:
+        handler.listen_to("delegraph")
+        yield
+
+
+def show_from(level: str) -> None:
+    """Show from now on what Delegraph and the plugins log at *level* or above.
+
+    Args:
+        level: one of :data:`LEVELS`.
+    """
+    from delegraph.plugins.choice import PluginChoice
+    from delegraph.plugins.discovery import declared_plugins
+
+    handlers = logging.getLogger("delegraph").handlers
+    for handler in [handler for handler in handlers if isinstance(handler, _Echo)]:
+        handler.setLevel(level.upper())
+        declared = declared_plugins(PluginChoice.of(None, None))
+        for name in ("delegraph", *sorted({p.module.partition(".")[0] for p in declared})):
+            handler.listen_to(name)
+
+
+class _Echo(logging.Handler):
+    """Prints records; ``undo`` leaves all loggers as they were."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.undo = contextlib.ExitStack()
+
+    def listen_to(self, name: str) -> None:
+        """Show what the logger *name* and those below it log; a level that is finer stays."""
+        logger = logging.getLogger(name)
+        self.undo.callback(logger.setLevel, logger.level)
+        if not logger.isEnabledFor(self.level):
+            logger.setLevel(self.level)
+        if self not in logger.handlers:
+            logger.addHandler(self)
+            self.undo.callback(logger.removeHandler, self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record on one line; below warnings, with the module it comes from."""
+        source = f"{record.name}: " if record.levelno < logging.WARNING else ""
+        text = printable(record.getMessage())
+        print(f"{record.levelname.lower()}: {source}{text}", file=sys.stderr)
