@@ -14,6 +14,7 @@ from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import BuiltinOperator, FullyConnectedOptionsWeightsFormat
 from delegraph.schema.options import (
     OPTIONS_OF_OPERATOR,
+    BatchMatMulOptions,
     BidirectionalSequenceLSTMOptions,
     BidirectionalSequenceRNNOptions,
     Conv2DOptions,
@@ -276,3 +277,10 @@ def _() -> Sides:
 def _() -> list[Sides]:
     x = fed(np.int8([1, -2, 3]))
     return [of_one(op, [x], [tensor((), "INT8")], version=2) for op in ("RELU", "TANH")]
+
+
+@difference("batch-matmul-of-fewer-inputs")
+def _() -> Sides:
+    weights = constant(RNG.integers(-127, 128, (4, 1, 1, 2, 3)).astype(np.int8), scale=0.01)
+    options = BatchMatMulOptions(adj_y=True, asymmetric_quantize_inputs=True)
+    return of_one("BATCH_MATMUL", [fed(floats(1, 3)), weights], ["FLOAT32"], options, version=4)
