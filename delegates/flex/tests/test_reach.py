@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from delegraph import Interpreter, TensorType
-from delegraph.errors import UnresolvedOpError
+from delegraph.errors import DelegateNodeError, UnresolvedOpError
 from delegraph.schema import tables
+from delegraph_flex import convert
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executors import has_tensorflow
 from delegraph_flex.numpy_executor.operators import OPERATORS
@@ -135,3 +137,32 @@ def test_tensorflow_runs_what_its_converter_would_not_write(op: str, attrs: Any)
     interpreter = Interpreter(model_content=model, delegates=["flex:executor=tensorflow"])
     (y,) = results(interpreter, np.array([0.5, 1, 2, 3], np.float32))
     assert np.isfinite(y).all()
+
+
+@NEEDS_TENSORFLOW
+@pytest.mark.parametrize("place", ["branch", "function"])
+def test_the_boundary_holds_in_branches_and_in_functions_of_datasets(
+    place: str, tmp_path: Path
+) -> None:
+    tf = pytest.importorskip("tensorflow")
+    file = tmp_path / "secret"
+    file.write_text("words")
+
+    def in_branch(name: Any) -> Any:
+        return tf.cond(tf.strings.length(name) > 0, lambda: tf.io.read_file(name), lambda: name)
+
+    def in_function(name: Any) -> Any:
+        files = tf.data.Dataset.range(1).map(lambda _: tf.io.read_file(name))
+        return files.reduce("", lambda before, text: before + text)
+
+    body = {"branch": in_branch, "function": in_function}[place]
+    model = convert(
+        tf.function(body, input_signature=[tf.TensorSpec([], tf.string)]), allow_all=True
+    )
+    name = np.array(str(file).encode(), object)
+    refusing = Interpreter(model_content=model, delegates=["flex:executor=tensorflow"])
+    with pytest.raises((UnresolvedOpError, DelegateNodeError), match="ReadFile reads or writes"):
+        results(refusing, name)
+    options = ["flex:executor=tensorflow,allow=ReadFile"]
+    allowing = Interpreter(model_content=model, delegates=options)
+    assert results(allowing, name)[0].item() == b"words"
