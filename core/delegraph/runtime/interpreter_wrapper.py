@@ -139,8 +139,8 @@ class InterpreterWrapper:
 
     def NodeName(self, i: int) -> str:
         """Return the operator of a node; empty where there is no such node."""
-        index, count = as_index("a node index", i), self.NumNodes()
-        return str(self._node(index)["op_name"]) if 0 <= index < count else ""
+        index = as_index("a node index", i)
+        return str(self._node(index)["op_name"]) if 0 <= index < self.NumNodes() else ""
 
     def NodeInputs(self, i: int) -> Ints:
         """Return the tensor indices that a node reads."""
