@@ -37,6 +37,16 @@ results = tf.raw_ops.BlockLSTM(
 print(json.dumps(results.i.numpy()[1:].ravel().tolist()))
 """
 
+CONCAT = """
+import tensorflow as tf
+shape = tf.constant([1, 1 << 62], tf.int64)
+none = tf.zeros((0, 2), tf.int64)
+tf.raw_ops.SparseConcat(
+    indices=[none] * 2, values=[tf.zeros(0)] * 2, shapes=[shape] * 2, concat_dim=1
+)
+print("[]")
+"""
+
 
 def flex(
     op: str,
@@ -125,6 +135,15 @@ def _() -> Sides:
 @difference("flex-lstm-past-its-last-step", beside=BESIDE)
 def _() -> Sides:
     return lstm(1), in_a_child(LSTM.format(count=1))
+
+
+@difference("flex-sparse-tensors-past-64-bits", beside=BESIDE)
+def _() -> Sides:
+    none, shape = np.zeros((0, 2), np.int64), np.array([1, 1 << 62])
+    inputs = [*[none] * 2, *[np.zeros(0, np.float32)] * 2, *[shape] * 2]
+    out = [tensor((0, 2), "INT64"), tensor((0,)), tensor((2,), "INT64")]
+    attrs = {"T": type_of("FLOAT32"), "N": 2, "concat_dim": 1}
+    return attempt(lambda: flex("SparseConcat", inputs, out, **attrs)), in_a_child(CONCAT)
 
 
 @difference("flex-ranges-of-channels", beside=BESIDE)

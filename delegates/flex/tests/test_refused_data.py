@@ -13,14 +13,42 @@ from delegraph.errors import OperatorError
 from delegraph_flex.data_types import DataType
 from delegraph_flex.flex_node import Unsupported
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
-from flex_cases import Case, one
+from flex_cases import Case, one, strings
 
 FLOAT, INT, LONG = DataType.FLOAT32, DataType.INT32, DataType.INT64
 GATHER = {"Tparams": FLOAT, "Tindices": LONG}
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 IDS = {"T": FLOAT, "Tindices": LONG}
 SPARSE = np.array([[0, 0], [3, 1]]), X[0, :2], np.array([4, 3])
+LINE, TURNED = np.array([4, 3, 5]), np.array([4, -3])
+TALLER = np.array([4, 3]), np.array([5, 3])
+LONGEST = np.array([1 << 62, 1])
 I64, F32 = TensorType.INT64, TensorType.FLOAT32
+
+
+def _joined(*parts: Any, axis: int = 0) -> Case:
+    values = (SPARSE[1], SPARSE[1][: len(parts[1])])
+    return one(
+        "SparseConcat", *parts[:2], *values, *parts[2:], T=FLOAT, N=2, concat_dim=axis,
+        out=(I64, F32, I64),
+    )  # fmt: skip
+
+
+def _added(*parts: Any, threshold: Any = 0) -> Case:
+    return one(
+        "SparseAdd", *parts, np.asarray(threshold, np.float32), T=FLOAT, Treal=FLOAT,
+        out=(I64, F32, I64),
+    )  # fmt: skip
+
+
+def _softmax(*parts: Any) -> Case:
+    return one("SparseSoftmax", *parts, T=FLOAT, out=F32)
+
+
+def _csv(record: bytes, *defaults: Any, **attrs: Any) -> Case:
+    kinds, types = [INT] * len(defaults), (TensorType.INT32,) * len(defaults)
+    arrays = [np.array(default, np.int32) for default in defaults]
+    return one("DecodeCSV", strings([record]), *arrays, OUT_TYPE=kinds, out=types, **attrs)
 
 
 def _partition(kinds: list[bytes], *parts: Any, shape: Any = -1) -> Case:
@@ -116,6 +144,28 @@ REFUSED: dict[str, Case] = {
         "SparseFillEmptyRows", SPARSE[0] * 3, *SPARSE[1:], X[0, 0], T=FLOAT,
         out=(I64, F32, TensorType.BOOL, I64),
     ),
+    "differ in more than dimension 1": _joined(SPARSE[0], SPARSE[0], *TALLER, axis=1),
+    "concat_dim is 2, expected": _joined(SPARSE[0], SPARSE[0], SPARSE[2], SPARSE[2], axis=2),
+    "and 1 values of a tensor with 3 dim": _joined(SPARSE[0], SPARSE[0][:1], SPARSE[2], LINE),
+    r"\[-4, 3\], expected dimensions from 0": _joined(SPARSE[0], SPARSE[0], SPARSE[2], -TURNED),
+    "of less than 2.63 elements": _joined(SPARSE[0], SPARSE[0], SPARSE[2] << 40, SPARSE[2] << 40),
+    "is 9223372036854775808, more than 64 bits": _joined(SPARSE[0], SPARSE[0], *[LONGEST] * 2),
+    "expected the same, not": _added(*SPARSE, *SPARSE[:2], SPARSE[2] + 1),
+    "2 values of a tensor with 1 dim": _added(*SPARSE[:2], LINE[:1], *SPARSE),
+    "thresh has shape": _added(*SPARSE, *SPARSE, threshold=[0]),
+    r"values has shape \[1, 2\]": _added(SPARSE[0], SPARSE[1][None], SPARSE[2], *SPARSE),
+    "expected at least 2 dimensions": _softmax(SPARSE[0][:, :1], SPARSE[1], SPARSE[2][:1]),
+    r"shape is \[-4, 3\]": _softmax(*SPARSE[:2], -TURNED),
+    "record 0 has 1 fields, expected 2": _csv(b"1", 0, 0),
+    "record 0 has 0 fields, expected 1": _csv(b"\n", 0),
+    "field 1 of record 0 is missing": _csv(b"1,", 0, []),
+    "field 0 of record 0 is no int32: 2147483648": _csv(b"2147483648", 0),
+    "is no int32: 1_0": _csv(b"1_0", 0),
+    r"default of field 0 is \(2,\)": _csv(b"1", [1, 2]),
+    r"default of field 0 is \(1, 1\)": _csv(b"1", [[1]]),
+    "has quotes or line ends, and no quotes": _csv(b'1"', 0),
+    "is not written twice": _csv(b'"1"x', 0),
+    "does not end": _csv(b'"1""', 0),
     "a delta is zero": one(
         "RaggedRange", np.array([1]), np.array([4]), np.array([0]), T=LONG, Tsplits=LONG,
         out=(I64, I64),
@@ -154,6 +204,12 @@ def test_bad_data_is_refused_with_its_values(message: str) -> None:
         (one("Einsum", X, equation=b"ij->ik", N=1, T=FLOAT), "labels that no operand has"),
         (one("Einsum", X, equation=b"i j->ij", N=1, T=FLOAT), "not of letters"),
         (one("GatherNd", X, X, **GATHER, bad_indices_policy=b"CLAMP"), "'CLAMP', expected"),
+        (_csv(b"1", 0, field_delim=b"::"), "field_delim is b'::', expected one byte"),
+        (_csv(b"1", 0, select_cols=[0, 1]), "select_cols has 2, OUT_TYPE 1"),
+        (_csv(b"1", 0, 0, select_cols=[1, 1]), "expected rising numbers from 0"),
+        (_csv(b"1", 0, 0, select_cols=[-1, 1]), "expected rising numbers from 0"),
+        (one("DecodeCSV", strings(b""), np.uint8(0), OUT_TYPE=[DataType.UINT8]), "CSV to UINT8"),
+        (one("SparseConcat", *SPARSE, T=FLOAT, N=1, concat_dim=0), "N is 1, expected at least 2"),
         (_partition([b"VALUE_ROWIDS"], [0, 0, 1, 1]), "leave the number of rows open"),
         (_partition([b"ROW_LIMITS"], [0, 4]), "row partition 'ROW_LIMITS'"),
     ],

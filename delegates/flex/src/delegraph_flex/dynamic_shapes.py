@@ -31,6 +31,7 @@ VALUE_DEPENDENT = frozenset(
         "RaggedTensorToSparse",
         "RaggedTensorToTensor",
         "SentencepieceTokenizeOp",
+        "SparseAdd",
         "SparseFillEmptyRows",
         "SparseSlice",
         "StringSplit",

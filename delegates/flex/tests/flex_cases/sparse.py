@@ -55,6 +55,70 @@ def cases() -> Iterator[Case]:
         out=(TensorType.FLOAT64,) * 2, tolerance=1e-15,
     )  # fmt: skip
     yield from _arithmetic(rng)
+    yield from _sums()
+    yield from _joined()
+    yield from _shares(rng)
+
+
+def _sums() -> Iterator[Case]:
+    """Yield sums of tensors that are out of order, repeat indices, or reach outside."""
+    a, b = INDICES[[2, 0, 0, 3]], INDICES[[0, 2, 2, 1]]
+    outside = np.array([[9, 9, 9], [-1, 0, 0], [-1, 0, 0], [3, 2, 1]])
+    x, y = np.arange(1, 5, dtype=np.int32), np.arange(10, 50, 10, dtype=np.int32)
+    out = (I64, TensorType.INT32, I64)
+    kinds = {"T": DataType.INT32, "Treal": DataType.INT32, "out": out}
+    zero = np.int32(0)
+    for left in (a, INDICES, outside, INDICES[[0, 0, 1, 1]]):
+        for right in (b, INDICES, outside, INDICES[[0, 1, 1, 1]]):
+            yield one("SparseAdd", left, x, SHAPE, right, y, SHAPE, zero, **kinds)
+    yield one("SparseAdd", INDICES, x, SHAPE, INDICES[:0], y[:0], SHAPE, zero, **kinds)
+    yield one("SparseAdd", INDICES[:0], x[:0], SHAPE, INDICES, y, SHAPE, zero, **kinds)
+    yield one("SparseAdd", INDICES[:0], x[:0], SHAPE, INDICES[:0], y[:0], SHAPE, zero, **kinds)
+    for type in (DataType.INT8, DataType.INT16, DataType.INT32):
+        kind, low = TensorType[type.name], np.iinfo(type.dtype).min
+        lowest = np.array([low, low, low + 1, 3], type.dtype)
+        less = np.array([0, -1, 0, -6], type.dtype)
+        yield one(
+            "SparseAdd", INDICES, lowest, SHAPE, INDICES, less, SHAPE, np.array(4, type.dtype),
+            T=type, Treal=type, out=(I64, kind, I64),
+        )  # fmt: skip
+    x = np.array([np.nan, 1, -1, np.inf], np.float32)
+    for threshold in (0, np.nan):
+        yield one(
+            "SparseAdd", INDICES, x, SHAPE, INDICES, x[[3, 2, 1, 3]], SHAPE,
+            np.float32(threshold), T=FLOAT, Treal=FLOAT, out=(I64, TensorType.FLOAT32, I64),
+        )  # fmt: skip
+
+
+def _joined() -> Iterator[Case]:
+    words = strings([b"a", b"b", b"cd", b""])
+    for x in (np.arange(4, dtype=np.float32), np.arange(4, dtype=np.uint8), words):
+        type, kind = DataType.of(type_of(x)), type_of(x)
+        for axis in (0, 1, -1, -3):
+            for order in ([0, 1, 2, 3], [3, 0, 2, 0]):
+                indices, values = INDICES[order], x[order]
+                yield one(
+                    "SparseConcat", INDICES, indices, x, values, SHAPE, SHAPE, T=type, N=2,
+                    concat_dim=axis, out=(I64, kind, I64),
+                )  # fmt: skip
+        wide, empty = np.array([4, 1 << 40, 5]), INDICES[:0]
+        yield one(
+            "SparseConcat", INDICES, empty, INDICES + 9, x, x[:0], x, SHAPE, wide, SHAPE, T=type,
+            N=3, concat_dim=1, out=(I64, kind, I64),
+        )  # fmt: skip
+
+
+def _shares(rng: np.random.Generator) -> Iterator[Case]:
+    indices = np.array([[1, 4], [0, 3], [0, 0], [1, 1], [0, 1], [3, 2], [1, 4]])
+    for type, tolerance in ((FLOAT, 3e-7), (DataType.FLOAT64, 1e-15), (DataType.FLOAT16, 1e-3)):
+        x = rng.normal(0, 3, 7).astype(type.dtype)
+        attrs = {"T": type, "out": TensorType[type.name], "tolerance": tolerance}
+        yield one("SparseSoftmax", indices, x, np.array([4, 5]), **attrs)
+        yield one("SparseSoftmax", INDICES + 7, x[:4], SHAPE, **attrs)
+        yield one("SparseSoftmax", INDICES[:0], x[:0], SHAPE, **attrs)
+        for special in (np.nan, np.inf, -np.inf):
+            x[[1, 3, 6]] = special
+            yield one("SparseSoftmax", indices, x, np.array([4, 5]), **attrs)
 
 
 def _arithmetic(rng: np.random.Generator) -> Iterator[Case]:

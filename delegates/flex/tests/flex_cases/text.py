@@ -13,6 +13,18 @@ from flex_cases import Case, one, strings
 I32, I64, BOOL = TensorType.INT32, TensorType.INT64, TensorType.BOOL
 TEXT = strings([[b"Hello World", "Grüße, ÄÖÜ".encode()], [b"", b"  a b\t"]])
 
+FLOATS = [
+    b"0x1p3", b"-0x.8", b" 0X1.8P+1\t", b"0x1p99999999999", b"-0x1p99999999999", b"0x1p-99999",
+    b"nan", b"-NaN(a_1)", b"+INFINITY", b"1e39", b"-1e400", b"1e-50", b"-0", b"\n1.e5\r",
+    b"1.000000059604644775390625", b"1.00000005960464477539062500001", b"16777217",
+    b"-16777217.0000000001", b"16777219", b"0x1.000001p0", b"0x1.0000010000000001p0",
+    b"0x1.000003p0", b"-0x1.00000300000000000000000000001", b"7.0064923216240853e-46",
+    b"7.00649232162408535461864791644958065640130970938257885878534141944895541342930300743319e-46",
+    b"340282356779733661637539395458142568447.9", b"340282356779733661637539395458142568448",
+    b"1" + b"0" * 5000 + b"e-5000", b"0e99999999999", b"0." + b"0" * 400 + b"1e401",
+]  # fmt: skip
+"""What C's ``strtod`` reads; some are next to the middle between two floats."""
+
 
 def cases() -> Iterator[Case]:
     for encoding in (b"", b"utf-8"):
@@ -87,6 +99,10 @@ def _numbers() -> Iterator[Case]:
         yield one("StringToNumber", digits, out_type=type, out=TensorType[type.name])
     reals = strings([b"1.5", b"-2e-3", b"inf", b"-inf", b".5", b"7."])
     yield one("StringToNumber", reals, out_type=DataType.FLOAT32, out=TensorType.FLOAT32)
+    for type in (DataType.FLOAT32, DataType.FLOAT64):
+        yield one("StringToNumber", strings(FLOATS), out_type=type, out=TensorType[type.name])
+    zeros = strings([b"0" * 5000 + b"5", b"\v-0\f"])
+    yield one("StringToNumber", zeros, out_type=DataType.INT32, out=I32)
     raw = strings([b"", b"a", b"ab", b"\xff\xfe\xfd", b"Hello World"])
     for pad in (False, True):
         yield one("EncodeBase64", raw, pad=pad)

@@ -15,6 +15,9 @@ BROKEN = strings([b"a\xffb", b"\xc3", b"\xe2\x82z", b"ok"])
 
 
 def cases() -> Iterator[Case]:
+    yield one("UnicodeScript", np.arange(0x110000, dtype=np.int32))
+    yield one("UnicodeScript", np.int32([[-1, 0x110000, 65], [-(2**31), 2**31 - 1, 0x10FFFF]]))
+    yield one("UnicodeScript", np.int32(0x5D0))
     defaults = {
         "errors": b"replace",
         "replacement_char": 65533,

@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
-from delegraph_flex.flex_node import FlexNode
+from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import requested_shape, require
 from delegraph_flex.numpy_executor.indices import axis_of, check_range, check_rank
-from delegraph_flex.numpy_executor.registry import NUMBERS, operator
-
-
-def _check(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> None:
-    """Refuse parts that are no sparse tensor.
-
-    Raises:
-        ValueError: their shapes do not go together, or an index is outside.
-    """
-    check_rank(values, 1, "values")
-    _check_indices(indices, values.size, shape)
-
-
-def _check_indices(indices: NDArray[Any], count: int, shape: NDArray[Any]) -> None:
-    """Refuse parts that are no sparse tensor.
-
-    Raises:
-        ValueError: their shapes do not go together, or an index is outside.
-    """
-    if shape.ndim != 1 or indices.shape != (count, shape.size):
-        raise ValueError(
-            f"indices {list(indices.shape)} and {count} values of a tensor with"
-            f" {shape.size} dimensions"
-        )
-    bad = ((indices < 0) | (indices >= shape)).any(axis=1)
-    if bad.any():
-        raise ValueError(f"index {indices[bad][0].tolist()} is not inside {shape.tolist()}")
-
-
-def _order(indices: NDArray[Any]) -> NDArray[np.intp]:
-    """Return what sorts indices, row by row; equal ones stay in order."""
-    return np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
+from delegraph_flex.numpy_executor.registry import ALL, NUMBERS, operator
+from delegraph_flex.numpy_executor.sparse_parts import (
+    MOST_ELEMENTS,
+    are_rising,
+    check,
+    check_indices,
+    check_parts,
+    check_shape,
+    row_order,
+)
 
 
 @operator("SparseToDense")
@@ -59,9 +37,9 @@ def sparse_to_dense(node: FlexNode) -> Step:
         where = indices.reshape(-1, 1) if indices.ndim < 2 else indices
         if values.ndim > 1 or (values.ndim and values.size != len(where)):
             raise ValueError(f"{values.shape} values at {len(where)} indices")
-        _check_indices(where, len(where), shape)
-        if validates:
-            _check_rising(where)
+        check_indices(where, len(where), shape)
+        if validates and not are_rising(where):
+            raise ValueError("indices are out of order, or repeated")
         result = np.full(dims, default, values.dtype)
         result[tuple(where.T)] = values
         return result
@@ -69,21 +47,12 @@ def sparse_to_dense(node: FlexNode) -> Step:
     return run
 
 
-def _check_rising(indices: NDArray[Any]) -> None:
-    steps = np.diff(indices.astype(np.int64), axis=0)
-    if not steps.size:
-        return
-    first = (steps != 0).argmax(axis=1)
-    if (steps[np.arange(len(steps)), first] <= 0).any():
-        raise ValueError("indices are out of order, or repeated")
-
-
 @operator("SparseReshape")
 def sparse_reshape(node: FlexNode) -> Step:
     """The indices of a sparse tensor in another shape, and that shape; one may be -1."""
 
     def run(indices: NDArray[Any], shape: NDArray[Any], wanted: NDArray[Any]) -> Any:
-        _check_indices(indices, indices.shape[0] if indices.ndim else 0, shape)
+        check_indices(indices, indices.shape[0] if indices.ndim else 0, shape)
         check_rank(wanted, 1, "new_shape")
         dims = _resolved(wanted.tolist(), math.prod(shape.tolist()))
         places = np.zeros(len(indices), np.int64)
@@ -101,7 +70,7 @@ def sparse_reshape(node: FlexNode) -> Step:
 
 def _resolved(dims: list[int], count: int) -> list[int]:
     """Return dimensions of *count* elements, one of which may be -1."""
-    if count >= 1 << 63:
+    if count > MOST_ELEMENTS:
         raise ValueError("the shape has more elements than an index can tell")
     known = math.prod(dim for dim in dims if dim != -1)
     if dims.count(-1) == 1 and known > 0 and count % known == 0:
@@ -158,8 +127,8 @@ def sparse_reorder(node: FlexNode) -> Step:
     """Indices and values, row by row."""
 
     def run(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> list[NDArray[Any]]:
-        _check(indices, values, shape)
-        order = _order(indices)
+        check(indices, values, shape)
+        order = row_order(indices)
         return [indices[order], values[order]]
 
     return run
@@ -176,7 +145,7 @@ def sparse_slice(node: FlexNode) -> Step:
         start: NDArray[Any],
         size: NDArray[Any],
     ) -> list[NDArray[Any]]:
-        _check(indices, values, shape)
+        check(indices, values, shape)
         if start.shape != shape.shape or size.shape != shape.shape or (size < 0).any():
             raise ValueError(f"start {start.tolist()}, size {size.tolist()} of {shape.tolist()}")
         made = np.maximum(np.minimum(size, shape - start), 0)
@@ -186,85 +155,47 @@ def sparse_slice(node: FlexNode) -> Step:
     return run
 
 
-@operator("SparseAdd", types=NUMBERS)
-def sparse_add(node: FlexNode) -> Step:
-    """The sum of two sparse tensors; what adds up to less than a threshold is left out."""
+@operator("SparseConcat", types=ALL)
+def sparse_concat(node: FlexNode) -> Step:
+    """Sparse tensors one after the other along an axis, row by row; equal indices stay in order.
 
-    def run(
-        a_indices: NDArray[Any],
-        a_values: NDArray[Any],
-        a_shape: NDArray[Any],
-        b_indices: NDArray[Any],
-        b_values: NDArray[Any],
-        b_shape: NDArray[Any],
-        threshold: NDArray[Any],
-    ) -> list[NDArray[Any]]:
-        _check(a_indices, a_values, a_shape)
-        _check(b_indices, b_values, b_shape)
-        if a_shape.tolist() != b_shape.tolist():
-            raise ValueError(f"shapes {a_shape.tolist()} and {b_shape.tolist()} differ")
-        indices = np.concatenate((a_indices, b_indices))
-        order = _order(indices)
-        indices, values = indices[order], np.concatenate((a_values, b_values))[order]
-        steps = (np.diff(indices, axis=0) != 0).any(axis=1)
-        starts = np.flatnonzero(np.concatenate(([True], steps))) if len(indices) else order
-        if len(indices):
-            values = np.add.reduceat(values, starts, dtype=values.dtype)
-        is_alone = np.diff(starts, append=len(indices)) == 1
-        keep = is_alone | (np.abs(values) >= threshold)
-        return [indices[starts][keep], values[keep], a_shape.copy()]
+    Source:
+        SparseConcatOp, core/kernels/sparse_concat_op.cc.
+    """
+    count, concat_dim = node.int("N"), node.int("concat_dim")
+    if count < 2 or len(node.input_types) != 3 * count:
+        raise Unsupported(f"N is {count}, expected at least 2, and 3 * N inputs")
 
-    return run
-
-
-@operator("SparseTensorDenseMatMul")
-def sparse_tensor_dense_matmul(node: FlexNode) -> Step:
-    """The product of a sparse matrix and a dense one, or of their adjoints."""
-    adjoint_a, adjoint_b = node.bool("adjoint_a", False), node.bool("adjoint_b", False)
-
-    def run(
-        indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any], b: NDArray[Any]
-    ) -> NDArray[Any]:
-        _check(indices, values, shape)
-        if shape.size != 2 or b.ndim != 2:
-            raise ValueError(f"{shape.tolist()} times {list(b.shape)}, expected two matrices")
-        right = b.conj().T if adjoint_b else b
-        rows, columns = indices[:, ::-1].T if adjoint_a else indices.T
-        height, width = shape.tolist()[::-1] if adjoint_a else shape.tolist()
-        if width != len(right):
-            raise ValueError(f"[{height}, {width}] times {list(right.shape)}")
-        wide = np.float32 if values.dtype.itemsize == 2 else values.dtype
-        require((height, right.shape[1]), wide)
-        require((len(values), right.shape[1]), wide)
-        result = np.zeros((height, right.shape[1]), wide)
-        factors = (values.conj() if adjoint_a else values).astype(wide)
-        np.add.at(result, rows, factors[:, None] * right[columns].astype(wide))
-        return result.astype(values.dtype, copy=False)
+    def run(*parts: NDArray[Any]) -> list[NDArray[Any]]:
+        tensors = list(
+            zip(parts[:count], parts[count : 2 * count], parts[2 * count :], strict=True)
+        )
+        for indices, values, shape in tensors:
+            check_parts(indices, values, shape)
+            check_shape(shape)
+        axis = axis_of(concat_dim, parts[-1].size, "concat_dim")
+        ends = _joined_ends([shape.tolist() for _, _, shape in tensors], axis)
+        indices = np.concatenate(parts[:count])
+        sizes = [len(values) for _, values, _ in tensors]
+        indices[:, axis] += np.repeat(np.array([0, *ends[:-1]], np.int64), sizes)
+        order = row_order(indices)
+        made = parts[2 * count].copy()
+        made[axis] = ends[-1]
+        return [indices[order], np.concatenate(parts[count : 2 * count])[order], made]
 
     return run
 
 
-@operator("SparseReduceSum", types=NUMBERS - {DataType.BFLOAT16, DataType.FLOAT16})
-def sparse_reduce_sum(node: FlexNode) -> Step:
-    """The dense sum of a sparse tensor over some axes."""
-    keeps = node.bool("keep_dims", False)
+def _joined_ends(shapes: list[list[int]], axis: int) -> list[int]:
+    """Return where each of several tensors ends along the axis on which they are joined.
 
-    def run(
-        indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any], axes: NDArray[Any]
-    ) -> NDArray[Any]:
-        _check(indices, values, shape)
-        rank = shape.size
-        summed = {axis_of(axis, rank) for axis in axes.reshape(-1).tolist()}
-        kept = [axis for axis in range(rank) if axis not in summed]
-        dims = tuple(int(shape[axis]) for axis in kept)
-        require(dims, values.dtype)
-        result = np.zeros(dims, values.dtype)
-        if kept:
-            np.add.at(result, tuple(indices[:, axis] for axis in kept), values)
-        else:
-            result[...] = values.sum(dtype=values.dtype)
-        if keeps:
-            result = result.reshape([1 if i in summed else int(shape[i]) for i in range(rank)])
-        return result
-
-    return run
+    Raises:
+        ValueError: other dimensions differ, or 64 bits cannot hold the last end.
+    """
+    others = [shape[:axis] + shape[axis + 1 :] for shape in shapes]
+    if any(other != others[0] for other in others):
+        raise ValueError(f"shapes {shapes} differ in more than dimension {axis}")
+    ends = list(accumulate(shape[axis] for shape in shapes))
+    if ends[-1] > MOST_ELEMENTS:
+        raise ValueError(f"dimension {axis} of the result is {ends[-1]}, more than 64 bits hold")
+    return ends

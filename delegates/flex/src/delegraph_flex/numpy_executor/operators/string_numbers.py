@@ -15,6 +15,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require_bytes
+from delegraph_flex.numpy_executor.number_parser import PARSED, number_parser
 from delegraph_flex.numpy_executor.operators.strings import each
 from delegraph_flex.numpy_executor.registry import COMPLEX, INTEGERS, operator
 
@@ -68,26 +69,17 @@ def _each_number(function: Callable[[Any], bytes], longest: int = 0) -> Step:
     return run
 
 
-_FLOAT = re.compile(
-    rb"\s*[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf(inity)?|nan)\s*", re.I
-)
-_INTEGER = re.compile(rb"\s*[-+]?\d+\s*")
-
-
 @operator("StringToNumber")
 def to_number(node: FlexNode) -> Step:
     """Text as numbers."""
     type = node.type("out_type", DataType.FLOAT32)
-    if type not in (DataType.FLOAT32, DataType.FLOAT64, DataType.INT32, DataType.INT64):
+    if type not in PARSED:
         raise Unsupported(f"StringToNumber to {type.name}", "dtype")
-    is_float = type.dtype.kind == "f"
-    pattern = _FLOAT if is_float else _INTEGER
-    parse: Callable[[bytes], float] = float if is_float else int
-    limits = None if is_float else np.iinfo(type.dtype)
+    parse = number_parser(type)
 
     def one(value: bytes) -> Any:
-        number = parse(value) if pattern.fullmatch(value) else None
-        if number is None or (limits is not None and not limits.min <= number <= limits.max):
+        number = parse(value)
+        if number is None:
             raise ValueError(
                 f"could not correctly convert string: {value.decode(errors='replace')}"
             )

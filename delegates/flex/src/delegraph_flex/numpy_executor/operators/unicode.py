@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
@@ -134,6 +136,22 @@ def transcode(node: FlexNode) -> Step:
     convert = _decoder(node, _codec(node, "input_encoding"))
     codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
     return each(lambda value: "".join(chr(point) for point, _ in convert(value)).encode(codec))
+
+
+@operator("UnicodeScript")
+def script(node: FlexNode) -> Step:
+    """The number that the Unicode library ICU gives to each code point's script, -1 for none."""
+    starts, numbers = _scripts()
+    return lambda points: numbers[np.searchsorted(starts, points, "right")]
+
+
+@cache
+def _scripts() -> tuple[Array, Array]:
+    """Return where runs of one script start, and the script before and in each run."""
+    text = files("delegraph_flex").joinpath("unicode_scripts.txt").read_text(encoding="utf-8")
+    runs = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    starts = np.array([int(start, 16) for start, _ in runs], np.int32)
+    return starts, np.array([-1, *(int(number) for _, number in runs)], np.int32)
 
 
 @operator("WhitespaceTokenizeWithOffsets")
