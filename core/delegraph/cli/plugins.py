@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from delegraph.plugins import Plugin, PluginSet
     from delegraph.plugins.plugin_set import Offer
     from delegraph.tools.plugin_check import Finding
-    from delegraph.tools.plugin_survey import SurveyedPlugin
+    from delegraph.tools.plugin_survey import SurveyedPlugin, SurveyRequest
 
 
 class OrderedGroup(click.Group):
@@ -175,25 +175,38 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
     """
     from delegraph.cli import COMMANDS
     from delegraph.operators.memory_limit import physical_memory
-    from delegraph.plugins import PluginSet
-    from delegraph.tools.plugin_check import Level, check_offers, errors_first
-    from delegraph.tools.plugin_survey import SurveyRequest, survey_plugins
+    from delegraph.tools.plugin_check import Level, errors_first
+    from delegraph.tools.plugin_survey import SurveyRequest
 
     if isolated and memory_limit is None:
         memory_limit = physical_memory() // 2
     if memory_limit is not None and not isolated:
         raise click.UsageError("--memory-limit needs --isolated")
     with progress("importing the delegates"):
-        surveyed = survey_plugins(SurveyRequest(time_limit, True, isolated, memory_limit, COMMANDS))
-    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
-    loads = [finding for each in surveyed for finding in each.findings]
-    findings = errors_first([*check_offers(plugins, COMMANDS), *loads])
+        surveyed, found = survey_findings(
+            SurveyRequest(time_limit, True, isolated, memory_limit, COMMANDS)
+        )
+    findings = errors_first(found)
     failed = any(finding.level is Level.ERROR for finding in findings)
     if as_json:
         _print_diagnosis_json(not failed, surveyed, findings)
     else:
-        _print_diagnosis(plugins, surveyed if isolated else (), findings)
+        _print_diagnosis(surveyed, isolated, findings)
     return PLUGIN_TROUBLE if failed else OK
+
+
+def survey_findings(
+    request: SurveyRequest,
+) -> tuple[Sequence[SurveyedPlugin], Sequence[Finding]]:
+    """Return the plugins as other processes found them, and what is wrong with them."""
+    from delegraph.plugins import PluginSet
+    from delegraph.tools.plugin_check import check_offers
+    from delegraph.tools.plugin_survey import survey_plugins
+
+    surveyed = survey_plugins(request)
+    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+    loads = [finding for each in surveyed for finding in each.findings]
+    return surveyed, [*check_offers(plugins, request.builtin), *loads]
 
 
 def _print_diagnosis_json(
@@ -214,26 +227,32 @@ def _print_diagnosis_json(
 
 
 def _print_diagnosis(
-    plugins: PluginSet, surveyed: Sequence[SurveyedPlugin], findings: Sequence[Finding]
+    surveyed: Sequence[SurveyedPlugin], shows_outcomes: bool, findings: Sequence[Finding]
 ) -> None:
-    """Print findings, after a table of those plugins whose outcome is asked for."""
-    from delegraph.tools.plugin_check import Level
-
+    """Print findings, after a table of how each plugin went, if that is asked for."""
     out = console()
-    if surveyed:
+    if shows_outcomes and surveyed:
         columns = ("plugin", "distribution", "version", "outcome")
         print_table(out, columns, [_outcome(each) for each in surveyed], indent=0)
         out.print()
+    print_findings(out, findings)
+    usable = sum(not each.plugin.error for each in surveyed)
+    delegates = sum(len(each.plugin.delegates) for each in surveyed)
+    out.print(
+        f"{plural(len(surveyed), 'plugin')}, {usable} usable, "
+        f"{plural(delegates, 'delegate')}, {plural(len(findings), 'finding')}"
+    )
+
+
+def print_findings(out: Console, findings: Sequence[Finding]) -> None:
+    """Print what is wrong, each with what to do."""
+    from delegraph.tools.plugin_check import Level
+
     for finding in findings:
         style = "red" if finding.level is Level.ERROR else "yellow"
         out.print(f"{finding.level.value}: {finding.subject}: {finding.text}", style=style)
         if finding.remedy:
             out.print(f"  {finding.remedy}")
-    usable = sum(not plugin.error for plugin in plugins.plugins)
-    out.print(
-        f"{plural(len(plugins.plugins), 'plugin')}, {usable} usable, "
-        f"{plural(len(plugins.offers()), 'delegate')}, {plural(len(findings), 'finding')}"
-    )
 
 
 def _outcome(surveyed: SurveyedPlugin) -> tuple[str, str, str, str]:

@@ -1,0 +1,187 @@
+"""What this machine has, as far as Delegraph depends on it, and what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
+from delegraph.operators.memory_limit import physical_memory
+from delegraph.tools.plugin_check import Finding, Level
+
+RUNTIMES = ("ai-edge-litert", "tflite-runtime", "tensorflow")
+"""Distributions with an official interpreter."""
+
+OPTIONAL = ("pillow", "scipy", "matplotlib", "ortools")
+"""Distributions of the extras."""
+
+_CACHE_VARIABLE = re.compile(r"DELEGRAPH_\w*CACHE")
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """The processor and its memory.
+
+    Attributes:
+        name: as the system calls it; may be empty.
+        machine: instruction set: ``x86_64``.
+        cores: logical ones.
+        usable_cores: those that this process may use.
+        memory: bytes of the machine.
+    """
+
+    name: str
+    machine: str
+    cores: int
+    usable_cores: int
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A folder for files that are kept from one process to the next.
+
+    Attributes:
+        source: what names it: an environment variable, or the platform.
+        path: of the folder; empty when it is not known.
+        files: in it, with those in its folders; 0 when it does not exist.
+        bytes: of these files.
+        error: why it is not used; empty when it is, or will be made.
+    """
+
+    source: str
+    path: str
+    files: int = 0
+    bytes: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReport:
+    """What this machine has.
+
+    Attributes:
+        processor: processor and memory.
+        system: operating system, in a line.
+        python: version and path of the interpreter.
+        versions: versions of what Delegraph uses or may use; None for what is not installed.
+        caches: where files are kept.
+        variables: environment variables that Delegraph and its plugins look at.
+    """
+
+    processor: Processor
+    system: str
+    python: str
+    versions: dict[str, str | None]
+    caches: tuple[Cache, ...]
+    variables: dict[str, str]
+
+
+def machine_report() -> MachineReport:
+    """Return what this machine has."""
+    needed = [requirement.name for requirement in _requirements("delegraph")]
+    names = dict.fromkeys(("delegraph", *sorted(needed), *RUNTIMES, *OPTIONAL))
+    return MachineReport(
+        _processor(),
+        platform.platform(),
+        f"{platform.python_version()}, {sys.executable}",
+        {name: _version(name) for name in names},
+        tuple(_caches()),
+        {key: os.environ[key] for key in sorted(os.environ) if key.startswith("DELEGRAPH_")},
+    )
+
+
+def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> Iterator[Finding]:
+    """Yield what is wrong: packages that are missing or of a wrong version, caches out of use.
+
+    Args:
+        report: of this machine.
+        distributions: those of plugins, whose requirements count as well.
+    """
+    for name in dict.fromkeys(("delegraph", *distributions)):
+        for requirement in _requirements(name):
+            version = _version(requirement.name)
+            remedy = f"pip install '{requirement}'"
+            if version is None:
+                yield Finding(Level.ERROR, name, f"needs {requirement}, which is missing", remedy)
+            elif not requirement.specifier.contains(version, prereleases=True):
+                text = f"needs {requirement}, and {version} is installed"
+                yield Finding(Level.ERROR, name, text, remedy)
+    for cache in report.caches:
+        if cache.error:
+            where = f"cache {cache.path}".rstrip()
+            remedy = f"{cache.source} says where it is; without it all is compiled anew"
+            yield Finding(Level.ERROR, where, f"is not used: {cache.error}", remedy)
+
+
+def _requirements(distribution: str) -> list[Requirement]:
+    """Return what a distribution needs here, extras left out; nothing when it is not known."""
+    try:
+        texts = metadata.requires(distribution) or []
+    except metadata.PackageNotFoundError:
+        return []
+    found = [Requirement(text) for text in texts]
+    return [r for r in found if r.marker is None or r.marker.evaluate({"extra": ""})]
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> Processor:
+    cores = os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")
+    usable = len(os.sched_getaffinity(0)) if has_affinity else cores
+    return Processor(_processor_name(), platform.machine(), cores, usable, physical_memory())
+
+
+def _processor_name() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # no Linux
+        return platform.processor()
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1] if found else platform.processor()
+
+
+def _caches() -> Iterator[Cache]:
+    for key in sorted(os.environ):
+        if _CACHE_VARIABLE.fullmatch(key) and os.environ[key]:
+            yield _cache(key, Path(os.environ[key]).absolute())
+    source = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    try:
+        yield _cache(source, user_cache_folder())
+    except OSError as error:
+        yield Cache("HOME", "", error=error.strerror or str(error))
+
+
+def _cache(source: str, path: Path) -> Cache:
+    """Return what is in a cache, or why it cannot be used."""
+    try:
+        place = CacheFolder(path).place()
+        if not os.access(place, os.W_OK | os.X_OK):
+            return Cache(source, str(path), error="this user may not write it")
+    except FileNotFoundError:
+        return Cache(source, str(path), error=_cannot_be_made(path))
+    except OSError as error:
+        where = "" if error.filename in (None, str(path)) else f"{error.filename} "
+        return Cache(source, str(path), error=f"{where}{error.strerror or error}")
+    sizes = [file.lstat().st_size for file in place.rglob("*") if file.is_file()]
+    return Cache(source, str(path), len(sizes), sum(sizes))
+
+
+def _cannot_be_made(path: Path) -> str:
+    """Return why a folder that is not there cannot be made; empty when it can."""
+    parent = next(folder for folder in path.parents if folder.exists())
+    return "" if os.access(parent, os.W_OK | os.X_OK) else f"this user may not write {parent}"

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from delegraph.tools.machine_report import Cache, MachineReport, check_machine, machine_report
+from delegraph.tools.plugin_check import Level
+from support.fake_distributions import write_distribution
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of POSIX")
+
+
+def report_with(*caches: Cache) -> MachineReport:
+    return replace(machine_report(), caches=caches)
+
+
+def test_versions_are_those_installed() -> None:
+    report = machine_report()
+    assert {"delegraph", "numpy", "click", "ai-edge-litert", "pillow"} <= report.versions.keys()
+    assert report.versions["numpy"] == __import__("numpy").__version__
+    assert report.processor.memory > 1 << 20
+    assert 1 <= report.processor.usable_cores <= report.processor.cores
+    assert sys.executable in report.python
+
+
+def test_a_sound_machine_has_no_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert list(check_machine(report_with(), ["delegraph-example", "not-installed"])) == []
+
+
+def test_a_cache_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept").mkdir(mode=0o755)
+    (tmp_path / "kept" / "a").write_bytes(b"123")
+    monkeypatch.setenv("DELEGRAPH_SOME_CACHE", str(tmp_path))
+    cache = machine_report().caches[0]
+    assert cache == Cache("DELEGRAPH_SOME_CACHE", str(tmp_path), 1, 3)
+    assert "DELEGRAPH_SOME_CACHE" in machine_report().variables
+
+
+@posix
+def test_a_cache_that_others_may_write_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("DELEGRAPH_SOME_CACHE", str(tmp_path))
+    cache = machine_report().caches[0]
+    assert "may be written by others; 'chmod go-w" in cache.error
+    (finding,) = check_machine(report_with(cache))
+    assert (finding.level, finding.subject) == (Level.ERROR, f"cache {tmp_path}")
+    assert finding.remedy.startswith("DELEGRAPH_SOME_CACHE says where it is")
+
+
+@posix
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may write everywhere")
+def test_a_cache_that_cannot_be_made_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o555)
+    monkeypatch.setenv("DELEGRAPH_SOME_CACHE", str(tmp_path / "a" / "b"))
+    assert machine_report().caches[0].error == f"this user may not write {tmp_path}"
+
+
+def test_a_cache_that_is_not_there_yet_is_fine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DELEGRAPH_SOME_CACHE", str(tmp_path / "a" / "b"))
+    assert machine_report().caches[0].error == ""
+
+
+def test_missing_and_wrong_packages_are_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_distribution(tmp_path, "needy", {}, {})
+    metadata = tmp_path / "needy-1.0.dist-info" / "METADATA"
+    needs = ("not-there-at-all>=2", "numpy<1", "click>=8", "absent; extra == 'more'")
+    metadata.write_text(metadata.read_text() + "".join(f"Requires-Dist: {n}\n" for n in needs))
+    monkeypatch.syspath_prepend(tmp_path)
+    first, second = check_machine(report_with(), ["needy"])
+    assert (first.subject, first.text) == ("needy", "needs not-there-at-all>=2, which is missing")
+    assert first.remedy == "pip install 'not-there-at-all>=2'"
+    assert second.text.startswith("needs numpy<1, and ")
