@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from delegraph.cli.printing import only_json_printed
 from delegraph.cli.shown_log import LEVELS, show_from
@@ -66,11 +67,22 @@ def delegate_option(command: Command) -> Command:
         multiple=True,
         is_eager=True,  # help is given whatever else is missing or wrong
         callback=_print_delegate_help,
+        shell_complete=complete_delegate,
         metavar="NAME[:KEY=VALUE,...]",
         help="Apply an installed delegate; repeat for several, applied in order. 'all' applies "
         "every one by its rank. 'help' shows all of them with their options, NAME:help one. A path "
         "such as ./libmine.so is that of a compiled delegate.",
     )(command)
+
+
+def complete_delegate(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the installed delegates whose names start with *incomplete*, for a shell."""
+    from delegraph.plugins import installed
+
+    offers = [offer for offer in installed().offers() if offer.spec.name.startswith(incomplete)]
+    return [CompletionItem(offer.spec.name, help=offer.spec.summary) for offer in offers]
 
 
 def requested_delegates(

@@ -9,7 +9,13 @@ import click
 
 from delegraph.cli.delegate_help import print_delegate
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
-from delegraph.cli.options import ByteCount, Command, diagnosis_options, json_option
+from delegraph.cli.options import (
+    ByteCount,
+    Command,
+    complete_delegate,
+    diagnosis_options,
+    json_option,
+)
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -103,7 +109,7 @@ def _print_unusable(out: Console, plugins: PluginSet) -> None:
 
 
 @command.command("info")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_delegate)
 @json_option
 @diagnosis_options
 def info(name: str, as_json: bool) -> int:
