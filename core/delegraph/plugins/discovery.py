@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 GROUP = "delegraph.plugins"
 PATIENCE = 10.0
-"""Seconds of looking for plugins after which the log names the one that is being imported."""
+"""Seconds after which the log names a plugin that is still being imported."""
 
 Distribution = Any  # importlib_metadata's classes for it differ by version
 UNKNOWN = "(unknown distribution)"
@@ -46,11 +46,11 @@ def discover(
         entry_points: what to look at instead of the installed distributions.
     """
     found = []
-    with printed_to_stderr(), _slow_import_named() as imported:
+    with printed_to_stderr():
         for plugin in declared_plugins(choice, entry_points):
             if plugin.state is PluginState.OK:
-                imported.append(plugin)
-                plugin = import_plugin(plugin)
+                with _named_when_slow(plugin):
+                    plugin = import_plugin(plugin)
             _log(plugin)
             found.append(plugin)
     return tuple(found)
@@ -64,22 +64,14 @@ def _log(plugin: Plugin) -> None:
 
 
 @contextlib.contextmanager
-def _slow_import_named() -> Iterator[list[Plugin]]:
-    """Log which plugin is being imported, the last of those yielded, after :data:`PATIENCE`."""
-    imported: list[Plugin] = []
-
-    def name_last() -> None:
-        if imported:
-            text = (
-                "%s is still being imported after %g s; DELEGRAPH_DISABLE_PLUGINS=%s leaves it out"
-            )
-            logger.warning(text, imported[-1], PATIENCE, imported[-1].name)
-
-    timer = threading.Timer(PATIENCE, name_last)
+def _named_when_slow(plugin: Plugin) -> Iterator[None]:
+    """Log that *plugin* is still being imported, after :data:`PATIENCE`."""
+    text = "%s is still being imported after %g s; DELEGRAPH_DISABLE_PLUGINS=%s leaves it out"
+    timer = threading.Timer(PATIENCE, logger.warning, (text, plugin, PATIENCE, plugin.name))
     timer.daemon = True
     timer.start()
     try:
-        yield imported
+        yield
     finally:
         timer.cancel()
 
