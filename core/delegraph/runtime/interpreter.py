@@ -70,8 +70,7 @@ class Interpreter(OfficialMembers):
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
         require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
-        partition_policy: ``"measured"`` leaves a delegate only those partitions that save time;
-            ``"largest"`` follows the delegate's own options.
+        partition_policy: ``"measured"`` leaves a delegate only those partitions that save time.
         on_failure: when a delegate fails while invoking: ``"raise"`` the error; ``"fallback"`` to
             Delegraph's kernels for its nodes, and record an incident; ``"shadow"`` does that and
             recomputes a share of the invokes, to catch a delegate whose results are wrong.
