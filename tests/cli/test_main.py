@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from delegraph.errors import (
     PluginOptionError,
     UnknownDelegateError,
 )
+from delegraph.plugins import installed
 from delegraph.testing import graph_model
 from support.command import Command
 from support.fake_distributions import write_plugin
@@ -40,9 +42,34 @@ def test_every_command_has_help_and_takes_traceback(delegraph: Command, name: st
     assert "--traceback" in ran.out
 
 
+def every_command(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every command that is no group, with those of the plugins."""
+    if not isinstance(command, click.Group):
+        yield path
+        return
+    context = click.Context(command)
+    names = command.list_commands(context)
+    if command is root:
+        names = [*names, *installed().commands()]
+    for name in names:
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from every_command(found, (*path, name))
+
+
+def test_every_command_has_json_for_errors_too(delegraph: Command) -> None:
+    found = list(every_command(root))
+    assert {("run",), ("doctor",), ("new",), ("plugins", "list")} <= set(found)
+    for words in found:
+        ran = delegraph(*words, "--help")
+        assert "--json" in ran.out, words
+        assert delegraph(*words, "--jsno", "--json").json["error"]["exit_code"] == 2
+
+
 def test_short_descriptions_are_not_cut_off(delegraph: Command) -> None:
     assert "..." not in delegraph("--help").out.replace("[ARGS]...", "")
-    assert "..." not in delegraph("plugins", "--help").out.replace("[ARGS]...", "")
+    for group in ("plugins", *(n for n in ("flex", "numba") if n in installed().commands())):
+        assert "..." not in delegraph(group, "--help").out.replace("[ARGS]...", ""), group
 
 
 def test_version_names_the_plugins_and_imports_none(

@@ -20,6 +20,14 @@ def test_new_writes_a_project_and_says_what_comes_next(
     assert "class MyChipDelegate(" in text
 
 
+def test_json_lists_the_files(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    shown = delegraph("new", "sin", "--directory", folder, "--json").json
+    assert (shown["delegate"], shown["directory"]) == ("sin", str(folder))
+    assert str(folder / "pyproject.toml") in shown["files"]
+    assert "provided by plugin 'example'" in shown["warnings"][0]
+
+
 def test_new_writes_where_it_is_told_and_never_twice(delegraph: Command, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     assert delegraph("new", "mychip", "--directory", folder).code == 0

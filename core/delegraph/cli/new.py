@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from delegraph.cli.options import diagnosis_options
-from delegraph.cli.printing import console
+from delegraph.cli.options import diagnosis_options, json_option
+from delegraph.cli.printing import console, print_json
 
 
 @click.command("new")
@@ -24,8 +24,9 @@ from delegraph.cli.printing import console
     metavar="OP,...",
     help="Operators that the delegate takes at first: element-wise ones such as ADD, MUL, SIN.",
 )
+@json_option
 @diagnosis_options
-def command(name: str, directory: str | None, operators: str) -> None:
+def command(name: str, directory: str | None, operators: str, as_json: bool) -> None:
     """Start a delegate: write a complete distribution.
 
     It has a plugin module, a delegate that works, tests with the conformance kit, and all that pip
@@ -36,12 +37,18 @@ def command(name: str, directory: str | None, operators: str) -> None:
 
     names = [operator.strip().upper() for operator in operators.split(",") if operator.strip()]
     project = Project.of(name, names)
-    for clash in project.clashes(installed()):
+    clashes = list(project.clashes(installed()))
+    for clash in clashes:
         click.echo(f"warning: {clash}", err=True)
     folder = Path(project.distribution if directory is None else directory)
+    files = list(map(str, write_project(project, folder)))
+    if as_json:
+        answer = {"delegate": project.name, "directory": str(folder), "files": files}
+        print_json({**answer, "warnings": clashes})
+        return
     out = console()
-    for path in write_project(project, folder):
-        out.print(f"  {path}")
+    for file in files:
+        out.print(f"  {file}")
     out.print()
     out.print(f"Delegate {project.name} is in {folder}. Next:")
     out.print(f"  cd {folder}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,9 @@ def test_info_shows_the_levels_and_where_kernels_are(
     lines = CliRunner().invoke(command, ["info"]).output.splitlines()
     assert [line.split(":")[0] for line in lines] == [level.name for level in supported_levels()]
     assert lines[0].endswith(f"1 files, 2.5 MB, in {folder}")
+    levels = json.loads(CliRunner().invoke(command, ["info", "--json"]).output)["levels"]
+    assert [level["level"] for level in levels] == [level.name for level in supported_levels()]
+    assert (levels[0]["files"], levels[0]["folder"]) == (1, str(folder))
 
 
 def test_warmup_loads_every_family_of_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +134,9 @@ def test_warmup_loads_every_family_of_a_level(monkeypatch: pytest.MonkeyPatch) -
     assert result.exit_code == 0
     assert [name for name, _ in loaded] == [level.name for level in supported_levels()]
     assert result.output.splitlines()[-1].startswith("generic: ")
+    result = CliRunner().invoke(command, ["warmup", "--json"])
+    (answer,) = json.loads(result.stdout)["levels"]
+    assert (answer["level"], answer["families"]) == (best, len(families()))
 
 
 def test_exact_integers_are_refused_where_the_kernels_round_like_the_reference_ones() -> None:

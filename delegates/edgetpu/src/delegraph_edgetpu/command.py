@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, printable
 from delegraph_edgetpu.chip import NEWEST_RUNTIME, OLDEST_RUNTIME
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.compiler import compile as compile_models
@@ -139,7 +139,7 @@ def compile_command(
         _write(compiled, folder)
     if as_json:
         records = [_with_path(compilation, folder) for compilation in compiled]
-        click.echo(json.dumps(records, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(records, indent=2))
     else:
         _print(compiled, folder, show_operations)
     return 0
@@ -168,19 +168,19 @@ def _print(compiled: list[Compilation], folder: str, show_operations: bool) -> N
     click.echo(f"\n{models} compiled successfully in {milliseconds:.0f} ms.")
     for compilation in compiled:
         click.echo()
-        click.echo("\n".join(summary_lines(compilation, folder)))
+        click.echo("\n".join(map(printable, summary_lines(compilation, folder))))
         _print_operators(compilation, show_operations)
         click.echo()
-        click.echo("\n".join(work_lines(compilation)))
+        click.echo("\n".join(map(printable, work_lines(compilation))))
 
 
 def _print_operators(compilation: Compilation, show_operations: bool) -> None:
     if compilation.unmapped:
         click.echo()
-        click.echo("\n".join(count_lines(compilation)))
+        click.echo("\n".join(map(printable, count_lines(compilation))))
     if show_operations:
         click.echo()
-        click.echo("\n".join(operator_lines(compilation.operators)))
+        click.echo("\n".join(map(printable, operator_lines(compilation.operators))))
     if compilation.unmapped:
         click.echo()
         click.secho("Operators that stay on the CPU", bold=True)
@@ -196,7 +196,7 @@ def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     is_free = sys.stdout.isatty() or "COLUMNS" in os.environ
     console = Console(width=None if is_free else 160, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from delegraph.errors import ArgumentError, DelegateError, DelegraphError, ModelError
+from delegraph.errors import ArgumentError, DelegateError, DelegraphError, ModelError, printable
 from delegraph.plugins.standard_output import printed_to_stderr
 from delegraph_flex.conversion import BUILTINS_FIRST, convert
 from delegraph_flex.executors import INSTALL_TENSORFLOW, has_tensorflow
@@ -176,7 +176,11 @@ def _quiet() -> Iterator[None]:
                 os.close(old)
 
 
-@command.command("flexify", epilog=EPILOG)
+@command.command(
+    "flexify",
+    epilog=EPILOG,
+    short_help="Rewrite builtin operators of a model as TensorFlow's.",
+)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, readable=True))
 @output_option
 @click.option(
@@ -247,12 +251,12 @@ def _as_usage_error(path: Path) -> Iterator[None]:
 
 def _print_json(path: Path, content: bytes, report: OperatorReport, **more: Any) -> None:
     record = {"path": os.fspath(path), "bytes": len(content), **asdict(report), **more}
-    click.echo(json.dumps(record, indent=2, ensure_ascii=False))
+    click.echo(json.dumps(record, indent=2))
 
 
 def _print_report(path: Path, content: bytes, report: OperatorReport) -> None:
     flex = sum(use.count for use in report.flex)
-    click.echo(os.fspath(path))
+    click.echo(printable(os.fspath(path)))
     click.echo(f"  {len(content)} bytes, operators: {report.builtin} builtin, {flex} of TensorFlow")
     _print_table(
         "Operators of TensorFlow",
@@ -274,7 +278,7 @@ def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str
     for column in columns:
         table.add_column(column, overflow="fold", justify="right" if column == "count" else "left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     if not table.row_count:
         return
     is_free = sys.stdout.isatty() or "COLUMNS" in os.environ
