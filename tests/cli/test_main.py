@@ -259,6 +259,17 @@ def test_an_unexpected_error_is_one_line_that_names_traceback(
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
+@pytest.mark.parametrize("words", [["inspect", DIGITS], ["inspect", DIGITS, "--json"]])
+def test_a_reader_that_leaves_ends_the_command_without_a_word(words: list[object]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "delegraph", *map(str, words)]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_ctrl_c_exits_with_130(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

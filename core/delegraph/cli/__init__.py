@@ -6,6 +6,7 @@ Plugins are looked at only for a command that is not Delegraph's own, and to lis
 from __future__ import annotations
 
 import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
-from delegraph.cli.exit_codes import EPILOG, OK, USAGE
+from delegraph.cli.exit_codes import EPILOG, NOBODY_READS, OK, USAGE
 from delegraph.cli.failure import Failure
 from delegraph.cli.options import JSON, TRACEBACK, diagnosis_options, print_version
 from delegraph.cli.printing import JsonAnswer, write_json
@@ -116,6 +117,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):  # labels in any script, whatever the locale
         sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        return _main(words)
+    except BrokenPipeError:  # who read standard output has left, as head does
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), 1)  # or Python complains when it flushes at the end
+        return NOBODY_READS
+
+
+def _main(words: list[str]) -> int:
     answer = JsonAnswer()
     outcome = _outcome(words, answer)
     failure = outcome if isinstance(outcome, Failure) else None
@@ -126,6 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             answer["error"] = failure.to_json()
     if answer:
         write_json(answer)
+    sys.stdout.flush()
     return outcome if isinstance(outcome, int) else outcome.exit_code
 
 
@@ -140,6 +151,8 @@ def _outcome(words: list[str], answer: JsonAnswer) -> int | Failure:
             return Failure("UsageError", "a subcommand is missing", USAGE)
         click.echo(error.format_message(), err=True)
         return USAGE
+    except BrokenPipeError:
+        raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last stop before the user
         if TRACEBACK in words and not isinstance(error, click.ClickException):
             for line in "".join(traceback.format_exception(error)).split("\n"):

@@ -17,6 +17,7 @@ USAGE = 2
 PLUGIN_TROUBLE = 3
 TIME_IS_UP = 4
 INTERRUPTED = 130
+NOBODY_READS = 141  # as of a process that SIGPIPE ends
 
 EPILOG = """\b
 Exit codes:

@@ -214,10 +214,11 @@ def diagnosis_options(command: Command) -> Command:
     command = click.option(
         "--log-level",
         type=click.Choice(LEVELS),
+        metavar="LEVEL",
         is_eager=True,
         expose_value=False,
         callback=_show_log,
-        help="Show what is logged from this level on.  [default: warning]",
+        help="Show what is logged from debug, info, warning or error on.  [default: warning]",
     )(command)
     return click.option(
         "-v",

@@ -41,6 +41,9 @@ def console() -> Console:
         def print(self, *objects: Any, **how: Any) -> None:
             super().print(*(printable(o) if isinstance(o, str) else o for o in objects), **how)
 
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # main ends the command
+
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Printable(width=width, markup=False, emoji=False, highlight=False)
 
