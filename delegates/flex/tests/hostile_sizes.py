@@ -24,6 +24,7 @@ from delegraph_flex.memory import LIMIT
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 from delegraph_flex.numpy_executor.registry import OPERATORS
 from flex_cases import Case
+from flex_cases.datasets import Reading
 from flex_cases.resources import F32, HANDLE, I32, Program
 
 MEGABYTE = 1 << 20
@@ -129,6 +130,8 @@ def own_cases() -> Iterator[Case]:
     table = p.call("MutableHashTableOfTensorsV2", out=HANDLE, value_shape=(LONG,), **types)
     pair = {"Tin": DataType.INT64, "Tout": DataType.FLOAT32}
     yield p.case(p.call("LookupTableFindV2", table, "keys", "default", out=F32, **pair))
+    batch = Reading("batch", 0, 1 << 62, size=np.int64(9), most=np.int64(99))
+    yield batch.then("BatchDataset", "size").then("TakeDataset", "most").end()
 
 
 def one_case_each() -> dict[str, Case]:

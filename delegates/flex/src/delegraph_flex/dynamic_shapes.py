@@ -30,6 +30,7 @@ VALUE_DEPENDENT = frozenset(
         "RaggedRange",
         "RaggedTensorToSparse",
         "RaggedTensorToTensor",
+        "ReduceDataset",
         "SentencepieceTokenizeOp",
         "SparseAdd",
         "SparseFillEmptyRows",

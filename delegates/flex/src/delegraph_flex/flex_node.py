@@ -48,12 +48,15 @@ class Surroundings:
             a step is waiting for the result.
         functions: signature of the function of a name; KeyError if there is none.
         num_threads: that an executor may use; below 1 where the user leaves that open.
+        raise_if_requested: raises the error of a call that is asked to stop; to be called from time
+            to time by what may never end.
     """
 
     resources: MutableMapping[Any, Any] = field(default_factory=dict)
     call: Callable[[str, Sequence[NDArray[Any]]], Sequence[NDArray[Any]]] | None = None
     functions: Callable[[str], FunctionSignature] | None = None
     num_threads: int = -1
+    raise_if_requested: Callable[[], None] = lambda: None
 
 
 _KINDS: dict[str, tuple[type, ...]] = {

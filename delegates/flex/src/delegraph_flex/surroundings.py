@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
+from delegraph.delegation.delegate import raise_if_requested
 from delegraph.operators.subgraph_call import Callee, Value
 from delegraph_flex.flex_node import FunctionSignature, Surroundings
 from delegraph_flex.node_def import Shape
@@ -17,7 +19,11 @@ def surroundings(context: DelegateContext) -> Surroundings:
     """Return what the nodes of a subgraph share with those of the whole interpreter."""
     functions = Functions(context)
     return Surroundings(
-        context.resources, functions.call, functions.signature, context.recommended_num_threads
+        context.resources,
+        functions.call,
+        functions.signature,
+        context.recommended_num_threads,
+        partial(raise_if_requested, context),
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import flex_functions
 from delegraph import TensorType
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph_flex.data_types import DataType
@@ -114,9 +115,15 @@ def all_cases() -> Iterator[tuple[str, Case]]:
             yield f"{module}.{case.name}.{seen[case.name]}", case
 
 
-def run(case: Case, executor: Executor) -> list[NDArray[Any]]:
-    """Return what *executor* makes of a case: its outputs, of every run."""
-    around = Surroundings({})
+def run(case: Case, executor: Executor, around: Surroundings | None = None) -> list[NDArray[Any]]:
+    """Return what *executor* makes of a case: its outputs, of every run.
+
+    Args:
+        case: the case.
+        executor: binds and runs its calls.
+        around: what they share; None for nothing but functions.
+    """
+    around = around or Surroundings({}, flex_functions.call, flex_functions.signature)
     types = [type_of(array) for array in case.inputs]
     steps = []
     for index, call in enumerate(case.calls):

@@ -12,7 +12,7 @@ from tensorflow.python.framework import op_def_registry
 import flex_cases
 from delegraph import TensorType
 from delegraph_flex.data_types import DataType
-from delegraph_flex.node_def import NodeDef
+from delegraph_flex.node_def import Function, NodeDef
 from flex_cases import Case
 
 CASES_IN_A_MODEL = 12
@@ -58,12 +58,16 @@ def concrete_function(cases: list[tuple[str, Case]]) -> Any:
 def _is_for_oracle(case: Case) -> bool:
     """Return whether TensorFlow 2.18.1's interpreter can be given, and asked for, a case's values.
 
-    It calls bfloat16 float16, and cannot be given a single string that is empty.
+    It calls bfloat16 float16, cannot be given a single string that is empty, and has none of the
+    functions that cases call; written models have their own.
     """
     types = {flex_cases.type_of(array) for array in case.inputs}
     types.update(type for call in case.calls for type in call.output_types)
     has_empty_string = any(array.ndim == 0 and array.item() == b"" for array in case.inputs)
-    return TensorType.BFLOAT16 not in types and not has_empty_string
+    has_functions = any(
+        isinstance(value, Function) for call in case.calls for value in call.attrs.values()
+    )
+    return not (TensorType.BFLOAT16 in types or has_empty_string or has_functions)
 
 
 def _called(call: flex_cases.Call, inputs: list[Any]) -> list[Any]:

@@ -364,6 +364,49 @@ def dataset(n: Any) -> Any:
     return {"total": numbers.reduce(tf.constant(0, I64), lambda s, i: 2 * s + i)}
 
 
+@model({"n": tf.TensorSpec([], I64)}, {"n": np.int64(7)}, {"n": np.int64(0)})
+def dataset_batches(n: Any) -> Any:
+    numbers = tf.data.Dataset.range(n).map(lambda i: i * i).filter(lambda i: i % 3 != 1 or i > 9)
+    batches = numbers.repeat(2).batch(3).take(2)
+    return {"total": batches.reduce(tf.constant(0, I64), lambda s, x: 2 * s + tf.reduce_sum(x))}
+
+
+@model({"x": [6, 2], "y": [2]})
+def dataset_rows(x: Any, y: Any) -> Any:
+    rows = tf.data.Dataset.from_tensor_slices(x).map(lambda row: row * y)
+    once = tf.data.Dataset.from_tensors(y)
+    batches = rows.concatenate(once).batch(2, drop_remainder=True)
+    return {"y": batches.reduce(tf.zeros([2]), lambda s, x: s / 2 + tf.reduce_sum(x, 0))}
+
+
+@model(
+    {"lines": tf.TensorSpec([None], tf.string)},
+    {"lines": text(b'1,0.5,"a, b"', b",,", b" 7 ,1e3,x")},
+)
+def csv_lines(lines: Any) -> Any:
+    whole, real, word = tf.io.decode_csv(lines, [3, -1.0, "none"])
+    return {"whole": whole, "real": real, "word": word}
+
+
+@model({"points": tf.TensorSpec([4], I32)}, {"points": np.int32([65, 0x5D0, 0x3042, 0x378])})
+def scripts(points: Any) -> Any:
+    return {"scripts": tf.strings.unicode_script(points)}
+
+
+@model({"values": [3], "more": [2]})
+def sparse_sums(values: Any, more: Any) -> Any:
+    x = tf.SparseTensor([[0, 1], [2, 0], [2, 3]], values, [3, 4])
+    y = tf.SparseTensor([[0, 1], [1, 1]], more, [3, 4])
+    both, joined = tf.sparse.add(x, y), tf.sparse.concat(1, [x, y])
+    return {
+        "sum": both.values,
+        "places": both.indices,
+        "joined": joined.values,
+        "joined_places": joined.indices,
+        "softmax": tf.sparse.softmax(x).values,
+    }
+
+
 @model({"limits": tf.TensorSpec([3], I32)}, {"limits": np.int32([2, 0, 3])})
 def ragged(limits: Any) -> Any:
     rows = tf.ragged.range(limits)

@@ -14,6 +14,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     convolutions,
     counting,
     csv,
+    datasets,
     decoding,
     decomposition,
     diagonal,

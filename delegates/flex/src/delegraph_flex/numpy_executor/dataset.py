@@ -1,0 +1,118 @@
+"""Datasets: what ``tf.data`` reads from, element by element, and never all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from delegraph import TensorType
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.node_def import Shape
+
+Element = tuple[Any, ...]
+"""One value for each component: an array, or a handle."""
+
+HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Elements that can be read again and again, each time from the first.
+
+    Attributes:
+        read: returns an iterator over the elements; one that never ends looks, as all do, at each
+            element whether the call that runs is asked to stop.
+    """
+
+    read: Callable[[], Iterator[Element]]
+
+
+def dataset_of(handle: Any) -> Dataset:
+    """Return the dataset that a handle is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(handle, Dataset):
+        raise ValueError(f"handle is no dataset but a {handle.__class__.__name__}")
+    return handle
+
+
+def check_element(element: Sequence[Any], node: FlexNode, types: str = "output_types") -> None:
+    """Refuse values of other types or shapes than a node's attributes say.
+
+    Raises:
+        ValueError: there are some.
+    """
+    kinds, shapes = node.types(types), node.shapes("output_shapes")
+    if not len(kinds) == len(shapes) == len(element):
+        raise ValueError(f"{len(element)} components, expected {len(kinds)}")
+    for i, (value, kind, shape) in enumerate(zip(element, kinds, shapes, strict=True)):
+        if kind.name in ("RESOURCE", "VARIANT"):
+            continue
+        if value.dtype != kind.dtype or not fits(np.shape(value), shape):
+            raise ValueError(
+                f"component {i} is {value.dtype}{list(np.shape(value))}, expected "
+                f"{kind.name.lower()}{'' if shape is None else list(shape)}"
+            )
+
+
+def fits(shape: tuple[int, ...], declared: Shape) -> bool:
+    """Return whether a shape is one that is declared, -1 for any size there."""
+    if declared is None:
+        return True
+    return len(shape) == len(declared) and all(
+        size in (-1, found) for size, found in zip(declared, shape, strict=True)
+    )
+
+
+def kept(value: Any) -> Any:
+    """Return a value that stays what it is, whatever becomes of the memory it came in."""
+    return np.array(value) if isinstance(value, np.ndarray) else value
+
+
+def function_of(node: FlexNode, name: str = "f") -> Callable[[Sequence[Any]], Element]:
+    """Return the function of the model that an attribute names, from values to values.
+
+    Raises:
+        Unsupported: the model has no such function, or this host runs none.
+    """
+    function, around = node.function(name).name, node.around
+    call = around.call
+    if call is None or around.functions is None:
+        raise Unsupported(f"function {function!r}: this host runs no functions", "function")
+    try:
+        signature = around.functions(function)
+    except KeyError as error:
+        raise Unsupported(
+            f"function {function!r}: the model has no subgraph of that name", "function"
+        ) from error
+    inputs, outputs = signature.input_types, signature.output_types
+
+    def run(values: Sequence[Any]) -> Element:
+        if len(values) != len(inputs):
+            raise ValueError(f"function {function!r} takes {len(inputs)}, not {len(values)} values")
+        arrays = [_array(value, type) for value, type in zip(values, inputs, strict=True)]
+        results = call(function, arrays)
+        return tuple(
+            result[()] if type in HANDLES else result
+            for result, type in zip(results, outputs, strict=True)
+        )
+
+    return run
+
+
+def _array(value: Any, type: TensorType) -> Any:
+    if type not in HANDLES:
+        array = np.asarray(value)
+        expected = NUMPY_DTYPES[type]
+        if array.dtype != expected:
+            raise ValueError(f"a function takes {expected}, not {array.dtype}")
+        return array
+    holder = np.empty((), object)
+    holder[()] = value
+    return holder

@@ -1,0 +1,324 @@
+"""Datasets, and what reads them to the end.
+
+Source:
+    core/kernels/data: range_dataset_op.cc, batch_dataset_op.cc, reduce_dataset_op.cc, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph_flex.data_types import DataType
+from delegraph_flex.executor import Step
+from delegraph_flex.flex_node import FlexNode, Unsupported
+from delegraph_flex.memory import Taken, require
+from delegraph_flex.numpy_executor.dataset import (
+    Dataset,
+    Element,
+    check_element,
+    dataset_of,
+    fits,
+    function_of,
+    kept,
+)
+from delegraph_flex.numpy_executor.registry import REAL, operator
+
+Array = NDArray[Any]
+
+
+def _number(value: Array, name: str) -> int:
+    if np.ndim(value) != 0:
+        raise ValueError(f"{name} has shape {list(np.shape(value))}, expected a scalar")
+    return int(value)
+
+
+def _read(node: FlexNode, handle: Any) -> Iterator[Element]:
+    """Yield what a dataset has, until the call that runs is asked to stop."""
+    stop = node.around.raise_if_requested
+    for element in dataset_of(handle).read():
+        stop()
+        yield element
+
+
+@operator("RangeDataset")
+def range_dataset(node: FlexNode) -> Step:
+    """The numbers from a start up to a stop, by a step."""
+    (type,) = node.types("output_types") or (DataType.INT64,)
+    if type not in REAL:
+        raise Unsupported(f"RangeDataset of {type.name}", "dtype")
+    dtype = type.dtype
+
+    def run(start: Array, stop: Array, step: Array) -> Dataset:
+        by = _number(step, "step")
+        if by == 0:
+            raise ValueError("step is 0")
+        numbers = range(_number(start, "start"), _number(stop, "stop"), by)
+        return Dataset(lambda: ((np.asarray(i, np.int64).astype(dtype),) for i in numbers))
+
+    return run
+
+
+@operator("TensorDataset")
+def tensor_dataset(node: FlexNode) -> Step:
+    """One element: the inputs."""
+
+    def run(*components: Any) -> Dataset:
+        check_element(components, node, "Toutput_types")
+        element = tuple(map(kept, components))
+        return Dataset(lambda: iter([element]))
+
+    return run
+
+
+@operator("TensorSliceDataset")
+def tensor_slice_dataset(node: FlexNode) -> Step:
+    """The rows of the inputs, which have equally many."""
+    shapes = node.shapes("output_shapes")
+
+    def run(*components: Array) -> Dataset:
+        if any(np.ndim(x) == 0 for x in components) or len({len(x) for x in components}) != 1:
+            found = [list(np.shape(x)) for x in components]
+            raise ValueError(f"components have shapes {found}, expected one number of rows")
+        for x, shape in zip(components, shapes, strict=True):
+            if not fits(x.shape[1:], shape):
+                raise ValueError(f"rows have shape {list(x.shape[1:])}, expected {shape}")
+        held = [kept(x) for x in components]
+        return Dataset(lambda: zip(*(map(np.asarray, _rows(x)) for x in held), strict=True))
+
+    return run
+
+
+def _rows(x: Array) -> Iterator[Array]:
+    """Yield rows as arrays; those of a vector of strings, too."""
+    return (x[i : i + 1].reshape(x.shape[1:]) for i in range(len(x)))
+
+
+@operator("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")
+def map_dataset(node: FlexNode) -> Step:
+    """What a function makes of each element, and of values that it is given beside."""
+    function = function_of(node)
+    extra = 0 if node.op == "MapDataset" else 1  # the number of calls at a time, which is 1 here
+
+    def run(source: Any, *captured: Any) -> Dataset:
+        dataset_of(source)
+        beside = tuple(map(kept, captured[: len(captured) - extra]))
+        return Dataset(lambda: (function((*x, *beside)) for x in _read(node, source)))
+
+    return run
+
+
+def _predicate(node: FlexNode) -> Callable[[Element], bool]:
+    """Return the function of values to one truth value that the attribute ``predicate`` names."""
+    function = function_of(node, "predicate")
+
+    def holds(values: Element) -> bool:
+        results = function(values)
+        if len(results) != 1 or np.size(results[0]) != 1 or results[0].dtype != np.bool_:
+            raise ValueError("the predicate does not give one truth value")
+        return bool(results[0])
+
+    return holds
+
+
+@operator("FilterDataset")
+def filter_dataset(node: FlexNode) -> Step:
+    """The elements for which a function gives true."""
+    is_kept = _predicate(node)
+
+    def run(source: Any, *captured: Any) -> Dataset:
+        dataset_of(source)
+        beside = tuple(map(kept, captured))
+        return Dataset(lambda: (x for x in _read(node, source) if is_kept((*x, *beside))))
+
+    return run
+
+
+@operator("TakeWhileDataset")
+def take_while_dataset(node: FlexNode) -> Step:
+    """The elements before the first for which a function does not give true."""
+    goes_on = _predicate(node)
+
+    def run(source: Any, *captured: Any) -> Dataset:
+        dataset_of(source)
+        beside = tuple(map(kept, captured))
+
+        def read() -> Iterator[Element]:
+            for element in _read(node, source):
+                if not goes_on((*element, *beside)):
+                    return
+                yield element
+
+        return Dataset(read)
+
+    return run
+
+
+@operator("ScanDataset")
+def scan_dataset(node: FlexNode) -> Step:
+    """What a function makes of a state and each element, beside the next state."""
+    function, count = function_of(node), len(node.types("Tstate"))
+
+    def run(source: Any, *rest: Any) -> Dataset:
+        dataset_of(source)
+        first, beside = tuple(map(kept, rest[:count])), tuple(map(kept, rest[count:]))
+
+        def read() -> Iterator[Element]:
+            state = first
+            for element in _read(node, source):
+                results = function((*state, *element, *beside))
+                state = results[:count]
+                yield results[count:]
+
+        return Dataset(read)
+
+    return run
+
+
+@operator("BatchDataset", "BatchDatasetV2")
+def batch_dataset(node: FlexNode) -> Step:
+    """Several elements at a time, as rows; the last may have fewer, or is dropped."""
+
+    def run(source: Any, size: Array, drops: Any = False) -> Dataset:
+        dataset_of(source)
+        count = _number(size, "batch_size")
+        if count <= 0:
+            raise ValueError(f"batch_size is {count}, expected at least 1")
+
+        def read() -> Iterator[Element]:
+            elements = _read(node, source)
+            while rows := _taken(islice(elements, count)):
+                if len(rows) == count or not drops:
+                    yield tuple(_stacked(column) for column in zip(*rows, strict=True))
+
+        return Dataset(read)
+
+    return run
+
+
+def _taken(elements: Iterator[Element]) -> list[Element]:
+    """Return elements all together, and ask for their memory one by one."""
+    memory, rows = Taken("a batch of a dataset"), []
+    for element in elements:
+        memory.add(sum(getattr(x, "nbytes", 0) + _OVERHEAD for x in element))
+        rows.append(element)
+    return rows
+
+
+_OVERHEAD = 128
+"""Bytes of an array without its elements."""
+
+
+def _stacked(column: tuple[Any, ...]) -> Array:
+    shape = np.shape(column[0])
+    for i, value in enumerate(column):
+        if not isinstance(value, np.ndarray):
+            raise ValueError("handles cannot be made a batch")
+        if value.shape != shape:
+            raise ValueError(f"elements 0 and {i} have shapes {list(shape)}, {list(value.shape)}")
+    require((len(column), *shape), column[0].dtype)
+    return np.stack(column)
+
+
+@operator("RepeatDataset")
+def repeat_dataset(node: FlexNode) -> Step:
+    """The elements several times over; without end for a negative number."""
+
+    def run(source: Any, count: Array) -> Dataset:
+        dataset_of(source)
+        times = _number(count, "count")
+
+        def read() -> Iterator[Element]:
+            left = times
+            while left != 0:
+                element = None
+                for element in _read(node, source):
+                    yield element
+                if element is None:
+                    return
+                left -= 1
+
+        return Dataset(read)
+
+    return run
+
+
+@operator("TakeDataset")
+def take_dataset(node: FlexNode) -> Step:
+    """The first elements; all for a negative number."""
+
+    def run(source: Any, count: Array) -> Dataset:
+        dataset_of(source)
+        most = _number(count, "count")
+        return Dataset(lambda: islice(_read(node, source), None if most < 0 else most))
+
+    return run
+
+
+@operator("SkipDataset")
+def skip_dataset(node: FlexNode) -> Step:
+    """The elements after the first; none for a negative number."""
+
+    def run(source: Any, count: Array) -> Dataset:
+        dataset_of(source)
+        least = _number(count, "count")
+        if least < 0:
+            return Dataset(lambda: iter(()))
+        return Dataset(lambda: islice(_read(node, source), least, None))
+
+    return run
+
+
+@operator("ConcatenateDataset")
+def concatenate_dataset(node: FlexNode) -> Step:
+    """The elements of one dataset, then those of another."""
+
+    def run(first: Any, second: Any) -> Dataset:
+        one, other = dataset_of(first), dataset_of(second)
+        return Dataset(lambda: chain(_read(node, one), _read(node, other)))
+
+    return run
+
+
+@operator("ZipDataset")
+def zip_dataset(node: FlexNode) -> Step:
+    """The elements of several datasets side by side, as far as all have some."""
+
+    def run(*sources: Any) -> Dataset:
+        datasets = [dataset_of(source) for source in sources]
+        return Dataset(
+            lambda: (
+                tuple(chain.from_iterable(row))
+                for row in zip(*(_read(node, x) for x in datasets), strict=False)
+            )
+        )
+
+    return run
+
+
+@operator("PrefetchDataset", "OptionsDataset")
+def same_dataset(node: FlexNode) -> Step:
+    """The same elements; how they are read ahead is left open."""
+    return lambda source, *_: dataset_of(source)
+
+
+@operator("ReduceDataset")
+def reduce_dataset(node: FlexNode) -> Step:
+    """The state after a function has met each element with it."""
+    function, count = function_of(node), len(node.types("Tstate"))
+
+    def run(source: Any, *rest: Any) -> list[Any]:
+        state, beside = tuple(map(kept, rest[:count])), rest[count:]
+        for element in _read(node, source):
+            results = function((*state, *element, *beside))
+            if len(results) != count:
+                raise ValueError(f"the state has {count} parts, the function gives {len(results)}")
+            state = results
+        check_element(state, node)
+        return list(state)
+
+    return run
