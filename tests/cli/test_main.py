@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,18 @@ from support.command import Command
 from support.fake_distributions import write_plugin
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+
+BASH = shutil.which("bash")
+FOLDER = Path(sys.executable).parent
+
+COMPLETE = """\
+eval "$(_DELEGRAPH_COMPLETE=bash_source delegraph)"
+compopt() { FILES=1; }
+COMP_WORDS=(delegraph "$@")
+COMP_CWORD=$#
+_delegraph_completion delegraph
+printf '%s\\n' "${COMPREPLY[@]}" ${FILES:+files}
+"""
 
 
 def test_help_lists_commands_and_exit_codes(delegraph: Command) -> None:
@@ -312,3 +325,35 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
         )
         assert "\x1b" not in done.stdout
         assert [line for line in done.stdout.splitlines() if line != line.rstrip()] == []
+
+
+@pytest.mark.skipif(BASH is None, reason="there is no bash")
+@pytest.mark.skipif(not (FOLDER / "delegraph").exists(), reason="delegraph is not installed here")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["insp"], {"inspect"}),
+        (["plugins", "d"], {"doctor"}),
+        (["explain", "--partition-policy", ""], {"largest", "measured"}),
+        (["run", "--sign"], {"--signature"}),
+        (["run", "mod"], {"files"}),
+        (["run", "m.tflite", "--delegate", "add"], {"add_sub"}),
+        (["plugins", "info", "si"], {"sin"}),
+        (["fle"], {"flex"}),
+        (["nothing-starts-so"], {""}),
+    ],
+)
+def test_bash_completes(words: list[str], expected: set[str]) -> None:
+    plugins = installed()
+    known = {offer.spec.name for offer in plugins.offers()} | set(plugins.commands())
+    if not expected & {"add_sub", "sin", "flex"} <= known:
+        pytest.skip(f"{expected} is not installed")
+    done = subprocess.run(
+        [str(BASH), "--norc", "-c", COMPLETE, "bash", *words],
+        env=os.environ | {"PATH": f"{FOLDER}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert expected <= set(done.stdout.split("\n"))
