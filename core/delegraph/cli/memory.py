@@ -114,7 +114,8 @@ def command(**options: Any) -> None:
     if request.plot is not None:
         from delegraph.tools.memory_plot import draw_plan
 
-        draw_plan(answer.report, answer.chosen, request.plot, Path(request.model).name)
+        with progress(f"drawing {request.plot}"):
+            draw_plan(answer.report, answer.chosen, request.plot, Path(request.model).name)
         click.echo(f"plan drawn to {request.plot}", err=True)
     if request.write_offline is not None:
         _write_offline(request, answer)

@@ -66,7 +66,8 @@ def list_plugins(time_limit: float, as_json: bool) -> None:
     from delegraph.plugins import PluginSet
     from delegraph.tools.plugin_survey import SurveyRequest, survey_plugins
 
-    surveyed = survey_plugins(SurveyRequest(time_limit))
+    with progress("looking at the plugins"):
+        surveyed = survey_plugins(SurveyRequest(time_limit))
     if as_json:
         print_json({"plugins": [each.description for each in surveyed]})
         return
