@@ -19,6 +19,7 @@ from delegraph_flex.node_def import Function
 from delegraph_flex.numpy_executor.executor import NumpyExecutor
 from flex_cases import Case
 from flex_cases.datasets import DATASET, LONG, Reading, kinds
+from flex_cases.resources import HANDLE as RESOURCE
 from flex_cases.resources import I64, Program
 
 MODEL = Path(__file__).parent / "models" / "dataset.tflite"
@@ -80,6 +81,17 @@ def test_a_handle_that_is_no_dataset_is_refused() -> None:
     p.source = p.call("EmptyTensorList", "shape", "most", out=DATASET, **attrs)
     with pytest.raises(ValueError, match="handle is no dataset but a"):
         flex_cases.run(p.end(), NumpyExecutor())
+
+
+@pytest.mark.parametrize(("made", "message"), [(True, "End of sequence"), (False, "no dataset")])
+def test_an_iterator_gives_no_more_than_there_is(made: bool, message: str) -> None:
+    p = Reading("iterated", 0, 0)
+    reader = p.call("AnonymousIteratorV3", out=RESOURCE, **kinds())
+    if made:
+        p.call("MakeIterator", p.source, reader)
+    case = p.case(p.call("IteratorGetNext", reader, out=I64, **kinds()))
+    with pytest.raises(ValueError, match=message):
+        flex_cases.run(case, NumpyExecutor())
 
 
 def test_the_last_state_is_what_the_operator_declares() -> None:

@@ -18,6 +18,8 @@ VALUE_DEPENDENT = frozenset(
         "DecodeRaw",
         "DecodeWav",
         "DynamicPartition",
+        "IteratorGetNext",
+        "IteratorGetNextSync",
         "ListDiff",
         "LookupTableExportV2",
         "NonMaxSuppression",

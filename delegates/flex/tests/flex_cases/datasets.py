@@ -85,6 +85,7 @@ def cases() -> Iterator[Case]:
     yield ahead.end()
     yield from _tensors()
     yield from _several()
+    yield from _iterated()
 
 
 def _tensors() -> Iterator[Case]:
@@ -107,3 +108,21 @@ def _several() -> Iterator[Case]:
     few = p.then("SkipDataset", "n").source
     p.source = p.call("ZipDataset", all_of_them, few, out=DATASET, N=2, **kinds(2))
     yield p.end("paired")
+
+
+def _iterated() -> Iterator[Case]:
+    """Yield cases of iterators, each of which gives two elements."""
+    for op in ("IteratorV2", "AnonymousIteratorV2", "AnonymousIteratorV3"):
+        p = Reading(op)
+        names = {"container": b"", "shared_name": b"all"} if op == "IteratorV2" else {}
+        has_deleter = op == "AnonymousIteratorV2"
+        out = [TensorType.RESOURCE, DATASET][: 1 + has_deleter]
+        reader, *deleter = p.call(op, out=out, **names, **kinds())
+        p.call("MakeIterator", p.source, reader)
+        elements = [
+            p.call(get, reader, out=I64, **kinds())
+            for get in ("IteratorGetNext", "IteratorGetNextSync")
+        ]
+        if has_deleter:
+            p.call("DeleteIterator", reader, *deleter)
+        yield p.case(*elements, runs=2)

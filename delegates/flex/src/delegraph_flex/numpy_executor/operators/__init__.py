@@ -25,6 +25,7 @@ from delegraph_flex.numpy_executor.operators import (  # noqa: F401 - importing 
     gamma_and_poisson,
     gather,
     gradients,
+    iterators,
     joining,
     linear_algebra,
     matmul,
