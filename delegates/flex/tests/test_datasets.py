@@ -94,6 +94,16 @@ def test_an_iterator_gives_no_more_than_there_is(made: bool, message: str) -> No
         flex_cases.run(case, NumpyExecutor())
 
 
+def test_an_optional_without_an_element_gives_none() -> None:
+    p = Reading("optional", 0, 0)
+    reader = p.call("AnonymousIteratorV3", out=RESOURCE, **kinds())
+    p.call("MakeIterator", p.source, reader)
+    none = p.call("IteratorGetNextAsOptional", reader, out=DATASET, **kinds())
+    case = p.case(p.call("OptionalGetValue", none, out=I64, **kinds()))
+    with pytest.raises(ValueError, match="the optional has no value"):
+        flex_cases.run(case, NumpyExecutor())
+
+
 def test_the_last_state_is_what_the_operator_declares() -> None:
     p = Reading("declared")
     attrs = {"f": Function("folded"), "Tstate": [LONG], "Targuments": [], **kinds(1, (3,))}

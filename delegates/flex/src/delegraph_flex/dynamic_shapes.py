@@ -28,6 +28,7 @@ VALUE_DEPENDENT = frozenset(
         "NonMaxSuppressionV4",
         "NonMaxSuppressionV5",
         "NonMaxSuppressionWithOverlaps",
+        "OptionalGetValue",
         "RaggedGather",
         "RaggedRange",
         "RaggedTensorToSparse",

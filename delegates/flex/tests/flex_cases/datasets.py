@@ -126,3 +126,11 @@ def _iterated() -> Iterator[Case]:
         if has_deleter:
             p.call("DeleteIterator", reader, *deleter)
         yield p.case(*elements, runs=2)
+    p = Reading("optional", 0, 1)
+    reader = p.call("AnonymousIteratorV3", out=TensorType.RESOURCE, **kinds())
+    p.call("MakeIterator", p.source, reader)
+    one, none = (
+        p.call("IteratorGetNextAsOptional", reader, out=DATASET, **kinds()) for _ in range(2)
+    )
+    found = [p.call("OptionalHasValue", x, out=TensorType.BOOL) for x in (one, none)]
+    yield p.case(*found, p.call("OptionalGetValue", one, out=I64, **kinds()))

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.dataset import Element, check_element, dataset_of
@@ -22,6 +24,13 @@ class Reader:
     """
 
     elements: Iterator[Element] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """An element, or None where there is none."""
+
+    element: Element | None
 
 
 def _reader(handle: Any) -> Reader:
@@ -84,5 +93,44 @@ def delete_iterator(node: FlexNode) -> Step:
     def run(handle: Any, deleter: Any) -> tuple[()]:
         _reader(handle).elements = iter(())
         return ()
+
+    return run
+
+
+@operator("IteratorGetNextAsOptional")
+def get_next_as_optional(node: FlexNode) -> Step:
+    """The next element, or that there is none."""
+
+    def run(handle: Any) -> Optional:
+        elements = _reader(handle).elements
+        if elements is None:
+            raise ValueError("the iterator has no dataset yet")
+        return Optional(next(elements, None))
+
+    return run
+
+
+def _optional(handle: Any) -> Optional:
+    if not isinstance(handle, Optional):
+        raise ValueError(f"handle is no optional but a {handle.__class__.__name__}")
+    return handle
+
+
+@operator("OptionalHasValue")
+def has_value(node: FlexNode) -> Step:
+    """Whether there is an element."""
+    return lambda handle: np.array(_optional(handle).element is not None)
+
+
+@operator("OptionalGetValue")
+def get_value(node: FlexNode) -> Step:
+    """The element that there is."""
+
+    def run(handle: Any) -> list[Any]:
+        element = _optional(handle).element
+        if element is None:
+            raise ValueError("the optional has no value")
+        check_element(element, node)
+        return list(element)
 
     return run
