@@ -4,12 +4,8 @@ Everything a user or a delegate's author needs is importable from here; each nam
 is first used, so that a plugin's light module stays light.
 """
 
-import logging
-
 import lazy_loader
 
 __version__ = "0.1.0"
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # who uses the library shows its log
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

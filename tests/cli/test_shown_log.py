@@ -70,8 +70,3 @@ def test_plugins_are_heard_and_others_are_not(fresh_delegraph: Command, tmp_path
     assert ran.code == 0
     assert "info: fake_noisy: imported \\x1b[2J\n" in ran.err
     assert "plugin 'noisy' of fake-noisy 1.0: ok, offers nothing" in ran.err
-
-
-def test_the_library_prints_no_log_by_itself() -> None:
-    handlers = logging.getLogger("delegraph").handlers
-    assert any(isinstance(handler, logging.NullHandler) for handler in handlers)

@@ -59,6 +59,17 @@ def assert_depthwise_agrees(kind, x_shape, window, multiplier=1, seed=0, **given
     )[0]
 
 
+@pytest.mark.parametrize("shape", [(1, 5, 0, 2), (1, 0, 5, 2), (0, 5, 5, 2)], ids=str)
+def test_an_image_without_pixels_gives_none(shape):
+    w, bias = constant(np.ones((1, 3, 3, 2), np.float32)), constant(np.ones(2, np.float32))
+    x = np.zeros(shape, np.float32)
+    content = one_op_model(
+        "DEPTHWISE_CONV_2D", [tensor((1, 5, 5, 2)), w, bias], [tensor(())], options((2, 2))
+    )
+    (y,) = delegraph_outputs(content, [x])
+    assert y.size == 0
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("stride", [(1, 1), (2, 2), (1, 3), (3, 2)])
 def test_strides(kind, stride):

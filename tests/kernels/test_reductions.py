@@ -172,3 +172,13 @@ def test_a_product_beyond_32_bits_wraps(zero_point):
     inputs = [fed(x, **quantization), constant(np.int32([0]))]
     output = [tensor((), "INT8", **quantization)]
     assert_agrees("REDUCE_PROD", inputs, output, ReducerOptions(keep_dims=False), version=2)
+
+
+@pytest.mark.parametrize("type", ["INT8", "INT16"])
+def test_a_quantized_product_of_nothing_is_1(type):
+    zero_point = 0 if type == "INT16" else 3
+    x = tensor((2, 0), type, scale=0.5, zero_point=zero_point)
+    y = tensor((2,), type, scale=0.5, zero_point=zero_point)
+    model = one_op_model("REDUCE_PROD", [x, constant(np.int32([1]))], [y], ReducerOptions())
+    (found,) = delegraph_outputs(model, [np.zeros((2, 0), type.lower())])
+    np.testing.assert_array_equal(found, np.full(2, 2 + zero_point))

@@ -97,6 +97,8 @@ class DepthwiseTaps:
             weights: what :meth:`arrange` returned.
             pad_value: what surrounds the image.
         """
+        if 0 in self._shape:
+            return
         output = self._windows[0].output
         padded = self._surround(image, pad_value)
         for start in range(0, output, self._rows):

@@ -133,19 +133,20 @@ def product(r: Reduction, numerics: Numerics) -> Eval:
     """Return the eval of a quantized product, rescaled after each factor.
 
     Without axes, or where all of them have length 1, the builtin kernels copy, even between
-    different scales.
+    different scales. The official kernels leave products of nothing unwritten; here they are 1.
 
     Source:
         QuantizedReduceProd, tflite/kernels/internal/{optimized,reference}/reduce.h.
     """
     x, y, x_zero, y_zero, limits = r.x, r.y, r.x.zero_point, r.y.zero_point, np.iinfo(r.y.dtype)
-    lacks_scale = _lacks_scale(r)
+    if not r.count:
+        one = 1.0 if _lacks_scale(r) else 1 / np.float64(y.scale)
+        return lambda: y.data.fill(int(np.clip(np.rint(one) + y_zero, limits.min, limits.max)))
     if numerics == "builtin" and r.count == 1:
         return lambda: np.copyto(y.data, x.data.reshape(y.shape))
-    if lacks_scale and r.count:
+    if _lacks_scale(r):
         return _without_scale(r, saturates=False)
-    root = r.y.scale ** (1 / r.count) if r.count else 1.0
-    multiplier, shift = quantize_multiplier(r.x.scale / root)
+    multiplier, shift = quantize_multiplier(r.x.scale / r.y.scale ** (1 / r.count))
 
     def run() -> None:
         factors = r.rows().T.astype(np.int64) - x_zero
@@ -157,7 +158,7 @@ def product(r: Reduction, numerics: Numerics) -> Eval:
         quantized = (scaled + np.int32(y_zero)).clip(limits.min, limits.max)  # wraps, as in C
         y.data[...] = quantized.reshape(y.shape)
 
-    return run if r.count else lambda: None
+    return run
 
 
 def _sums(r: Reduction) -> Integers:

@@ -249,6 +249,18 @@ def test_what_follows_the_last_nan_is_reduced(length: int, op: str, level: str) 
         assert_same_answers(found[op], expected[op], 0)
 
 
+@pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
+@pytest.mark.parametrize("type", ["FLOAT32", "INT8", "UINT8", "INT32"])
+def test_the_extreme_of_nothing_is_that_of_the_core(type: str, op: str) -> None:
+    scale = 0.5 if "8" in type else None
+    x = fed(np.zeros((3, 0), type.lower()), scale=scale)
+    given = [x, constant(np.array([1], np.int32))]
+    case = operator_case(op, given, [tensor((3,), type, scale=scale)], ReducerOptions())
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
+    expected, found = (all_kinds(case, {op: case}, *by) for by in ((), (delegate,)))
+    assert_same_answers(found[op], expected[op], 0)
+
+
 @pytest.mark.parametrize("given", [constant, fed])
 @pytest.mark.parametrize("index", [-1, 4, 2**31 - 1, -(2**31)])
 def test_an_index_out_of_range_is_refused_as_by_the_core(given: Any, index: int) -> None:

@@ -29,6 +29,12 @@ def test_matrices_are_stacked():
     np.testing.assert_allclose(got, np.hstack([ROWS, ROWS @ b.T]), rtol=1e-6)
 
 
+def test_matrices_of_several_widths_are_refused():
+    diagonal, wide = np.ones(4, np.float32), np.ones((4, 6), np.float32)
+    with pytest.raises(OperatorError, match=r"recurrent weights have widths \[4, 6\]"):
+        recurrent_weights([weights(diagonal), weights(wide)], asymmetric=False)
+
+
 def test_a_vector_is_a_diagonal_matrix():
     diagonal = np.array([1, 2, 3, 4], np.float32)
     got = recurrent_weights([weights(diagonal)], asymmetric=False).product(ROWS)

@@ -97,11 +97,14 @@ def recurrent_weights(tensors: Sequence[Tensor], *, asymmetric: bool) -> Matrix:
         asymmetric: whether activations get a zero point if the weights are quantised.
 
     Raises:
-        OperatorError: some are diagonal and others 8-bit.
+        OperatorError: some are diagonal and others 8-bit, or of another width.
     """
     if len({tensor.type for tensor in tensors}) > 1:
         raise OperatorError("some recurrent weights are diagonal and others 8-bit")
     arrays = [np.diag(t.data) if len(t.shape) == 1 else t.data for t in tensors]
+    widths = {array.shape[1] for array in arrays}
+    if len(widths) > 1:
+        raise OperatorError(f"recurrent weights have widths {sorted(widths)}, expected one")
     stacked = np.concatenate(arrays)
     if not is_quantized(tensors[0]):
         return FloatMatrix(stacked)

@@ -133,14 +133,15 @@ def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
         builder.emit(COPY, source=axes.source, target=target, bytes=y.bytes)
     elif type == "INT32":
         reduce_int32(builder, axes, target, blocks.MIN if smallest else blocks.MAX)
-    elif type != "FLOAT32":
-        flip = -1 if smallest else 0
-        reduce(builder, axes, blocks.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
-    elif axes.length:
+    elif not axes.length:
+        limits = np.finfo(y.dtype) if type == "FLOAT32" else np.iinfo(y.dtype)
+        worst = limits.max if smallest else limits.min
+        fill(builder, Part.of(builder, y), np.array(worst, y.dtype))
+    elif type == "FLOAT32":
         reduce(builder, axes, blocks.MAX_F32, target, factor=-1.0 if smallest else 1.0)
     else:
-        worst = np.finfo(np.float32).max if smallest else np.finfo(np.float32).min
-        fill(builder, Part.of(builder, y), np.array(worst))
+        flip = -1 if smallest else 0
+        reduce(builder, axes, blocks.MAX_BYTES, target, mask=_MASKS[type], flip=flip)
 
 
 def lower_product(call: Call, builder: ProgramBuilder) -> None:
