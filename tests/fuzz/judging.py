@@ -125,6 +125,8 @@ def difference_fault(
     if (core.error is None) != (mine.error is None):
         if mine.error is not None:
             return Fault("refuses alone", str(mine.error)[:300], innermost(mine.error))
+        if "memory_limit=" in str(core.error):
+            return None  # a delegate may need less: it keeps no tensors between its nodes
         return Fault("computes alone", f"the core: {str(core.error)[:300]}", innermost(core.error))
     for step, (right, got) in enumerate(zip(core.outputs, mine.outputs, strict=False)):
         for i, type_ in enumerate(core.types):

@@ -243,3 +243,12 @@ def test_a_sample_of_copies_neither_crashes_nor_hangs(name: str) -> None:
         if name == "core" or finding.fault.kind in ("crash", "hang"):
             verify(finding, target, LIMITS, seconds=1)
             assert not finding.is_ours, finding.described()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_fault"), [("Interpreter(memory_limit=...)", False), ("", True)]
+)
+def test_a_delegate_may_do_with_less_memory(text: str, is_fault: bool) -> None:
+    refused = Run([], [], DelegateError(f"too much; {text}"))
+    fault = difference_fault(refused, Run([], [], None), Capabilities(), only_shapes=False)
+    assert (fault is not None) is is_fault

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
-from delegraph.errors import DelegateError
+from delegraph.errors import DelegateError, OperatorError
 from delegraph.testing import one_op_model, tensor
 from delegraph_numba_cpu import program
 from delegraph_numba_cpu.blocks.moves import COPY
@@ -109,3 +109,8 @@ def test_answers_are_the_same() -> None:
         made.invoke()
         found = made.get_tensor(made.get_output_details()[0]["index"])
         np.testing.assert_array_equal(found, np.abs(x))
+
+
+def test_more_than_the_system_gives_is_refused_in_words() -> None:
+    with pytest.raises(OperatorError, match="guarded bytes cannot be had"):
+        GuardedMemory(1 << 62)

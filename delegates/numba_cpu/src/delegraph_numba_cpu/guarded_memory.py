@@ -9,6 +9,8 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.errors import OperatorError
+
 VARIABLE = "DELEGRAPH_NUMBA_GUARD"
 
 MARK = 0xA5
@@ -37,10 +39,17 @@ class GuardedMemory:
     """
 
     def __init__(self, size: int, room: int = 0) -> None:
-        """Make a piece of *size* bytes, and *room* after it that may be read."""
+        """Make a piece of *size* bytes, and *room* after it that may be read.
+
+        Raises:
+            OperatorError: the system does not give so much.
+        """
         page = mmap.PAGESIZE
         inner = -(-(LINE + size + room) // page) * page
-        self._map = mmap.mmap(-1, inner + 2 * page)
+        try:
+            self._map = mmap.mmap(-1, inner + 2 * page)
+        except (OSError, OverflowError) as error:
+            raise OperatorError(f"{size} guarded bytes cannot be had: {error}") from error
         whole = np.frombuffer(self._map, np.uint8)
         begin: int = whole.__array_interface__["data"][0]
         start = page + inner - room - size
