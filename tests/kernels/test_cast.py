@@ -39,6 +39,13 @@ def test_floats_saturate_and_nan_is_the_largest():
     assert y.tolist() == [2**31 - 1, -(2**31), 2**31 - 1]
 
 
+@pytest.mark.parametrize(("type", "largest"), [("INT2", 1), ("INT4", 7), ("UINT4", 15)])
+def test_nan_is_the_largest_packed_integer_too(type, largest):
+    x = np.float32([np.nan, 1, np.inf, -np.inf, 1e30, np.nan])
+    (y,) = assert_agrees("CAST", [fed(x)], [type], version=6)
+    assert y[[0, 5]].tolist() == [largest] * 2
+
+
 @pytest.mark.parametrize("integer", INTEGERS)
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 def test_the_largest_float_that_fits_is_kept_and_the_next_one_saturates(real, integer):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from delegraph.testing.operator_case import fed, texts
+from delegraph.testing import delegraph_outputs
+from delegraph.testing.operator_case import fed, operator_case, texts
 from support.agreement import assert_agrees, assert_both_refuse
 from support.quantized_pairs import every_pair, random_integers
 
@@ -63,3 +64,14 @@ def test_scales_above_1_compare_as_oddly(op, scales):
         fed(x, scale=s, zero_point=z) for x, s, z in zip((a, b), scales, (3, -7), strict=True)
     ]
     assert_agrees(op, inputs, ["BOOL"], version=2)
+
+
+@pytest.mark.parametrize("type", ["UINT8", "INT8"])
+@pytest.mark.parametrize("scale", [1.0, None])
+@pytest.mark.parametrize("op", OPS)
+def test_a_scale_of_1_or_none_compares_the_integers(op, scale, type):
+    # The official kernels end the process.
+    a, b = every_pair(type)
+    case = operator_case(op, [fed(x, scale=scale) for x in (a, b)], ["BOOL"], version=2)
+    (y,) = delegraph_outputs(case.model(), [a, b])
+    assert (y == getattr(np, op.lower())(a, b)).all()

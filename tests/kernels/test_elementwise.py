@@ -292,6 +292,19 @@ def test_pow_of_integers():
     assert y.tolist() == [-27, 1, 1024, 49]
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)], ids=str)
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 33])
+def test_one_exponent_for_all_wraps_around(exponent, shape):
+    a, b = np.int32([46341, -3, 5, -70001]), np.full(shape, exponent, np.int32)
+    assert_agrees("POW", [fed(a), fed(b)], ["INT32"])
+
+
+def test_powers_of_many_exponents_that_overflow_are_the_least_integer():
+    a, b = np.int32([46341, -3, 5]), np.int32([2, 33, 14])
+    (y,) = assert_agrees("POW", [fed(a), fed(b)], ["INT32"])
+    assert y.tolist() == [-(2**31)] * 3
+
+
 def test_pow_refuses_negative_integer_exponents():
     inputs = [fed(np.int32([2])), fed(np.int32([-1]))]
     assert_both_refuse("POW", inputs, ["INT32"], match="negative values")

@@ -32,6 +32,16 @@ def test_long_rows_agree(k):
     assert_agrees("TOPK_V2", inputs, ["FLOAT32", "INT32"], TopKV2Options())
 
 
+@pytest.mark.parametrize("k", [1, 4, 7])
+def test_nan_comes_last(k):
+    x = np.float32([[np.nan, 1, 3, 2, -np.inf, np.nan, 3], [0, np.inf, np.nan, -1, 5, -0.0, 2]])
+    inputs = [fed(x), fed(np.array(k, np.int32))]
+    outputs = ["FLOAT32", "INT32"]
+    _, positions = assert_agrees("TOPK_V2", inputs, outputs, TopKV2Options())
+    expected = [[2, 6, 3, 1, 4, 0, 5], [1, 4, 6, 0, 5, 3, 2]]
+    assert positions.tolist() == [row[:k] for row in expected]
+
+
 @pytest.mark.parametrize("given", GIVEN)
 def test_more_than_there_are_is_refused(given):
     inputs = [fed(np.ones((2, 3), np.float32)), given(np.array(4, np.int32))]

@@ -113,11 +113,14 @@ def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
 
     Source:
         ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. It multiplies as
-        if scales were below 1, so that larger ones give results of little sense, here too.
+        if scales were below 1, so that larger ones give results of little sense, here too. One of
+        1, or none, ends the process there; here the integers are the values.
     """
 
     def scaled(tensor: Tensor) -> Callable[[Integers], Integers]:
         zero_point, (multiplier, shift) = tensor.zero_point, quantize_multiplier(tensor.scale)
+        if tensor.scale in (0.0, 1.0):
+            return lambda q: (q - zero_point) << 8
 
         def scale(q: Integers) -> Integers:
             high = saturating_rounding_doubling_high_mul((q - zero_point) << 8, multiplier)

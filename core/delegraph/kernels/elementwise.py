@@ -39,7 +39,7 @@ from delegraph.operators.registration import (
     input_tensor,
     output_tensor,
 )
-from delegraph.operators.tensor import Tensor
+from delegraph.operators.tensor import Tensor, element_count
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 _EITHER_INPUT = InPlace.INPUT_0 | InPlace.INPUT_1
@@ -234,6 +234,9 @@ def require_nonzero(divisor: Tensor, zero_point: int) -> None:
 def prepare_pow(context: OpContext, node: Node) -> Eval:
     """Return the eval of POW, broadcast, on float32 and int32; int32 refuses negative exponents.
 
+    int32 results that do not fit are the least integer, or, of one exponent for all elements, the
+    lower 32 bits.
+
     Source:
         tflite/kernels/pow.cc.
     """
@@ -242,10 +245,13 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
     def run() -> None:
         np.power(a.data, b.data, y.data)
 
+    # TFLite multiplies integers where one exponent is broadcast, and calls std::pow elsewhere.
+    is_product = element_count(b.shape) == 1 and a.shape != b.shape
+
     def run_integers() -> None:
         if b.data.size and b.data.min() < 0:
             raise OperatorError(f"exponents {b.name!r} hold negative values, expected none")
-        powers = np.power(a.data, b.data, dtype=np.float64)  # as std::pow computes them
+        powers = np.power(a.data, b.data, dtype=np.int32 if is_product else np.float64)
         np.copyto(y.data, powers, casting="unsafe")
 
     return run if a.type is TensorType.FLOAT32 else run_integers

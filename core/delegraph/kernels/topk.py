@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delegraph.arithmetic.output_shape import check_type, integers, size_outputs
 from delegraph.errors import OperatorError
@@ -22,8 +24,8 @@ _TYPES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, Tens
 def prepare_topk(context: OpContext, node: Node) -> Eval:
     """Return the eval of TOPK_V2: the k largest of the last dimension, and their positions.
 
-    Equal values come in the order of their positions. float32, uint8, int8, int16, int32, int64;
-    k and positions are int16 or int32, and a negative k counts as 0.
+    Equal values come in the order of their positions, NaN last. float32, uint8, int8, int16, int32,
+    int64; k and positions are int16 or int32, and a negative k counts as 0.
 
     Source:
         tflite/kernels/topk_v2.cc.
@@ -46,12 +48,19 @@ def prepare_topk(context: OpContext, node: Node) -> Eval:
             raise OperatorError(f"k is {k}, expected at most {size}, the last dimension")
 
         def select() -> None:
-            # Ascending and stable over the mirrored row, read backwards: descending and stable.
-            mirrored = np.argsort(x.data[..., ::-1], axis=-1, kind="stable")
-            order = size - 1 - mirrored[..., ::-1][..., :k]
+            order = _descending(x.data)[..., :k]
             values.data[...] = np.take_along_axis(x.data, order, axis=-1)
             positions.data[...] = order
 
         return ((*x.shape[:-1], k),) * 2, select
 
     return size_outputs(context, (values, positions), plans, shape_inputs=(k_input,))
+
+
+def _descending(x: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions of each row's elements, the largest first and NaN last, stable."""
+    if x.dtype.kind == "f":
+        return np.argsort(-x, axis=-1, kind="stable")
+    # The least integer has no negative: ascending and stable over the mirrored row, read backwards.
+    mirrored = np.argsort(x[..., ::-1], axis=-1, kind="stable")
+    return np.asarray(x.shape[-1] - 1 - mirrored[..., ::-1])
