@@ -15,7 +15,7 @@ from delegraph.micro.interpreter import MicroInterpreter
 from delegraph.micro.stage import MicroState
 from delegraph.micro.targets import TARGET_32, TARGET_64
 from delegraph.operators.registration import Registration
-from delegraph.schema.options import CallOnceOptions, IfOptions, WhileOptions
+from delegraph.schema.options import CallOnceOptions, IfOptions, VarHandleOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from support.corpus import CORPUS, corpus_file, needs_corpus
 
@@ -312,6 +312,25 @@ def test_an_external_context_reaches_kernels_once():
 
 
 # -- what models may do ---------------------------------------------------------------------------
+
+
+def test_a_variable_begins_at_zero_and_again_after_a_reset():
+    handle = ("VAR_HANDLE", "", "h", VarHandleOptions(container="", shared_name="v"))
+    nodes = [handle, ("READ_VARIABLE", "h", "y"), ("ASSIGN_VARIABLE", "h x", "")]
+    for zero, given in (
+        (7, {"type": "INT8", "scale": 0.5, "zero_point": 7}),
+        (0, {"type": "INT16", "scale": 0.5}),
+        (0, {}),
+    ):
+        tensors = {"h": tensor((), "RESOURCE"), **{n: tensor((3,), **given) for n in "xy"}}
+        interpreter = allocated(subgraphs_model([(nodes, "x", "y", tensors)]))
+        x = np.arange(1, 4, dtype=interpreter.input(0).dtype)
+        for is_reset, expected in ((False, [zero] * 3), (False, [1, 2, 3]), (True, [zero] * 3)):
+            if is_reset:
+                interpreter.reset_variables()
+            interpreter.input(0).data[...] = x
+            interpreter.invoke()
+            assert interpreter.output(0).data.tolist() == expected
 
 
 def test_variables_are_in_the_tail_and_start_at_their_zero_point():

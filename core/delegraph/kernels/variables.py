@@ -13,6 +13,7 @@ from delegraph.operators.checks import require_counts
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.resource_handle import input_handle, key_of, write_handle
+from delegraph.schema.enums import TensorType
 
 
 @kernel("VAR_HANDLE")
@@ -52,18 +53,24 @@ def prepare_assign_variable(context: OpContext, node: Node) -> Eval:
 def prepare_read_variable(context: OpContext, node: Node) -> Eval:
     """Return the eval of READ_VARIABLE.
 
-    An output declared without dimensions takes the variable's shape while invoking.
+    An output declared without dimensions takes the variable's shape while invoking. TFLM's
+    variables are zero at first; LiteRT's have no value.
 
     Source:
-        tflite/kernels/read_variable.cc.
+        tflite/kernels/read_variable.cc; MicroResourceVariables::ResetAll,
+        tflite-micro/micro/micro_resource_variable.cc.
     """
     require_counts(node, 1)
     handle, y = input_handle(context, node), output_tensor(context, node)
     if not y.shape:
         context.set_dynamic(y)
+    begins_at_zero = context.numerics == "micro"
 
     def read() -> None:
         stored = context.resources.get(key_of(handle))
+        if stored is None and begins_at_zero:
+            y.data.fill(y.zero_point if y.type is TensorType.INT8 else 0)
+            return
         if stored is None:
             raise OperatorError(f"variable {key_of(handle)} is read before it is assigned")
         if stored.dtype != y.dtype:
