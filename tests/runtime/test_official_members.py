@@ -10,6 +10,7 @@ import copy
 import gc
 import pickle
 import warnings
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -452,3 +453,18 @@ def test_a_closed_interpreter_has_no_wrapper() -> None:
     with pytest.raises(StateError, match="closed"):
         _ = interpreter._interpreter
     assert interpreter._delegates == []
+
+
+@pytest.mark.parametrize("name", official.OpResolverType.__members__)
+def test_the_official_type_of_resolver_is_taken_by_its_name(name: str) -> None:
+    interpreter = delegraph.Interpreter(
+        model_content=MODELS["sum"],
+        experimental_op_resolver_type=official.OpResolverType[name],
+    )
+    assert interpreter.numerics == ("reference" if name == "BUILTIN_REF" else "builtin")
+
+
+@pytest.mark.parametrize("kind", [Padding.SAME, Enum("OpResolverType", "NEWEST")["NEWEST"]])
+def test_other_enumerations_are_no_types_of_resolver(kind: Enum) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"Unrecognized passed in op resolver type: .*; it"):
+        delegraph.Interpreter(model_content=MODELS["sum"], experimental_op_resolver_type=kind)

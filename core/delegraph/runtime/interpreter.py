@@ -27,7 +27,7 @@ from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, 
 from delegraph.runtime.details import tensor_details
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.official_members import OfficialMembers, warn_of_kept_tensors
-from delegraph.runtime.op_resolver import OpResolverType, numerics_of
+from delegraph.runtime.op_resolver import OpResolverType, numerics_of, resolver_type
 from delegraph.runtime.options import Options, Requirement
 from delegraph.runtime.profile import Profile
 from delegraph.runtime.session import Session
@@ -123,12 +123,12 @@ class Interpreter(OfficialMembers):
         cancellation: StopRequest | None = None,
     ) -> None:
         num_threads = checked_num_threads(num_threads)
-        resolver_numerics = numerics_of(experimental_op_resolver_type)
-        if experimental_preserve_all_tensors and defaults.are_wanted(experimental_op_resolver_type):
+        resolver = resolver_type(experimental_op_resolver_type)
+        if experimental_preserve_all_tensors and defaults.are_wanted(resolver):
             warn_of_kept_tensors()
         options = Options(
             recommended_num_threads=-1 if num_threads is None else num_threads,
-            numerics=resolver_numerics if numerics is None else numerics,
+            numerics=numerics_of(resolver) if numerics is None else numerics,
             preserve_all_tensors=experimental_preserve_all_tensors,
             disable_delegate_clustering=experimental_disable_delegate_clustering,
             disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
@@ -153,7 +153,7 @@ class Interpreter(OfficialMembers):
         self._session = Session(model, options, ops, placement_rules(rules))
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
         self._delegates = list(applied)
-        if defaults.are_wanted(experimental_op_resolver_type) and (applied or delegates is None):
+        if defaults.are_wanted(resolver) and (applied or delegates is None):
             applied = defaults.added_to(applied, self._session.unresolved_custom_ops())
         if applied:
             self._session.calls.run("Interpreter()", self._session.apply_all, applied)

@@ -44,17 +44,23 @@ def builtin_registration(name: str) -> Registration | None:
     return OP_TABLE.get(name)
 
 
-def numerics_of(resolver: OpResolverType) -> Numerics:
-    """Return the rounding that the kernels of *resolver* have.
+def resolver_type(given: Enum) -> OpResolverType:
+    """Return an ``OpResolverType``, given one of ours or the official one of the same name.
 
     Raises:
         ArgumentTypeError: it is no such type.
     """
-    if not isinstance(resolver, OpResolverType):
-        known = ", ".join(map(str, OpResolverType))
-        raise ArgumentTypeError(
-            f"Unrecognized passed in op resolver type: {resolver}; it is one of {known}"
-        )
+    is_resolver_type = isinstance(given, Enum) and type(given).__name__ == OpResolverType.__name__
+    if is_resolver_type and given.name in OpResolverType.__members__:
+        return OpResolverType[given.name]
+    known = ", ".join(map(str, OpResolverType))
+    raise ArgumentTypeError(
+        f"Unrecognized passed in op resolver type: {given}; it is one of {known}"
+    )
+
+
+def numerics_of(resolver: OpResolverType) -> Numerics:
+    """Return the rounding that the kernels of *resolver* have."""
     return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
 
 
