@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from delegraph import DelegateContext, Interpreter, Node, SimpleDelegateKernelInterface
+from delegraph import Delegate, DelegateContext, Interpreter, Node, SimpleDelegateKernelInterface
 from delegraph.errors import DelegateError
 from delegraph.native import litert_delegate
+from delegraph.schema.options import AddOptions
 from delegraph.testing import graph_model, one_op_model, tensor
 from differences.difference import Sides, attempt, difference, in_a_child
+from support.buffered_delegate import Buffered
 from support.by_name import ByName, ByNameKernel
 
 CHAIN = graph_model([("SIN", "x", "a"), ("NEG", "a", "y")], inputs="x", outputs="y")
+SINES = [("SIN", "x", "a"), ("ADD", "x x", "b", AddOptions()), ("SIN", "a", "c"), ("SIN", "x", "d")]
+EDGES = bytes((1, 1, 1, 6, 2))  # version, subgraphs, pairs; node 3 before node 1
+ORDERED = graph_model(
+    SINES, inputs="x", outputs="b c d", metadata={"model_control_dependencies": EDGES}
+)
+SINE = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
 TWICE = one_op_model("Twice", [tensor((2,))], [tensor((2,))])
 
 
@@ -49,6 +58,52 @@ def litert_after_a_failure() -> list[str]:
         assert trace is not None, "its constructor has failed"
         return operators(trace.tb_frame.f_locals["self"])
     raise AssertionError("the delegate has not failed")
+
+
+def two_delegates(make: Callable[[list[ByName]], Any]) -> Any:
+    """Return whether a delegate of ADD is applied after one of SIN, with a control edge between."""
+    delegates = [ByName("SIN"), ByName("ADD", name="second")]
+    return attempt(lambda: make(delegates) is not None)
+
+
+def litert_of(model: bytes, delegates: Sequence[Delegate]) -> Any:
+    """Return LiteRT's interpreter with delegates of ours."""
+    from ai_edge_litert.interpreter import Interpreter as LiteRt
+    from ai_edge_litert.interpreter import OpResolverType
+
+    return LiteRt(
+        model_content=model,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        experimental_delegates=[litert_delegate(one, model=model) for one in delegates],
+    )
+
+
+def litert_of_two_delegates() -> Any:
+    return two_delegates(lambda delegates: litert_of(ORDERED, delegates))
+
+
+@difference("control-edges-after-a-delegate")
+def _() -> Sides:
+    ours = two_delegates(lambda delegates: Interpreter(model_content=ORDERED, delegates=delegates))
+    return ours, in_a_child(litert_of_two_delegates)
+
+
+def read_after_a_failed_copy(interpreter: Any) -> Any:
+    """Return what reading an output gives that is in a delegate's buffer, and cannot leave it."""
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.ones(4, np.float32))
+    interpreter.invoke()
+    return attempt(lambda: interpreter.get_tensor(1).shape)
+
+
+def litert_after_a_failed_copy() -> Any:
+    return read_after_a_failed_copy(litert_of(SINE, [Buffered(fails=True)]))
+
+
+@difference("copies-from-buffers-that-fail")
+def _() -> Sides:
+    ours = Interpreter(model_content=SINE, delegates=[Buffered(fails=True)])
+    return read_after_a_failed_copy(ours), in_a_child(litert_after_a_failed_copy)
 
 
 @difference("delegates-that-were-there-before")

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.schema.enums import TensorType
-from delegraph.schema.options import AddOptions, Conv2DOptions, SubOptions
+from delegraph.schema.options import (
+    AddNOptions,
+    AddOptions,
+    ArgMaxOptions,
+    ArgMinOptions,
+    BatchMatMulOptions,
+    Conv2DOptions,
+    Conv3DOptions,
+    DepthwiseConv2DOptions,
+    FullyConnectedOptions,
+    SubOptions,
+    TransposeConvOptions,
+)
 from delegraph.testing import constant, tensor
 from delegraph.testing.operator_case import fed
 from differences.difference import Sides, difference
@@ -70,3 +82,55 @@ def _() -> Sides:
 def _() -> Sides:
     x = fed(np.float32([[1e8, *[1.0] * 62, -1e8]]))
     return of_one("SUM", [x, constant(np.int32([1]))], ["FLOAT32"])
+
+
+@difference("quantize-beyond-int32")
+def _() -> list[Sides]:
+    x = fed(np.float32([3e9, np.inf]))
+    return [of_one("QUANTIZE", [x], [tensor((2,), type, scale=1.0)]) for type in ("INT8", "INT16")]
+
+
+@difference("arg-max-beside-nan")
+def _() -> list[Sides]:
+    x, first = fed(np.float32([np.nan, 1, 2, 0])), constant(np.int32(0))
+    return [
+        of_one("ARG_MAX", [x, first], ["INT32"], ArgMaxOptions(output_type=TensorType.INT32)),
+        of_one("ARG_MIN", [x, first], ["INT32"], ArgMinOptions(output_type=TensorType.INT32)),
+    ]
+
+
+@difference("infinite-sums")
+def _() -> list[Sides]:
+    x = np.float32([np.inf, 1, np.nan, -np.inf])
+    flat, image, volume = (fed(x.reshape(shape)) for shape in (4, (1, 2, 2, 1), (1, 1, 2, 2, 1)))
+    one, cube = (constant(np.ones((1,) * rank, np.float32)) for rank in (4, 5))
+    bias, steps = constant(np.zeros(1, np.float32)), {"stride_w": 1, "stride_h": 1}
+    shape, in_3d = constant(np.int32([1, 1, 2, 2, 1])), Conv3DOptions(**steps, stride_d=1)
+    depthwise = DepthwiseConv2DOptions(**steps, depth_multiplier=1)
+    transposed = [constant(np.int32([1, 2, 2, 1])), one, image]
+    return [
+        of_one("ADD_N", [flat, flat], ["FLOAT32"], AddNOptions()),
+        of_one("CONV_2D", [image, one, bias], ["FLOAT32"], Conv2DOptions(**steps)),
+        of_one("DEPTHWISE_CONV_2D", [image, one, bias], ["FLOAT32"], depthwise),
+        of_one("TRANSPOSE_CONV", transposed, ["FLOAT32"], TransposeConvOptions(**steps)),
+        of_one("CONV_3D", [volume, cube, bias], ["FLOAT32"], in_3d),
+        of_one("CONV_3D_TRANSPOSE", [shape, cube, volume], ["FLOAT32"], in_3d),
+    ]
+
+
+@difference("hybrid-inputs-that-are-no-numbers")
+def _() -> list[Sides]:
+    weight = constant(np.int8([[127, 0], [0, 127]]), scale=0.01)
+    one = constant(np.full((1, 1, 1, 1), 127, np.int8), scale=[0.01], zero_point=[0])
+    infinite, nan = np.float32([[np.inf, 1]]), np.float32([[np.nan, 1]])
+    image, bias = fed(infinite.reshape(1, 1, 2, 1)), constant(np.zeros(1, np.float32))
+    asymmetric = FullyConnectedOptions(asymmetric_quantize_inputs=True)
+    convolution = Conv2DOptions(stride_w=1, stride_h=1)
+    return [
+        of_one("FULLY_CONNECTED", [fed(infinite), weight], ["FLOAT32"], FullyConnectedOptions()),
+        of_one("FULLY_CONNECTED", [fed(nan), weight], ["FLOAT32"], asymmetric),
+        of_one("CONV_2D", [image, one, bias], ["FLOAT32"], convolution),
+        of_one(
+            "BATCH_MATMUL", [fed(infinite), weight], ["FLOAT32"], BatchMatMulOptions(), version=4
+        ),
+    ]

@@ -16,6 +16,9 @@ from delegraph.testing import constant, one_op_model, tensor
 from differences.difference import Sides, attempt, both, difference, in_a_child
 
 SUM = one_op_model("ADD", [tensor((4,)), tensor((4,))], [tensor((4,))], AddOptions())
+WORD = one_op_model(
+    "EXPAND_DIMS", [tensor((), "STRING"), constant(np.int32(0))], [tensor((1,), "STRING")]
+)
 LITERT = "ai_edge_litert.interpreter"
 
 
@@ -37,6 +40,7 @@ def answer(module: str, call: str, model: bytes) -> Any:
     made = official.Interpreter(model_content=model, experimental_op_resolver_type=kernels)
     made.allocate_tensors()
     names = {"i": made, "m": official, "model": model, "np": np, "copy": copy}
+    names["other"] = import_module
     return attempt(lambda: eval(call, names))
 
 
@@ -56,6 +60,11 @@ def _() -> Sides:
     x = tensor((1, 3), "INT32")
     model = one_op_model("ADD", [x, bias], [tensor((1, 3), "INT32")], AddOptions())
     return both(model, [np.zeros((1, 3), np.int32)])
+
+
+@difference("base-of-a-view")
+def _() -> Sides:
+    return asked("i.tensor(0)().base is i._interpreter")
 
 
 @difference("byte-order")
@@ -90,6 +99,11 @@ def _() -> Sides:
     return ours, theirs
 
 
+@difference("metrics")
+def _() -> Sides:
+    return asked("hasattr(i, '_metrics')")
+
+
 @difference("model-content")
 def _() -> list[Sides]:
     return [
@@ -118,6 +132,12 @@ def _() -> Sides:
     return asked("i.resize_tensor_input(np.float32(1.5), [4])")
 
 
+@difference("single-strings")
+def _() -> list[Sides]:
+    values = "np.array('abc')", "np.array(b'abc', object)"
+    return [asked(f"(i.set_tensor(0, {x}), i.get_tensor(0).item())[1]", WORD) for x in values]
+
+
 @difference("strings-nobody-has-set")
 def _() -> list[Sides]:
     calls = "i.get_tensor(0)", "i.get_tensor(2)", "i.tensor(0)()", "i.tensor(2)()"
@@ -127,6 +147,13 @@ def _() -> list[Sides]:
 @difference("strings-without-elements")
 def _() -> Sides:
     return asked("(i.invoke(), i.get_tensor(2).shape)", words(0))
+
+
+@difference("type-of-resolver")
+def _() -> Sides:
+    made = "m.Interpreter(None, model, None, 1, other({!r}).OpResolverType.BUILTIN) is not None"
+    ours = answer("delegraph", made.format(LITERT), SUM)
+    return ours, in_a_child(answer, LITERT, made.format("delegraph"), SUM)
 
 
 @difference("view-of-a-sparse-constant")

@@ -284,3 +284,27 @@ def _() -> Sides:
     weights = constant(RNG.integers(-127, 128, (4, 1, 1, 2, 3)).astype(np.int8), scale=0.01)
     options = BatchMatMulOptions(adj_y=True, asymmetric_quantize_inputs=True)
     return of_one("BATCH_MATMUL", [fed(floats(1, 3)), weights], ["FLOAT32"], options, version=4)
+
+
+@difference("comparison-of-bytes-with-a-scale-of-1")
+def _() -> list[Sides]:
+    a, b = np.int8([1, 2, 3]), np.int8([1, 3, 2])
+    return [
+        of_one("LESS", [fed(a, scale=scale), fed(b, scale=scale)], ["BOOL"], version=2)
+        for scale in (1.0, None)
+    ]
+
+
+@difference("dequantize-of-16-bits-by-channel")
+def _() -> list[Sides]:
+    values = np.array([[1, 2], [3, 4]])
+    return [
+        of_one("DEQUANTIZE", [fed(x, scale=[0.5, 2.0], zero_point=[0, 0])], ["FLOAT32"])
+        for x in (values.astype(np.int16), values.astype(np.float16))
+    ]
+
+
+@difference("not-equal-of-int16")
+def _() -> Sides:
+    a, b = fed(np.int16([1, 2, 3])), fed(np.int16([1, 2, 4]))
+    return of_one("NOT_EQUAL", [a, b], ["BOOL"])

@@ -8,8 +8,12 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from delegraph.schema.enums import ActivationFunctionType
-from delegraph.schema.options import AddOptions, UnidirectionalSequenceLSTMOptions
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.schema.options import (
+    AddOptions,
+    UnidirectionalSequenceLSTMOptions,
+    VarHandleOptions,
+)
+from delegraph.testing import constant, one_op_model, subgraphs_model, tensor
 from micro.wheel.goldens import Step
 
 Case = tuple[str, bytes, tuple[Step, ...]]
@@ -58,6 +62,21 @@ def differences() -> Iterator[Case]:
                      custom_options=options),
         ((np.zeros(14, np.int16),),),
     )  # fmt: skip
+    yield "tflm-variable-nobody-assigns", _unassigned(), ((np.ones(3, np.float32),),)
+
+
+def _unassigned() -> bytes:
+    """Return a model that reads a variable nobody assigns, into memory that was in use before."""
+    nodes = [
+        ("NEG", "x", "a"),
+        ("NEG", "a", "b"),
+        ("NEG", "b", "c"),
+        ("VAR_HANDLE", "", "h", VarHandleOptions(container="", shared_name="v")),
+        ("READ_VARIABLE", "h", "old"),
+        ("ADD", "old c", "y", AddOptions()),
+    ]
+    floats = {name: tensor((3,)) for name in ("x", "a", "b", "c", "old", "y")}
+    return subgraphs_model([(nodes, "x", "y", {"h": tensor((), "RESOURCE"), **floats})])
 
 
 def _types() -> Iterator[tuple[bytes, Step]]:
