@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.graph.model import Model
@@ -43,6 +43,12 @@ class OfficialMembers:
     _custom_op_registerers: Sequence[Any]  # see InterpreterWithCustomOps
     _experimental_compress_quantization_zero_points: bool
 
+    if TYPE_CHECKING:
+
+        @property
+        def session(self) -> Session:
+            """See ``Interpreter.session``."""
+
     def _all_custom_ops(self, model: Model, given: CustomOps) -> CustomOps:
         """Return the custom operators of this interpreter: those given, and those registered."""
         if not hasattr(self, "_custom_op_registerers"):
@@ -50,11 +56,6 @@ class OfficialMembers:
         if not self._custom_op_registerers:
             return given
         return {**registered_ops(self._custom_op_registerers, model), **given}
-
-    @property
-    def session(self) -> Session:
-        """See ``Interpreter.session``."""
-        raise NotImplementedError
 
     @cached_property
     def _interpreter(self) -> InterpreterWrapper:
