@@ -132,6 +132,12 @@ def _() -> Sides:
     return asked("i.resize_tensor_input(np.float32(1.5), [4])")
 
 
+@difference("references-to-the-wrapper")
+def _() -> list[Sides]:
+    calls = "i.allocate_tensors()", "i.invoke()", "i.resize_tensor_input(0, [4])"
+    return [asked(f"(lambda held: {call})(i._interpreter)") for call in calls]
+
+
 @difference("single-strings")
 def _() -> list[Sides]:
     values = "np.array('abc')", "np.array(b'abc', object)"

@@ -160,6 +160,21 @@ def test_weights_of_float16_are_widened(give):
     np.testing.assert_array_equal(*results)
 
 
+def test_the_type_of_a_bias_need_not_be_named():
+    rng = np.random.default_rng(1)
+    x = fed(rng.integers(-99, 99, (1, 4, 4, 3)).astype(np.int16), scale=0.01)
+    weight = rng.integers(-99, 99, (2, 2, 2, 3)).astype(np.int8)
+    weight = constant(weight, scale=[0.5, 0.25], zero_point=[0, 0])
+    bias = constant(np.int32([700, -90]), scale=[5e-3, 2.5e-3], zero_point=[0, 0])
+    results = []
+    for type in (TensorType.INT32, TensorType.FLOAT32):  # FLOAT32 is what no name reads as
+        given = Conv2DOptions(stride_w=1, stride_h=1, quantized_bias_type=type)
+        y = tensor((), "INT16", scale=0.05)
+        case = operator_case("CONV_2D", [x, weight, bias], [y], given)
+        results += delegraph_outputs(case.model(), case.steps[0])
+    np.testing.assert_array_equal(*results)
+
+
 def test_weights_that_are_computed():
     rng = np.random.default_rng(1)
     x, weight = (rng.standard_normal(s).astype("f4") for s in [(1, 9, 9, 4), (6, 3, 3, 4)])

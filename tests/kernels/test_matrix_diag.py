@@ -1,10 +1,12 @@
 """MATRIX_DIAG and MATRIX_SET_DIAG."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from delegraph.schema.options import MatrixDiagOptions, MatrixSetDiagOptions
-from delegraph.testing.operator_case import fed
+from delegraph.testing import delegraph_outputs
+from delegraph.testing.operator_case import fed, operator_case
 from support.agreement import assert_agrees, assert_both_refuse
 
 
@@ -22,6 +24,23 @@ def test_matrix_set_diag_replaces_the_diagonals(shape):
     options = MatrixSetDiagOptions()
     (y,) = assert_agrees("MATRIX_SET_DIAG", [fed(x), fed(diagonal)], ["FLOAT32"], options)
     assert (y == 7).sum() == diagonal.size
+
+
+OTHER_TYPES = [np.bool_, np.float16, ml_dtypes.bfloat16, np.uint16, np.uint64, np.complex64]
+
+
+@pytest.mark.parametrize("dtype", OTHER_TYPES)
+def test_types_that_the_official_kernel_takes_for_float32(dtype):
+    values = np.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
+    case = operator_case("MATRIX_DIAG", [fed(values)], [fed(values).definition.type.name])
+    (y,) = delegraph_outputs(case.model(), [values])
+    expected = np.stack([np.diag(row) for row in values])
+    np.testing.assert_array_equal(y, expected)
+    full = np.ones((2, 3, 3), dtype)
+    inputs, options = [fed(full), fed(values)], MatrixSetDiagOptions()
+    case = operator_case("MATRIX_SET_DIAG", inputs, [fed(full).definition.type.name], options)
+    (y,) = delegraph_outputs(case.model(), [full, values])
+    np.testing.assert_array_equal(y, np.where(np.eye(3, dtype=bool), expected, full))
 
 
 def test_matrix_set_diag_refuses_a_vector():

@@ -90,6 +90,23 @@ def test_both_directions_agree_with_the_official_kernel(case):
     assert_steps_agree(model, steps, tolerance=TOLERANCE)
 
 
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_a_second_input_without_weights_is_read_in_both_orders(hybrid, merge):
+    """Which LiteRT does with the time first alone."""
+    results = []
+    for time_major in (False, True):
+        model, _ = bidirectional(
+            Weights(3, hybrid=hybrid), time_major=time_major, merge=merge, aux="plain"
+        )
+        steps = [np.random.default_rng(i).normal(size=(BATCH, TIME, INPUT)) for i in (1, 2)]
+        steps = [np.float32(x.swapaxes(0, 1) if time_major else x) for x in steps]
+        outputs = delegraph_run(model, [steps])[0]
+        results.append([y.swapaxes(0, 1) if time_major else y for y in outputs])
+    for mine, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=TOLERANCE, atol=TOLERANCE)
+
+
 def test_hybrid_directions_agree_where_the_official_kernel_is_sound():
     model, steps = bidirectional(Weights(4, hybrid=True), time_major=False, merge=False)
     assert_steps_agree(model, steps, tolerance=TOLERANCE)
