@@ -14,6 +14,7 @@ from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import BuiltinOperator, FullyConnectedOptionsWeightsFormat
 from delegraph.schema.options import (
     OPTIONS_OF_OPERATOR,
+    AddOptions,
     BatchMatMulOptions,
     BidirectionalSequenceLSTMOptions,
     BidirectionalSequenceRNNOptions,
@@ -308,3 +309,18 @@ def _() -> list[Sides]:
 def _() -> Sides:
     a, b = fed(np.int16([1, 2, 3])), fed(np.int16([1, 2, 4]))
     return of_one("NOT_EQUAL", [a, b], ["BOOL"])
+
+
+@difference("reference-fully-connected-with-int32-bias")
+def _() -> Sides:
+    x = fed(np.full((1, 4), 1000, np.int16), scale=1e-3)
+    weight = constant(np.full((2, 4), 5, np.int8), scale=0.01)
+    inputs = [x, weight, constant(np.int32([70, 90]), scale=1e-5)]
+    y, options = tensor((), "INT16", scale=1e-3), FullyConnectedOptions()
+    return of_one("FULLY_CONNECTED", inputs, [y], options, numerics="reference")
+
+
+@difference("reference-versions")
+def _() -> Sides:
+    inputs, options = [fed(floats(2)), fed(floats(2))], AddOptions()
+    return of_one("ADD", inputs, ["FLOAT32"], options, version=6, numerics="reference")

@@ -112,18 +112,4 @@ DIFFERENCES = (
         "the last of these channels is left out",
     ),
 )
-"""All differences that are known and followed."""
-
-NOT_FOLLOWED = {
-    "SUM of int8 and int16": "the reference kernel of LiteRT 2.3 reads and writes both as uint8",
-    "FULLY_CONNECTED of int16 with int32 bias": "unless the options name the bias type, the "
-    "reference kernel reads the bias as int64, beyond its end",
-    "QUANTIZE of floats beyond int32": "they wrap there, and saturate here; NaN wraps as well, and "
-    "is the least integer here",
-    "ARG_MAX and ARG_MIN of rows with more than one NaN": "what they find there depends on where "
-    "those are; here NaN never wins",
-    "NaN in REDUCE_MAX and REDUCE_MIN": "it depends on the order of elements; here NaN is the "
-    "result in builtin numerics, and is skipped in reference numerics",
-    "operator versions": "the reference kernels refuse some that the builtin ones accept",
-}
-"""Where Delegraph does not do as the reference kernels, and why."""
+"""All differences that are followed; docs/differences.md has the others."""
