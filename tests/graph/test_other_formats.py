@@ -61,6 +61,11 @@ def test_another_format_is_named_with_what_to_do(tmp_path: Path, content: bytes,
         Interpreter(model_content=content)
 
 
+def test_an_identifier_that_is_no_text_is_shown_on_one_line() -> None:
+    with pytest.raises(MalformedModelError, match=r"has model identifier '\\r\\n\\x1a\\xff', sh"):
+        parse_model(b"abcd\r\n\x1a\xffefgh")
+
+
 def test_what_is_not_known_keeps_the_official_words() -> None:
     for content in (b"no model at all", b"\0" * 100):
         with pytest.raises(MalformedModelError, match=r"^Model provided has model identifier"):

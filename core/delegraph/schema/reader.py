@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import MalformedModelError
+from delegraph.errors import MalformedModelError, printable
 from delegraph.schema.collector import collector_paused
 from delegraph.schema.flatbuffer import MAX_TABLES, NOT_A_FLATBUFFER, Flatbuffer, Positions, Rows
 from delegraph.schema.parts_outside import with_parts_inside
@@ -63,7 +63,7 @@ def read_model(content: NDArray[np.uint8], table_limit: int | None = None) -> Mo
         raise MalformedModelError(f"{NOT_A_FLATBUFFER}: {len(content)} bytes are too few")
     identifier = content[4:8].tobytes()
     if identifier != FILE_IDENTIFIER:
-        found = identifier.decode("ascii", "backslashreplace")
+        found = printable(identifier.decode("ascii", "backslashreplace"))
         raise MalformedModelError(
             f"Model provided has model identifier '{found}', should be 'TFL3' ({NOT_A_FLATBUFFER})"
         )

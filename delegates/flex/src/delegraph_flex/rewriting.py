@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import BuiltinOperator
-from delegraph.errors import ArgumentError
-from delegraph.graph.loader import parse_model
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.graph.loader import load_model, parse_model
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
@@ -66,19 +65,12 @@ def rewritten(
     model: str | os.PathLike[str] | bytes, nodes: Iterable[int | str] | None = None
 ) -> Flexified:
     """Return what :func:`flexify` makes, with what it did; it raises the same."""
-    content = model if isinstance(model, bytes) else _read(model)
-    subgraph = parse_model(content).subgraphs[0]
-    record = read_model(np.frombuffer(content, np.uint8))
+    loaded = parse_model(model) if isinstance(model, bytes) else load_model(model)
+    subgraph = loaded.subgraphs[0]
+    record = read_model(loaded.content)
     wanted = None if nodes is None else _indices(subgraph, nodes)
     rewriting = _Rewriting(record, subgraph, wanted)
     return Flexified(write_model(rewriting.model()), rewriting.became, rewriting.left)
-
-
-def _read(path: str | os.PathLike[str]) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ArgumentError(f"Could not open {os.fspath(path)!r}: {error.strerror}") from error
 
 
 def _indices(subgraph: SubgraphSpec, nodes: Iterable[int | str]) -> set[int]:
@@ -90,7 +82,10 @@ def _indices(subgraph: SubgraphSpec, nodes: Iterable[int | str]) -> set[int]:
     for node in nodes:
         if isinstance(node, str):
             if node not in by_name:
-                raise ArgumentError(f"no operator {node!r}; there are {', '.join(sorted(by_name))}")
+                known = ", ".join(sorted(by_name))
+                raise ArgumentError(
+                    f"no operator {node!r}{did_you_mean(node, by_name)}; there are {known}"
+                )
             found.update(by_name[node])
         elif 0 <= node < len(subgraph.operators):
             found.add(node)
