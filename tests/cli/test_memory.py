@@ -11,6 +11,13 @@ from support.command import Command
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 
+def test_a_memory_limit_is_the_users(delegraph: Command) -> None:
+    ran = delegraph("memory", DIGITS, "--memory-limit", "10")
+    assert ran.code == 1
+    assert "more than the limit of 10 bytes; --memory-limit sets another" in ran.err
+    assert delegraph("memory", DIGITS, "--memory-limit", "1M").code == 0
+
+
 def test_every_planner_has_a_line_beside_the_bound(delegraph: Command) -> None:
     ran = delegraph("memory", DIGITS)
     assert (ran.code, ran.err) == (0, "")

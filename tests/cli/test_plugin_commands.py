@@ -32,6 +32,16 @@ def test_a_plugins_command_runs_and_sets_the_exit_code(
     assert (ran.code, ran.out) == (1, "hello from a plugin\n")
 
 
+def test_options_of_all_commands_go_before_those_of_plugins(
+    site: Path, fresh_delegraph: Command
+) -> None:
+    write_plugin(site, "greeter", command_plugin("hello", HELLO))
+    ran = fresh_delegraph("hello", "--log-level", "debug")
+    assert ran.code == 2
+    assert "No such option '--log-level'; it goes before 'hello' (see" in ran.err
+    assert fresh_delegraph("--log-level", "debug", "hello").code == 0
+
+
 def test_help_lists_commands_of_plugins_without_loading_them(
     site: Path, fresh_delegraph: Command
 ) -> None:

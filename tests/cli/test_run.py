@@ -123,6 +123,32 @@ def test_classes_are_dequantised_labelled_and_sorted(
     assert ran.lines[start + 1 : start + 3] == ["77.5 3 class 3", "4 8 class 8"]
 
 
+def test_labels_and_thresholds_that_nothing_takes_are_named(
+    delegraph: Command, add: Path, scores: Path, tmp_path: Path
+) -> None:
+    assert delegraph("run", add, "--threshold", "0.5").err == (
+        "note: --threshold has no effect, as no output has scores\n"
+    )
+    (tmp_path / "labels.txt").write_text("ten\n" * 10)
+    words = ("--labels", tmp_path / "labels.txt", "--threshold", "1000")
+    assert delegraph("run", scores, *words).err == ""  # there are scores, all of them lower
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "is empty, expected one name a line"), (b"\xff\xfe", ": expected a text file in UTF-8")],
+)
+def test_a_file_that_holds_no_labels_is_refused(
+    delegraph: Command, scores: Path, tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_bytes(content)
+    ran = delegraph("run", scores, "--labels", path)
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: --labels '{path}'")
+    assert message in ran.err
+
+
 def test_without_labels_classes_are_numbers(delegraph: Command, scores: Path) -> None:
     ran = delegraph("run", scores, "-i", "0,0,0,0,0,0,0,0,0,200")
     start = ran.lines.index("score class")
@@ -239,7 +265,7 @@ def test_several_invokes_are_timed_each(delegraph: Command, add: Path) -> None:
 def test_a_memory_limit_is_the_users(delegraph: Command, add: Path) -> None:
     ran = delegraph("run", add, "--memory-limit", "4")
     assert (ran.code, len(ran.err.splitlines())) == (1, 1)
-    assert "needs 8 bytes, more than the limit of 4 bytes" in ran.err
+    assert "needs 8 bytes, more than the limit of 4 bytes; --memory-limit sets another" in ran.err
     assert delegraph("run", add, "--memory-limit", "1K").code == 0
     assert delegraph("run", add, "--memory-limit", "some").code == 2
 
@@ -309,6 +335,7 @@ def test_a_time_limit_ends_a_loop_without_end(delegraph: Command, tmp_path: Path
     ran = delegraph("run", path, "-i", "0", "--time-limit", "0.05")
     assert ran.code == 4
     assert ran.err.startswith("error: The call took more than the time limit of 0.05 s")
+    assert "; --time-limit sets another" in ran.err
     assert delegraph("run", path, "--time-limit", "0").code == 2
 
 
@@ -364,7 +391,7 @@ def test_a_limit_on_tables_is_the_users(delegraph: Command, sines: Path, command
     delegates = ("-d", "sin") * (command != "inspect")
     ran = delegraph(command, sines, *delegates, "--table-limit", "2")
     assert ran.code == 1
-    assert "more tables than the limit of 2; Interpreter(table_limit=...) sets another" in ran.err
+    assert "more tables than the limit of 2; --table-limit sets another" in ran.err
     assert delegraph(command, sines, *delegates, "--table-limit", "900").code == 0
 
 
@@ -374,7 +401,7 @@ def test_a_limit_on_calls_is_the_users(delegraph: Command, tmp_path: Path, comma
     path.write_bytes(doubling_while())
     ran = delegraph(command, path, "-d", "sin", "--depth-limit", "0")
     assert ran.code == 1
-    assert "1 deep, more than the limit of 0; Interpreter(depth_limit=...) sets" in ran.err
+    assert "1 deep, more than the limit of 0; --depth-limit sets" in ran.err
     value = ("-i", "1") * (command == "run")
     assert delegraph(command, path, "-d", "sin", *value, "--depth-limit", "1").code == 0
 

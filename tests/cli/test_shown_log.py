@@ -69,4 +69,4 @@ def test_plugins_are_heard_and_others_are_not(fresh_delegraph: Command, tmp_path
     ran = fresh_delegraph("plugins", "info", "noisy", "-v", PYTHONWARNINGS="ignore")
     assert ran.code == 0
     assert "info: fake_noisy: imported \\x1b[2J\n" in ran.err
-    assert "plugin 'noisy' of fake-noisy 1.0: ok, offers nothing" in ran.err
+    assert "plugin 'noisy' of fake-noisy 1.0: ok, offers command nothing" in ran.err

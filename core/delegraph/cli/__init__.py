@@ -16,11 +16,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from delegraph.cli.exit_codes import EPILOG, NOBODY_READS, OK, USAGE
-from delegraph.cli.failure import Failure
+from delegraph.cli.failure import Failure, speak_of_options
 from delegraph.cli.options import JSON, TRACEBACK, diagnosis_options, print_version
 from delegraph.cli.printing import JsonAnswer, write_json
 from delegraph.cli.shown_log import shown_log
-from delegraph.errors import printable
+from delegraph.errors import DelegraphError, printable
 
 COMMANDS = ("run", "inspect", "explain", "memory", "plugins", "doctor", "new")
 """Subcommands in the order of ``--help``; each is ``command`` in the module of that name."""
@@ -49,8 +49,7 @@ class CommandGroup(click.Group):
             from delegraph.plugins import installed
 
             return installed().load_command(cmd_name)
-        command: click.Command = import_module(f"delegraph.cli.{cmd_name}").command
-        return command
+        return _own_command(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -62,6 +61,15 @@ class CommandGroup(click.Group):
             if args[0].startswith("-"):
                 raise
             raise click.UsageError(_no_command(args[0])) from None
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the subcommand; its errors tell of its options rather than of Python's arguments."""
+        try:
+            return super().invoke(ctx)
+        except DelegraphError as error:
+            if ctx.invoked_subcommand in COMMANDS:
+                speak_of_options(error, _own_command(ctx.invoked_subcommand))
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the subcommands, then those of plugins, whose modules are not imported for it."""
@@ -76,6 +84,11 @@ class CommandGroup(click.Group):
         if rows:
             with formatter.section("Commands of plugins"):
                 formatter.write_dl(rows)
+
+
+def _own_command(name: str) -> click.Command:
+    command: click.Command = import_module(f"delegraph.cli.{name}").command
+    return command
 
 
 def _no_command(name: str) -> str:

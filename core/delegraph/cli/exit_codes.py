@@ -22,7 +22,7 @@ NOBODY_READS = 141  # as of a process that SIGPIPE ends
 EPILOG = """\b
 Exit codes:
   0  all is well
-  1  a check failed: the model cannot be used, a node failed, or a placement is not as asked
+  1  a check failed: an unusable model, a failed node, nodes not where asked
   2  usage: a wrong argument, or a file that is not there
   3  plugin trouble: a delegate is missing, broken, misused or failed
   4  --time-limit was over

@@ -59,6 +59,7 @@ class ExplainRequest:
     require: str | None
     partition_policy: PartitionPolicy
     time_limit: float | None
+    memory_limit: int | None
     table_limit: int | None
     depth_limit: int | None
     runtime: str
@@ -123,6 +124,7 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
             rules=request.rules,
             partition_policy=request.partition_policy,
             time_limit=request.time_limit,
+            memory_limit=request.memory_limit,
             table_limit=request.table_limit,
             depth_limit=request.depth_limit,
         )
@@ -193,6 +195,7 @@ def _explain_litert(request: ExplainRequest) -> int:
             "--rules": request.rules is not None,
             "--partition-policy": request.partition_policy != "largest",
             "--time-limit": request.time_limit is not None,
+            "--memory-limit": request.memory_limit is not None,
             "--table-limit": request.table_limit is not None,
             "--depth-limit": request.depth_limit is not None,
             "--lock": request.lock is not None,

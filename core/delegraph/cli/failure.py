@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from delegraph.cli.exit_codes import CHECK_FAILED, INTERRUPTED, exit_code_of
-from delegraph.errors import printable
+from delegraph.errors import DelegraphError, printable
 
 
 class CheckFailed(click.ClickException):
@@ -61,8 +62,32 @@ def _on_one_line(message: str) -> str:
 
 
 def _with_help(error: click.UsageError) -> str:
-    """Return the message with where help is."""
+    """Return the message with where help is, and where an option belongs."""
     message = error.format_message()
     if error.ctx is None:
         return message
-    return f"{message.rstrip('.')} (see '{error.ctx.command_path} --help')"
+    message = message.rstrip(".")
+    if isinstance(error, click.NoSuchOption) and error.option_name in _options(
+        error.ctx.find_root().command
+    ):
+        message += f"; it goes before {error.ctx.command_path.split()[1]!r}"
+    return f"{message} (see '{error.ctx.command_path} --help')"
+
+
+def speak_of_options(error: DelegraphError, command: click.Command) -> None:
+    """Make a message that names arguments of ``Interpreter`` name options of *command* instead.
+
+    An argument that it has no option for stays.
+    """
+    options = _options(command)
+
+    def option(match: re.Match[str]) -> str:
+        name = f"--{match[1].replace('_', '-')}"
+        return name if name in options else match[0]
+
+    message, *rest = error.args or ("",)
+    error.args = (re.sub(r"Interpreter\((\w+)=\.\.\.\)", option, str(message)), *rest)
+
+
+def _options(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}

@@ -44,6 +44,7 @@ class MemoryRequest:
     delegates: tuple[str, ...]
     delegate_files: tuple[str, ...]
     time_limit: float | None
+    memory_limit: int | None
     table_limit: int | None
     depth_limit: int | None
     as_json: bool
@@ -157,6 +158,7 @@ def _report(
         request.model,
         delegates=delegates,
         time_limit=request.time_limit,
+        memory_limit=request.memory_limit,
         table_limit=request.table_limit,
         depth_limit=request.depth_limit,
     ) as interpreter:

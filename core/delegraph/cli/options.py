@@ -146,7 +146,15 @@ def failure_options(command: Command) -> Command:
 
 
 def limit_options(command: Command) -> Command:
-    """Add ``--time-limit``, ``--table-limit`` and ``--depth-limit``; ``Interpreter`` has them."""
+    """Add ``--time-limit``, ``--memory-limit``, ``--table-limit`` and ``--depth-limit``.
+
+    ``Interpreter`` has arguments of these names.
+    """
+    command = click.option(
+        "--memory-limit",
+        type=ByteCount(),
+        help="Memory that the model's tensors may take: 512M, 2G.  [default: what suits the file]",
+    )(command)
     command = click.option(
         "--depth-limit",
         type=click.IntRange(0),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.options import (
-    ByteCount,
     delegate_option,
     diagnosis_options,
     failure_options,
@@ -128,11 +127,6 @@ def _require_drawable(
     help="Invoke so many times and show the median time; the outputs are those of the last one.",
 )
 @click.option(
-    "--memory-limit",
-    type=ByteCount(),
-    help="Memory that the model's tensors may take: 512M, 2G.  [default: what suits the file]",
-)
-@click.option(
     "--threshold",
     type=float,
     help="Leave out lower scores.  [default: what the metadata says; else 0.3 for detections]",
@@ -182,13 +176,23 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
     """
     request = RunRequest(labels=_read_labels(labels), **options)
     answer = _run(request)
-    if request.labels and not (answer.findings.tensors or any(o.top for o in answer.outputs)):
-        count = len(request.labels)
-        click.echo(f"note: {labels} has {count} names, no output has as many classes", err=True)
+    _note_what_has_no_effect(request, labels, answer)
     if as_json:
         print_json(answer.to_json())
     else:
         print_answer(console(), answer)
+
+
+def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: RunAnswer) -> None:
+    """Say on standard error when there are no scores that labels or a threshold are for."""
+    # A threshold is kept where there were scores, even if it left none of them.
+    if answer.findings.tensors or any(o.top or o.threshold is not None for o in answer.outputs):
+        return
+    if request.labels:
+        count = len(request.labels)
+        click.echo(f"note: {labels} has {count} names, no output has as many classes", err=True)
+    if request.threshold is not None:
+        click.echo("note: --threshold has no effect, as no output has scores", err=True)
 
 
 def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
@@ -381,6 +385,11 @@ def _read_labels(path: str | None) -> tuple[str, ...]:
     if path is None:
         return ()
     try:
-        return tuple(Path(path).read_text(encoding="utf-8-sig").splitlines())
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"labels {path!r} cannot be read: {error}") from error
+        names = tuple(Path(path).read_text(encoding="utf-8-sig").splitlines())
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"--labels {path!r}: expected a text file in UTF-8") from error
+    except OSError as error:
+        raise click.UsageError(f"--labels {path!r}: {error.strerror or error}") from error
+    if not names:
+        raise click.UsageError(f"--labels {path!r} is empty, expected one name a line")
+    return names

@@ -57,9 +57,10 @@ def discover(
 
 
 def _log(plugin: Plugin) -> None:
-    specs: list[DelegateSpec | CustomOpSpec | CommandSpec] = []
-    specs += (*plugin.delegates, *plugin.custom_ops, *plugin.commands)
-    text = plugin.error or f"offers {', '.join(spec.name for spec in specs) or 'nothing'}"
+    offers = [f"delegate {spec.name}" for spec in plugin.delegates]
+    offers += [f"operator {spec.name}" for spec in plugin.custom_ops]
+    offers += [f"command {spec.name}" for spec in plugin.commands]
+    text = plugin.error or f"offers {', '.join(offers) or 'nothing'}"
     logger.info("%s: %s, %s", plugin, plugin.state.value, text)
 
 

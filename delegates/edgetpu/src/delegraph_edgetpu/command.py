@@ -40,7 +40,7 @@ def command() -> None:
     """Compile models for the Edge TPU; no device is needed to compile nor to run them."""
 
 
-@command.command("compile", epilog=EPILOG)
+@command.command("compile", epilog=EPILOG, short_help="Compile quantised models.")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option(
     "-o",

@@ -21,7 +21,7 @@ def command() -> None:
     """Compile the kernels of the numba_cpu delegate, or see where they are."""
 
 
-@command.command("warmup")
+@command.command("warmup", short_help="Compile all kernels now.")
 @click.option(
     "--cpu",
     type=click.Choice(["auto", *LEVELS, "all"]),
@@ -53,7 +53,7 @@ def warm_up(cpu: str, as_json: bool) -> None:
         click.echo(json.dumps({"levels": answers}, indent=2))
 
 
-@command.command("info")
+@command.command("info", short_help="Show which instructions and caches are used.")
 @json_option
 def info(as_json: bool) -> None:
     """Show which instructions are used, and where compiled kernels are kept."""
