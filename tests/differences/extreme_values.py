@@ -15,6 +15,8 @@ from delegraph.schema.options import (
     Conv3DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
+    LogSoftmaxOptions,
+    SoftmaxOptions,
     SubOptions,
     TransposeConvOptions,
 )
@@ -134,3 +136,18 @@ def _() -> list[Sides]:
             "BATCH_MATMUL", [fed(infinite), weight], ["FLOAT32"], BatchMatMulOptions(), version=4
         ),
     ]
+
+
+@difference("reference-softmax-of-fine-scales")
+def _() -> list[Sides]:
+    x, y = fed(BYTES[None], scale=1e-9), tensor((1, 16), "INT8", scale=0.0625, zero_point=127)
+    z = tensor((1, 16), "INT8", scale=2.0**-8, zero_point=-128)
+    return [
+        of_one("SOFTMAX", [x], [z], SoftmaxOptions(beta=1.0), numerics="reference"),
+        of_one("LOG_SOFTMAX", [x], [y], LogSoftmaxOptions(), numerics="reference"),
+    ]
+
+
+@difference("remainder-of-the-least-integer")
+def _() -> Sides:
+    return of_one("FLOOR_MOD", [fed(np.int32([-(2**31)])), fed(np.int32([-1]))], ["INT32"])

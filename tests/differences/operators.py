@@ -27,6 +27,7 @@ from delegraph.schema.options import (
     ReducerOptions,
     Rfft2dOptions,
     SplitOptions,
+    StridedSliceOptions,
     UnidirectionalSequenceLSTMOptions,
 )
 from delegraph.schema.table import Table
@@ -324,3 +325,10 @@ def _() -> Sides:
 def _() -> Sides:
     inputs, options = [fed(floats(2)), fed(floats(2))], AddOptions()
     return of_one("ADD", inputs, ["FLOAT32"], options, version=6, numerics="reference")
+
+
+@difference("index-that-a-slice-drops")
+def _() -> Sides:
+    indices = [constant(np.int32([i])) for i in (7, 8, 1)]
+    inputs, options = [fed(floats(4)), *indices], StridedSliceOptions(shrink_axis_mask=1)
+    return of_one("STRIDED_SLICE", inputs, ["FLOAT32"], options)
