@@ -214,3 +214,70 @@ def printed(action: Callable[[], Any]) -> str:
             os.close(kept)
         file.seek(0)
         return file.read().decode()
+
+
+def our_fold(function: Callable[..., Any], takes: int, *batch: str) -> Any:
+    """Return what the NumPy executor folds 0 to 4, or *batch* of them, into; 1 is the first state.
+
+    Args:
+        function: from a state and what is read to the next state.
+        takes: values that it says it takes.
+        batch: the operator that makes pairs of the numbers, if any.
+    """
+    from delegraph import TensorType
+    from delegraph_flex.flex_node import FlexNode, FunctionSignature, Surroundings
+    from delegraph_flex.node_def import Function, NodeDef
+    from delegraph_flex.numpy_executor.executor import NumpyExecutor
+
+    executor, long, dataset = NumpyExecutor(), TensorType.INT64, TensorType.VARIANT
+    signature = FunctionSignature((long,) * takes, (None,) * takes, (long,), (None,))
+    around = Surroundings({}, lambda _, arrays: [function(*arrays)], lambda _: signature)
+
+    def call(op: str, inputs: Sequence[Any], out: TensorType, **attrs: Any) -> Any:
+        attrs |= {"output_types": [type_of("INT64")], "output_shapes": [None]}
+        types = tuple(long if isinstance(x, np.int64) else dataset for x in inputs)
+        node = FlexNode(0, NodeDef(op, attrs, len(inputs)), types, (out,), around)
+        values = [
+            executor.enter(x, t) if t is long else x for x, t in zip(inputs, types, strict=True)
+        ]
+        return executor.bind(node)(*values)
+
+    source = call("RangeDataset", np.int64([0, 5, 1]), dataset)
+    for op in batch:
+        source = call(op, [source, np.int64(2)], dataset)
+    attrs = {"f": Function("f"), "Tstate": [type_of("INT64")], "Targuments": []}
+    [state] = call("ReduceDataset", [source, np.int64(1)], long, **attrs)
+    return executor.leave(state, long).tolist()
+
+
+def their_fold(function: Callable[..., Any], takes: int, *batch: str) -> Any:
+    """Return what TensorFlow folds the same numbers into; the arguments are the same."""
+    import tensorflow as tf
+
+    long = {"output_types": [tf.int64], "output_shapes": [None]}
+    numbers = [tf.constant(x, tf.int64) for x in (0, 5, 1, 2)]
+    source = tf.raw_ops.RangeDataset(start=numbers[0], stop=numbers[1], step=numbers[2], **long)
+    for op in batch:
+        source = getattr(tf.raw_ops, op)(input_dataset=source, batch_size=numbers[3], **long)
+    traced = tf.function(function).get_concrete_function(*[tf.TensorSpec(None, tf.int64)] * takes)
+    [state] = tf.raw_ops.ReduceDataset(
+        input_dataset=source, initial_state=[numbers[2]], other_arguments=[], f=traced, **long
+    )
+    return state.numpy().tolist()
+
+
+@difference("flex-functions-that-take-fewer-values", beside=BESIDE)
+def _() -> Sides:
+    def doubled(state: Any) -> Any:
+        return state * 2
+
+    return attempt(lambda: our_fold(doubled, 1)), attempt(lambda: their_fold(doubled, 1))
+
+
+@difference("flex-first-batch-operator", beside=BESIDE)
+def _() -> Sides:
+    import tensorflow as tf
+
+    case = (2, "BatchDataset")
+    ours = attempt(lambda: our_fold(lambda state, x: 3 * state + x.sum(), *case))
+    return ours, attempt(lambda: their_fold(lambda state, x: 3 * state + tf.reduce_sum(x), *case))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from differences.difference import CHECKS, Check, agree
+from differences.difference import CHECKS, Check, agree, attempt
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
 PART = re.compile(r'^## (?P<section>.+)$|^- <a id="(?P<name>[^"]*)"></a>(?P<text>.*)$', re.M)
@@ -78,6 +78,11 @@ def test_an_entry_or_a_check_alone_is_found(
     page: str, checks: dict[str, Check], expected: list[str]
 ) -> None:
     assert unmatched(entries(page), checks) == expected
+
+
+def test_a_check_that_cannot_run_shows_no_difference() -> None:
+    with pytest.raises(ImportError):
+        attempt(lambda: import_module("differences.no_such_module"))
 
 
 @pytest.mark.parametrize(
