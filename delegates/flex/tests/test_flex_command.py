@@ -188,7 +188,7 @@ def test_what_tensorflow_says_is_shown_when_asked_for(functions: Path) -> None:
         ("functions.py:missing", 2, "'functions.py' defines no 'missing'"),
         ("no.py:f", 2, "no Python file 'no.py'"),
         ("nothing", 2, "no SavedModel and no Keras file at 'nothing'"),
-        (".", 1, "SavedModel"),
+        (".", 2, "no SavedModel in the folder '.': it has no saved_model.pb"),
     ],
 )
 def test_what_cannot_be_converted_is_said_in_one_line(
@@ -232,6 +232,9 @@ def test_saved_models_and_keras_models_are_converted(
     x = np.random.default_rng(1).normal(size=(1, 4)).astype(np.float32)
     (y,) = results(Interpreter("net.tflite"), x)
     np.testing.assert_allclose(y, model(x).numpy(), rtol=1e-5)
+    mistyped = convert("saved", "--signature", "on")
+    assert mistyped.code == 2
+    assert "'saved': Invalid signature key 'on' found. Valid keys are 'one,two'." in mistyped.err
     wrong = convert("net.keras", "--signature", "one", "-o", "x.tflite")
     assert (wrong.code, Path("x.tflite").exists()) == (2, False)
     assert "signatures are those of a SavedModel" in wrong.err

@@ -66,7 +66,7 @@ def _converter(tf: Any, source: Any, signatures: list[str]) -> Any:
     """Return TensorFlow's converter for whatever *source* is."""
     make = tf.lite.TFLiteConverter
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        return make.from_saved_model(os.fspath(source), signature_keys=signatures or None)
+        return _of_saved_model(make, Path(source), signatures)
     if signatures:
         raise ArgumentError("signatures are those of a SavedModel, which this is not")
     if isinstance(source, str | os.PathLike):
@@ -78,6 +78,19 @@ def _converter(tf: Any, source: Any, signatures: list[str]) -> Any:
         return make.from_keras_model(source)
     functions = [_concrete(tf, f) for f in (source if isinstance(source, list) else [source])]
     return make.from_concrete_functions(functions)
+
+
+def _of_saved_model(make: Any, folder: Path, signatures: list[str]) -> Any:
+    if not any(folder.glob("saved_model.*")):
+        raise ArgumentError(
+            f"no SavedModel in the folder {str(folder)!r}: it has no saved_model.pb"
+        )
+    try:
+        return make.from_saved_model(str(folder), signature_keys=signatures or None)
+    except ValueError as error:
+        if "Invalid signature key" not in str(error):
+            raise
+        raise ArgumentError(f"{str(folder)!r}: {error}") from error
 
 
 def _concrete(tf: Any, function: Any) -> Any:
