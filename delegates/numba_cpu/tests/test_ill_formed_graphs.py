@@ -11,7 +11,9 @@ from delegraph import Interpreter
 from delegraph.errors import NodeError
 from delegraph.schema.options import (
     AddOptions,
+    BatchMatMulOptions,
     CastOptions,
+    Conv2DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
     ReshapeOptions,
@@ -127,3 +129,31 @@ def test_weights_of_no_outputs_are_refused_in_words() -> None:
     nodes = [("FULLY_CONNECTED", "x w", "y", FullyConnectedOptions())]
     left = interpreter_of(nodes, tensors).placement.nodes[0]
     assert str(left.rejections["numba_cpu"]).startswith("weights-shape")
+
+
+def test_a_widener_without_inputs_is_no_constant() -> None:
+    nodes = [
+        ("DEQUANTIZE", "", "b"),
+        ("CONV_2D", "x w b", "y", Conv2DOptions(stride_w=1, stride_h=1)),
+    ]
+    weight = constant(np.ones((16, 3, 3, 3), np.float32))
+    tensors = {
+        "x": tensor((1, 5, 5, 3)),
+        "w": weight,
+        "b": tensor((16,)),
+        "y": tensor((1, 5, 5, 16)),
+    }
+    interpreter = interpreter_of(nodes, tensors)
+    assert owners(interpreter) == [None, None]
+    with pytest.raises(NodeError, match="node has 0 inputs"):
+        interpreter.allocate_tensors()
+
+
+def test_stacks_that_a_resize_made_unequal_are_refused_in_words() -> None:
+    nodes = [("BATCH_MATMUL", "x w", "y", BatchMatMulOptions())]
+    tensors = {"x": tensor((5, 4, 2, 1)), "w": tensor((5, 4, 1, 2)), "y": tensor((5, 4, 2, 2))}
+    content = graph_model(nodes, inputs="x w", outputs="y", tensors=tensors)
+    interpreter = Interpreter(model_content=content, delegates=["numba_cpu"])
+    interpreter.resize_tensor_input(0, (5, 1, 2, 1))
+    with pytest.raises(NodeError, match=r"broadcast: is \(5, 1\) and \(5, 4\), needs equal stacks"):
+        interpreter.allocate_tensors()

@@ -41,8 +41,19 @@ def check_stacks(call: Call) -> Rejection | None:
     return None
 
 
+def _require_stacks(call: Call) -> None:
+    refused = check_stacks(call)
+    if refused is not None:
+        raise OperatorError(str(refused))
+
+
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the packing of the right matrices, and the products."""
+    """Emit the packing of the right matrices, and the products.
+
+    Raises:
+        OperatorError: after a resize the stacks are no longer of the same shape.
+    """
+    _require_stacks(call)
     x, w, y = call.input(0), call.input(1), call.output()
     rows, columns = y.shape[-2:]
     depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
@@ -155,8 +166,10 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     """Emit the packing of the right matrices, and the products.
 
     Raises:
-        OperatorError: after a resize there are more products to add up than 32 bits hold.
+        OperatorError: after a resize there are more products to add up than 32 bits hold, or the
+            stacks are no longer of the same shape.
     """
+    _require_stacks(call)
     x, w, y = call.input(0), call.input(1), call.output()
     product = _product_of(call)
     refused = product.rejection()

@@ -15,7 +15,8 @@ def is_widened(call: Call, tensor: int) -> bool:
     for index in range(call.node.index):
         node, registration = call.context.get_node_and_registration(index)
         if tensor in node.outputs:
+            if registration.name not in WIDENERS or not node.inputs:
+                return False
             source = node.inputs[0]
-            is_constant = call.context.tensors[source].is_constant
-            return registration.name in WIDENERS and (is_constant or is_widened(call, source))
+            return call.context.tensors[source].is_constant or is_widened(call, source)
     return False
