@@ -17,6 +17,17 @@ HELLO = """import click
     return hello"""
 
 
+FAILS = """import click
+    from delegraph.errors import ModelError
+    @click.command("hello")
+    @click.option("--json", is_flag=True, expose_value=False)
+    @click.pass_obj
+    def hello(answer):
+        answer["greeted"] = 1
+        raise ModelError("nobody is left")
+    return hello"""
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     folder = tmp_path / "site"
@@ -40,6 +51,15 @@ def test_options_of_all_commands_go_before_those_of_plugins(
     assert ran.code == 2
     assert "No such option '--log-level'; it goes before 'hello' (see" in ran.err
     assert fresh_delegraph("--log-level", "debug", "hello").code == 0
+
+
+def test_an_answer_and_an_error_of_a_plugin_are_one_document(
+    site: Path, fresh_delegraph: Command
+) -> None:
+    write_plugin(site, "greeter", command_plugin("hello", FAILS))
+    ran = fresh_delegraph("hello", "--json")
+    error = {"type": "ModelError", "message": "nobody is left", "exit_code": 1}
+    assert (ran.code, ran.json) == (1, {"greeted": 1, "error": error})
 
 
 def test_help_lists_commands_of_plugins_without_loading_them(
