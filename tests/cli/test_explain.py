@@ -92,6 +92,12 @@ def test_the_nodes_around_an_unresolved_one_are_told_apart(
     assert "register_custom_op(), or a delegate that claims it" in ran.err
 
 
+def test_a_reason_names_the_option_that_sets_a_limit(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("explain", sines, "-d", "sin", "--memory-limit", "1")
+    assert "the limit of 1 bytes; --memory-limit sets another" in " ".join(ran.out.split())
+    assert "--memory-limit" not in delegraph("explain", sines, "-d", "sin").out
+
+
 def test_a_lock_of_a_model_that_cannot_run_is_no_success(
     delegraph: Command, custom: Path, sines: Path, tmp_path: Path
 ) -> None:

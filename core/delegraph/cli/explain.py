@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.exit_codes import OK
-from delegraph.cli.failure import CheckFailed
+from delegraph.cli.failure import CheckFailed, with_options
 from delegraph.cli.options import (
     delegate_option,
     diagnosis_options,
@@ -346,7 +346,7 @@ def print_refusals(out: Console, explanation: Explanation) -> None:
             refusal.op,
             len(refusal.nodes),
             node_numbers(refusal.nodes),
-            refusal.reason,
+            with_options(refusal.reason, command),
             NOTHING if refusal.is_unresolved else refusal.runs_on or explanation.placement.host,
         )
         for refusal in explanation.refusals

@@ -75,7 +75,13 @@ def _with_help(error: click.UsageError) -> str:
 
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:
-    """Make a message that names arguments of ``Interpreter`` name options of *command* instead.
+    """Make the message of an error :func:`with_options` of a command."""
+    message, *rest = error.args or ("",)
+    error.args = (with_options(str(message), command), *rest)
+
+
+def with_options(message: str, command: click.Command) -> str:
+    """Return a message that names options of *command* for arguments of ``Interpreter``.
 
     An argument that it has no option for stays.
     """
@@ -85,8 +91,7 @@ def speak_of_options(error: DelegraphError, command: click.Command) -> None:
         name = f"--{match[1].replace('_', '-')}"
         return name if name in options else match[0]
 
-    message, *rest = error.args or ("",)
-    error.args = (re.sub(r"Interpreter\((\w+)=\.\.\.\)", option, str(message)), *rest)
+    return re.sub(r"Interpreter\((\w+)=\.\.\.\)", option, message)
 
 
 def _options(command: click.Command) -> set[str]:
