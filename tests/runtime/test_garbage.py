@@ -56,6 +56,10 @@ def test_a_closed_interpreter_leaves_no_garbage(name: str) -> None:
     assert garbage_after(lambda: use(MODELS[name])) == []
 
 
+def test_a_time_limit_leaves_no_garbage() -> None:
+    assert garbage_after(lambda: use(MODELS["flat"], time_limit=60)) == []
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_kernels_that_stood_in_for_a_delegate_leave_no_garbage(name: str) -> None:
     def work() -> None:

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from math import inf
 from time import monotonic, sleep
+from weakref import WeakMethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +127,7 @@ class NestedCancellation(Cancellation):
 
 
 class _Watch:
-    """Calls a function when a call has run for too long.
+    """Calls a method when a call has run for too long.
 
     A thread sleeps until the deadline of the call it was started for, and on until that of the call
     which then runs; it ends where none does. So many short calls need few threads.
@@ -136,7 +137,7 @@ class _Watch:
     """
 
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
-        self._time_is_up = time_is_up
+        self._time_is_up = WeakMethod(time_is_up)  # of whoever holds this; no circle
         self._seconds = seconds
         self._deadline = inf  # of the call that runs
         self._thread: threading.Thread | None = None
@@ -175,7 +176,8 @@ class _Watch:
         self._looking.add(me)
         left = self._deadline - monotonic()
         if left <= 0:
-            self._time_is_up()
+            if (call := self._time_is_up()) is not None:
+                call()
             self._deadline = left = inf
         self._looking.discard(me)
         if left == inf:
