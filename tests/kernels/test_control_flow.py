@@ -228,3 +228,10 @@ def test_a_branch_that_returns_its_constant_is_run():
     model = if_model(binary("ADD", AddOptions()), Graph([x, b], [constant(F([3, 4]))], []))
     (y,) = assert_same(model, [np.array(False), F([5, 7]), F([1, 2])])
     assert y.tolist() == [3, 4]
+
+
+def test_a_constant_takes_no_values():
+    fixed, b, y = constant(F([1, 2])), tensor((2,)), tensor((2,))
+    branch = Graph([fixed, b], [y], [Op("ADD", [fixed, b], [y], AddOptions())])
+    with pytest.raises(NodeError, match="which is a constant"):
+        delegraph_outputs(if_model(branch, branch), [np.array(True), F([5, 7]), F([1, 2])])

@@ -138,3 +138,10 @@ def test_a_picture_that_is_all_height_takes_few_steps():
     blocks = row_blocks(float_taps(2, height, False, False), 1)
     assert len(blocks) < 1000
     assert np.unique(np.concatenate([np.r_[block.place] for block in blocks])).size == height
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_no_images_are_resized_to_none(op):
+    x, size = fed(np.zeros((0, 0, 3, 2), np.float32)), constant(np.int32([4, 5]))
+    model, arrays = model_and_arrays(op, [x, size], ["FLOAT32"], OPS[op]())
+    assert delegraph_outputs(model, arrays)[0].shape == (0, 4, 5, 2)

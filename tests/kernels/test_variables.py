@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from delegraph.schema.options import VarHandleOptions
-from delegraph.testing import delegraph_outputs, tensor
+from delegraph.schema.enums import TensorType
+from delegraph.schema.options import HashtableOptions, VarHandleOptions
+from delegraph.testing import constant, delegraph_outputs, tensor
+from delegraph.testing.operator_case import texts
 from delegraph.testing.subgraphs import Graph, Op, model_of
 from support.official import official_outputs
 
@@ -46,3 +48,16 @@ def test_a_handle_of_another_type_is_refused():
     model = model_of(Graph([x], [y], [Op("READ_VARIABLE", [x], [y])]))
     with pytest.raises(RuntimeError, match="handle is FLOAT32, expected RESOURCE"):
         delegraph_outputs(model, [np.zeros(1, np.float32)])
+
+
+def test_a_table_is_no_variable():
+    handle, x, y = tensor((1,), "RESOURCE"), tensor((2, 3)), tensor((2, 3))
+    options = HashtableOptions(key_dtype=TensorType.STRING, value_dtype=TensorType.INT64)
+    keys, values = constant(texts(b"a"), "STRING"), constant(np.int64([1]))
+    steps = [
+        Op("HASHTABLE", [], [handle], options),
+        Op("HASHTABLE_IMPORT", [handle, keys, values], []),
+        Op("READ_VARIABLE", [handle], [y]),
+    ]
+    with pytest.raises(RuntimeError, match="is a table, expected a variable"):
+        delegraph_outputs(model_of(Graph([x], [y], steps)), [X])

@@ -171,6 +171,12 @@ def test_inputs_and_outputs_share_with_nobody():
     assert [planner.shared_root(tensor) for tensor in range(5)] == [0, 1, 1, 1, 4]
 
 
+def test_a_variable_that_a_node_writes_shares_with_nobody():
+    graph = chain(0, RESHAPE, 0)
+    graph.variables = [2]
+    assert planned(graph).shared_root(2) == 2
+
+
 def test_a_node_that_changes_data_takes_over_only_what_nobody_else_reads():
     graph = chain(0, BINARY, 0, 0)
     graph.nodes[3].inputs = [3, 1]

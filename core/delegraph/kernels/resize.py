@@ -89,6 +89,8 @@ def _prepare(context: OpContext, node: Node, planner: Planner) -> Eval:
         if max(height, width) > LONGEST_SIDE:
             raise OperatorError(f"{height} x {width} is beyond {LONGEST_SIDE} a side")
         shape = (x.shape[0], height, width, x.shape[3])
+        if 0 in shape:
+            return shape, lambda: None
         return shape, planner(x, y, (height, width), corners, centers)
 
     return size_output(context, y, plan, shape_inputs=(size_input,))

@@ -73,6 +73,8 @@ def prepare_read_variable(context: OpContext, node: Node) -> Eval:
             return
         if stored is None:
             raise OperatorError(f"variable {key_of(handle)} is read before it is assigned")
+        if not isinstance(stored, np.ndarray):
+            raise OperatorError(f"resource {key_of(handle)} is a table, expected a variable")
         if stored.dtype != y.dtype:
             raise OperatorError(f"variable holds {stored.dtype}, expected {y.dtype}")
         if y.is_dynamic:

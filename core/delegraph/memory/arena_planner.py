@@ -211,13 +211,15 @@ class ArenaPlanner:
         """Let first outputs use the memory of inputs that their nodes may overwrite.
 
         The input must be as large and read by no one else, unless the node leaves the data as it
-        is. Graph inputs and outputs never share.
+        is. Graph inputs and outputs never share, nor do outputs that are variables: what they hold
+        outlives the input.
         """
-        inputs, outputs = set(self._graph.inputs), set(self._graph.outputs)
+        inputs = set(self._graph.inputs)
+        kept = {*self._graph.outputs, *self._graph.variables}
         roots: set[int] = set()
         for node in self._graph.nodes:
             output = node.outputs[0] if node.outputs else -1
-            if not node.inplace or output in outputs or output == -1:
+            if not node.inplace or output in kept or output == -1:
                 continue
             for tensor in self._shareable_inputs(node):
                 if tensor not in inputs and self._may_share(node, tensor, output, references):

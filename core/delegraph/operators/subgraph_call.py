@@ -56,8 +56,8 @@ class Callee:
         """Check what the subgraph takes, how many tensors it gives, and that these have values.
 
         Raises:
-            OperatorError: it takes not as many as *inputs*, or of other types; it gives another
-                number than *outputs*; or nothing in it makes one of those.
+            OperatorError: it takes not as many as *inputs*, of other types, or into a constant; it
+                gives another number than *outputs*; or nothing in it makes one of those.
         """
         found = (len(self.inputs), len(self.outputs))
         if found != (len(inputs), outputs):
@@ -71,6 +71,8 @@ class Callee:
                     f"{what} subgraph takes {tensor.type.name} as {tensor.name!r}, "
                     f"expected {given.type.name}"
                 )
+            if tensor is not None and tensor.is_constant:
+                raise OperatorError(f"{what} subgraph takes {tensor.name!r}, which is a constant")
         self._check_outputs_are_made(what)
 
     def _check_outputs_are_made(self, what: str) -> None:

@@ -225,7 +225,7 @@ def check_constants(call: Call) -> Rejection | None:
             return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
     if weight.sparsity is not None:
         return Rejection("sparse-weights", expected="dense weights", tensor=weight.index)
-    if 0 in weight.shape:
+    if not weight.shape or 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     if bias is not None and bias.type.name != "INT32":
         return Rejection("dtype", actual=bias.type.name, expected="INT32", tensor=bias.index)
