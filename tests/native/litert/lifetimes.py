@@ -179,7 +179,7 @@ KEPT: list[Any] = []
 
 def leaking_life() -> None:
     life()
-    KEPT.append((object(), object()))
+    KEPT.append([object() for _ in range(8)])  # and the list itself: ten blocks
 
 
 def failing_life() -> None:
