@@ -249,6 +249,16 @@ def test_what_follows_the_last_nan_is_reduced(length: int, op: str, level: str) 
         assert_same_answers(found[op], expected[op], 0)
 
 
+@pytest.mark.parametrize("alpha", [np.nan, np.inf, -np.inf])
+def test_alpha_does_not_matter_from_0_on(alpha: float) -> None:
+    x = np.float32([2, 0, -3, np.inf, -np.inf, np.nan] * 6)
+    given = [fed(x), constant(np.full(x.shape, alpha, np.float32))]
+    case = operator_case("PRELU", given, [tensor(x.shape)])
+    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=1))
+    expected, found = (all_kinds(case, {"PRELU": case}, *by) for by in ((), (delegate,)))
+    assert_same_answers(found["PRELU"], expected["PRELU"], 0)
+
+
 @pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN"])
 @pytest.mark.parametrize("type", ["FLOAT32", "INT8", "UINT8", "INT32"])
 def test_the_extreme_of_nothing_is_that_of_the_core(type: str, op: str) -> None:
