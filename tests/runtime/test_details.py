@@ -12,22 +12,12 @@ from ai_edge_litert.interpreter import OpResolverType as OfficialResolver
 from delegraph import Interpreter
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.schema import tables
-from delegraph.schema.enums import DimensionType, Padding
-from delegraph.schema.options import AddOptions, Conv2DOptions, GatherOptions
-from delegraph.schema.writer import write_model
+from delegraph.schema.enums import DimensionType
+from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
-from delegraph.testing.one_op import one_op_records
 from support.by_name import ByName
 from support.corpus import CORPUS, corpus_rows, needs_corpus
-
-
-def convolution() -> bytes:
-    """Quantized, a scale a channel; the batch is open; the bias is absent."""
-    x = tensor((1, 8, 8, 3), "INT8", scale=0.5, zero_point=-3, shape_signature=(-1, 8, 8, 3))
-    weight = constant(np.ones((4, 3, 3, 3), np.int8), scale=[0.5, 0.25, 1, 2], axis=0)
-    y = tensor((1, 6, 6, 4), "INT8", scale=0.25, zero_point=7, shape_signature=(-1, 6, 6, 4))
-    options = Conv2DOptions(stride_w=1, stride_h=1, padding=Padding.VALID)
-    return one_op_model("CONV_2D", [x, weight, None], [y], options)
+from support.detailed_models import convolution, signatures
 
 
 def strings() -> bytes:
@@ -47,20 +37,6 @@ def sparse() -> bytes:
     stored = constant(np.array([5, 6, 7], np.float32))
     made = type(stored)((2, 3), stored.type, data=stored.data, sparsity=sparsity)
     return one_op_model("DENSIFY", [made], [tensor((2, 3))])
-
-
-def signatures() -> bytes:
-    records = one_op_records("ADD", [tensor((2,)), tensor((2,))], [tensor((2,))], AddOptions())
-    names = tables.TensorMap
-    made = [
-        tables.SignatureDef(
-            signature_key=key,
-            inputs=(names(name="b", tensor_index=0), names(name="a", tensor_index=1)),
-            outputs=(names(name="sum", tensor_index=2),),
-        )
-        for key in ("second", "first")
-    ]
-    return write_model(records.replace(signature_defs=tuple(made)))
 
 
 MODELS = {model.__name__: model for model in (convolution, strings, sparse, signatures)}

@@ -22,10 +22,9 @@ import delegraph
 from delegraph.errors import ArgumentError, ArgumentTypeError, StateError
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, Padding
-from delegraph.schema.options import AddOptions, Conv2DOptions, GatherOptions
-from delegraph.schema.writer import write_model
+from delegraph.schema.options import AddOptions, GatherOptions
 from delegraph.testing import constant, one_op_model, subgraphs_model, tensor
-from delegraph.testing.one_op import one_op_records
+from support.detailed_models import convolution, signatures
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """The official ``Delegate`` has a finalizer that fails where its constructor did."""
@@ -36,28 +35,6 @@ TWO = np.ones(2, np.float32)
 
 def _sum(*shape: int) -> bytes:
     return one_op_model("ADD", [tensor(shape), tensor(shape)], [tensor(shape)], AddOptions())
-
-
-def _signatures() -> bytes:
-    records = one_op_records("ADD", [tensor((2,)), tensor((2,))], [tensor((2,))], AddOptions())
-    names = tables.TensorMap
-    made = [
-        tables.SignatureDef(
-            signature_key=key,
-            inputs=(names(name="b", tensor_index=0), names(name="a", tensor_index=1)),
-            outputs=(names(name="sum", tensor_index=2),),
-        )
-        for key in ("second", "first")
-    ]
-    return write_model(records.replace(signature_defs=tuple(made)))
-
-
-def _convolution() -> bytes:
-    x = tensor((1, 8, 8, 3), "INT8", scale=0.5, zero_point=-3, shape_signature=(-1, 8, 8, 3))
-    weight = constant(np.ones((4, 3, 3, 3), np.int8), scale=[0.5, 0.25, 1, 2], axis=0)
-    y = tensor((1, 6, 6, 4), "INT8", scale=0.25, zero_point=7, shape_signature=(-1, 6, 6, 4))
-    options = Conv2DOptions(stride_w=1, stride_h=1, padding=Padding.VALID)
-    return one_op_model("CONV_2D", [x, weight, None], [y], options)
 
 
 def _words(count: int, taken: int) -> bytes:
@@ -91,8 +68,8 @@ def _two_subgraphs() -> bytes:
 MODELS = {
     "sum": _sum(1, 4),
     "number": _sum(),
-    "signatures": _signatures(),
-    "convolution": _convolution(),
+    "signatures": signatures(),
+    "convolution": convolution(),
     "words": _words(3, 2),
     "no words": _words(0, 0),
     "blocks": _blocks(),

@@ -47,7 +47,8 @@ class Owner(Protocol):
 class NativeContext:
     """The struct of one subgraph for one delegate, and what its functions work on.
 
-    Whoever makes one writes its functions; see :mod:`delegraph.native.compiled.context_functions`.
+    Made by ``context_of`` of :mod:`delegraph.native.compiled.context_functions`, which writes its
+    functions.
 
     Attributes:
         delegate: whose code sees it.

@@ -14,9 +14,9 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from delegraph.delegation.delegate import DelegateParams
+from delegraph.delegation.delegate import DelegateContext, DelegateParams
 from delegraph.errors import ArgumentError, OperatorError
 from delegraph.native.abi import (
     CONTEXT_FUNCTIONS,
@@ -28,7 +28,7 @@ from delegraph.native.abi import (
     libc,
     malloc_int_array,
 )
-from delegraph.native.compiled.context import NativeContext
+from delegraph.native.compiled.context import NativeContext, Owner
 from delegraph.native.compiled.external_kernel import KernelFunctions, kernel_registration
 from delegraph.native.compiled.nodes import params_struct
 from delegraph.native.compiled.report_error import report_error_callback
@@ -41,11 +41,24 @@ _contexts: WeakValueDictionary[int, NativeContext] = WeakValueDictionary()
 _FUNCTIONS: dict[str, Function] = {}
 
 
-def write_functions(native: NativeContext) -> None:
+def _write_functions(native: NativeContext) -> None:
     """Fill every function pointer of a context's struct; they find the context by its address."""
     for name, function in _callbacks().items():
         setattr(native.struct, name, ctypes.cast(function, ctypes.c_void_p).value)
     _contexts[native.address] = native
+
+
+Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
+"""The structs of one owner, by the subgraphs they stand for."""
+
+
+def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
+    """Return an owner's struct of a subgraph: the one *made* before, or a new one."""
+    found = made.get(context)
+    if found is None:
+        found = made[context] = NativeContext(owner, context)
+        _write_functions(found)
+    return found
 
 
 @cache

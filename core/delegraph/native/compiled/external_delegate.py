@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags
 from delegraph.errors import (
@@ -36,7 +35,7 @@ from delegraph.native.abi import (
     callback,
 )
 from delegraph.native.compiled.context import NativeContext
-from delegraph.native.compiled.context_functions import write_functions
+from delegraph.native.compiled.context_functions import Contexts, context_of
 from delegraph.operators.tensor import Tensor
 
 logger = logging.getLogger(__name__)
@@ -72,7 +71,7 @@ class NativeDelegate(Delegate):
         self.path = path
         self.address = address
         self._struct: Any = TfLiteDelegate.from_address(address)
-        self._contexts: WeakKeyDictionary[DelegateContext, NativeContext] = WeakKeyDictionary()
+        self._contexts = Contexts()
         self._require_prepare()
 
     def _require_prepare(self) -> None:
@@ -146,11 +145,7 @@ class NativeDelegate(Delegate):
 
     def native_context(self, context: DelegateContext) -> NativeContext:
         """Return the struct's owner for a subgraph; the same one as long as that lives."""
-        found = self._contexts.get(context)
-        if found is None:
-            found = self._contexts[context] = NativeContext(self, context)
-            write_functions(found)
-        return found
+        return context_of(self, self._contexts, context)
 
     def _get_native_delegate_pointer(self) -> int:
         """Return the address, under the name that the official class has for it."""

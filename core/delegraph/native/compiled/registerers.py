@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterable, Sequence
 from ctypes import CFUNCTYPE, c_char_p, c_int, c_void_p
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from delegraph.delegation.delegate import DelegateContext
 from delegraph.errors import ArgumentError, UnsupportedRuntimeError
 from delegraph.native.abi import TfLiteRegistration
 from delegraph.native.compiled.context import NativeContext
-from delegraph.native.compiled.context_functions import write_functions
+from delegraph.native.compiled.context_functions import Contexts, context_of
 from delegraph.native.compiled.external_delegate import address_of_owner, require_right_platform
 from delegraph.native.compiled.external_kernel import KernelFunctions, kernel_registration
 from delegraph.native.litert.installed_runtimes import interpreter_module
@@ -142,7 +141,7 @@ class _CustomOpOwner:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._contexts: WeakKeyDictionary[DelegateContext, NativeContext] = WeakKeyDictionary()
+        self._contexts = Contexts()
 
     def name(self) -> str:
         """Return the name that logs show."""
@@ -150,11 +149,7 @@ class _CustomOpOwner:
 
     def native_context(self, context: DelegateContext) -> NativeContext:
         """Return the struct's owner for a subgraph; the same one as long as that lives."""
-        found = self._contexts.get(context)
-        if found is None:
-            found = self._contexts[context] = NativeContext(self, context)
-            write_functions(found)
-        return found
+        return context_of(self, self._contexts, context)
 
     @staticmethod
     def address_of_owner(delegate: object | None) -> int:
