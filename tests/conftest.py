@@ -1,8 +1,23 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from delegraph.plugins import installed
+
+DEMO_MODELS = Path(__file__).parents[1] / "docs" / "demo" / "models"
 
 # A slow machine is no failure. Where CI is set, Hypothesis takes its own profile "ci" instead.
 settings.register_profile(
     "default", settings.get_profile("default"), deadline=None, print_blob=True
 )
+
+
+@pytest.fixture
+def sines() -> Path:
+    """f(x) = sin(x) + x + sin(2x), and delegates for it."""
+    if not {"add_sub", "sin"} <= {offer.spec.name for offer in installed().offers()}:
+        pytest.skip("delegraph-example is not installed")
+    return DEMO_MODELS / "sines.tflite"

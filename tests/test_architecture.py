@@ -32,7 +32,8 @@ ROWS = [
     {"plugins"},
     {"runtime"},
     {"native", "micro"},
-    {"tools", "testing"},
+    {"tools"},
+    {"testing"},
     {"cli"},
     {"__main__"},
 ]

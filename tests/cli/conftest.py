@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.plugins import installed
 from delegraph.testing import CommandResult, one_op_model, run_command, tensor
 from delegraph.testing.command import WIDTH
 from support.chosen_plugins import disable_plugins
 from support.command import Command
-
-DEMO_MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
 
 
 @pytest.fixture
@@ -39,14 +36,6 @@ def fresh_delegraph(tmp_path: Path) -> Command:
         return CommandResult(done.returncode, done.stdout, done.stderr)
 
     return run
-
-
-@pytest.fixture
-def sines() -> Path:
-    """f(x) = sin(x) + x + sin(2x), and delegates for it."""
-    if not {"add_sub", "sin"} <= {offer.spec.name for offer in installed().offers()}:
-        pytest.skip("delegraph-example is not installed")
-    return DEMO_MODELS / "sines.tflite"
 
 
 @pytest.fixture

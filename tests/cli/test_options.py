@@ -196,3 +196,8 @@ def test_run_validates_results(delegraph: Command, sines: Path, mine: Path) -> N
     ran = delegraph(*words, "--validate")
     assert (ran.code, ran.json["error"]["type"]) == (3, "DelegateNodeError")
     assert "NaN" in ran.err
+
+
+def test_none_leaves_out_even_what_the_model_calls_for(delegraph: Command, sines: Path) -> None:
+    answer = delegraph("run", sines, "-d", "none", "-i", "1.0", "--json").json
+    assert answer["placement"]["delegates"] == []

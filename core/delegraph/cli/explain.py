@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +11,7 @@ import click
 
 from delegraph.cli.exit_codes import OK
 from delegraph.cli.failure import CheckFailed, with_options
-from delegraph.cli.options import (
-    delegate_option,
-    diagnosis_options,
-    json_option,
-    limit_options,
-    model_argument,
-    placement_options,
-    requested_delegates,
-    require_own_runtime,
-    runtime_option,
-)
+from delegraph.cli.options import diagnosis_options, json_option
 from delegraph.cli.printing import (
     console,
     heading,
@@ -31,6 +21,7 @@ from delegraph.cli.printing import (
     progress,
     size,
 )
+from delegraph.cli.setup_options import placed_setup_options
 
 OWN = "Delegraph"  # runs what no delegate takes, where a lock is made
 NOTHING = "nothing"  # runs a custom operator that is not known
@@ -42,38 +33,26 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph import Interpreter
-    from delegraph.delegation.delegate import PartitionPolicy
     from delegraph.delegation.placement import Placement
+    from delegraph.runtime.options import Requirement
     from delegraph.tools.explanation import Explanation, Stage
     from delegraph.tools.placement_lock import PlacementDifference
+    from delegraph.tools.setup import Setup
 
 
 @dataclass(frozen=True)
 class ExplainRequest:
     """What the user asks for, as typed."""
 
-    model: str
-    delegates: tuple[str, ...]
-    delegate_files: tuple[str, ...]
-    rules: str | None
-    require: str | None
-    partition_policy: PartitionPolicy
-    time_limit: float | None
-    memory_limit: int | None
-    table_limit: int | None
-    depth_limit: int | None
-    runtime: str
+    setup: Setup
+    require: Requirement | None
     lock: str | None
     check: str | None
     as_json: bool
 
 
 @click.command("explain")
-@model_argument
-@delegate_option
-@placement_options
-@limit_options
-@runtime_option
+@placed_setup_options
 @click.option("--lock", metavar="FILE", help="Write the placement to FILE.")
 @click.option(
     "--check",
@@ -91,7 +70,7 @@ def command(**options: Any) -> int:
     --partition-policy measured has to measure.
     """
     request = _with_locked_delegates(ExplainRequest(**options))
-    if request.runtime == "litert":
+    if request.setup.runtime == "litert":
         return _explain_litert(request)
     return _explain(request) if request.check is None else _check(request, request.check)
 
@@ -101,14 +80,15 @@ def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
     context = click.get_current_context()
     if request.lock is not None and request.check is not None:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)
-    if request.delegates or request.delegate_files or request.check is None:
+    if request.setup.delegates or request.setup.delegate_files or request.check is None:
         return request
-    from dataclasses import replace
-
     from delegraph.tools.placement_lock import read_lock
 
     lock = read_lock(request.check)
-    return replace(request, delegates=lock.delegates, delegate_files=lock.delegate_files)
+    setup = replace(
+        request.setup, delegates=lock.delegates or None, delegate_files=lock.delegate_files
+    )
+    return replace(request, setup=setup)
 
 
 def _interpreter(request: ExplainRequest) -> Interpreter:
@@ -116,18 +96,11 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
     from delegraph import DelegraphError, Interpreter
     from delegraph.errors import TimeLimitError
 
-    names = ", ".join((*request.delegates, *request.delegate_files)) or "delegates"
+    setup = request.setup
+    names = ", ".join((*map(str, setup.delegates or ()), *setup.delegate_files)) or "delegates"
     with progress(f"applying {names}"):
-        interpreter = Interpreter(
-            model_path=request.model,
-            delegates=requested_delegates(request.delegates, request.delegate_files),
-            rules=request.rules,
-            partition_policy=request.partition_policy,
-            time_limit=request.time_limit,
-            memory_limit=request.memory_limit,
-            table_limit=request.table_limit,
-            depth_limit=request.depth_limit,
-        )
+        interpreter = setup.interpreter()
+        assert isinstance(interpreter, Interpreter)
         session = interpreter.session
         if not session.delegates and not session.unresolved_custom_ops():
             raise click.UsageError(
@@ -149,11 +122,13 @@ def _explain(request: ExplainRequest) -> int:
 
     with _interpreter(request) as interpreter:
         explanation, numerics = explain(interpreter), interpreter.numerics
-        lock = lock_of(interpreter, request.model, *_typed(request))
+        lock = lock_of(interpreter, request.setup.model, *_typed(request.setup))
         if request.as_json:
-            print_json({"model": request.model, "numerics": numerics, **explanation.to_json()})
+            print_json(
+                {"model": request.setup.model, "numerics": numerics, **explanation.to_json()}
+            )
         else:
-            _print(console(), request.model, explanation)
+            _print(console(), request.setup.model, explanation)
         interpreter.session.check_resolved()
     _require(request, explanation.placement)
     if request.lock is not None:
@@ -168,15 +143,17 @@ def _check(request: ExplainRequest, file: str) -> int:
     locked = read_lock(file)
     with _interpreter(request) as interpreter:
         placement = interpreter.placement
-        present = lock_of(interpreter, request.model, *_typed(request))
+        present = lock_of(interpreter, request.setup.model, *_typed(request.setup))
         difference = compare(locked, present, placement)
         if request.as_json:
-            answer = {"model": request.model, "lock": file, "ok": not difference}
+            answer = {"model": request.setup.model, "lock": file, "ok": not difference}
             print_json({**answer, "placement": str(placement), "difference": difference.to_json()})
         elif difference:
             _print_changes(console(), difference)
         else:
-            click.echo(f"ok: {Path(request.model).name} is placed as {file} says: {placement}")
+            click.echo(
+                f"ok: {Path(request.setup.model).name} is placed as {file} says: {placement}"
+            )
         interpreter.session.check_resolved()
     if difference:
         raise CheckFailed(f"the placement is not as {file} says: {difference}")
@@ -187,26 +164,12 @@ def _check(request: ExplainRequest, file: str) -> int:
 def _explain_litert(request: ExplainRequest) -> int:
     """Explain who runs what in the official interpreter."""
     from delegraph.graph.loader import load_model
-    from delegraph.native import LiteRtInterpreter
     from delegraph.tools.explanation import explain_placement, unresolved_in
 
-    require_own_runtime(
-        {
-            "--rules": request.rules is not None,
-            "--partition-policy": request.partition_policy != "largest",
-            "--time-limit": request.time_limit is not None,
-            "--memory-limit": request.memory_limit is not None,
-            "--table-limit": request.table_limit is not None,
-            "--depth-limit": request.depth_limit is not None,
-            "--lock": request.lock is not None,
-            "--check": request.check is not None,
-        }
-    )
-    delegates = requested_delegates(request.delegates, request.delegate_files)
-    with (
-        progress("applying delegates"),
-        LiteRtInterpreter(request.model, delegates=delegates) as interpreter,
-    ):
+    for option in ("lock", "check"):
+        if getattr(request, option) is not None:
+            raise click.UsageError(f"--{option} needs --runtime delegraph")
+    with progress("applying delegates"), request.setup.interpreter() as interpreter:
         unknown = None
         try:
             interpreter.allocate_tensors()
@@ -215,11 +178,11 @@ def _explain_litert(request: ExplainRequest) -> int:
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown[1])
-        explanation = explain_placement(placement, load_model(request.model))
+        explanation = explain_placement(placement, load_model(request.setup.model))
     if request.as_json:
-        print_json({"model": request.model, "numerics": "builtin", **explanation.to_json()})
+        print_json({"model": request.setup.model, "numerics": "builtin", **explanation.to_json()})
     else:
-        _print(console(), request.model, explanation)
+        _print(console(), request.setup.model, explanation)
     if unknown is not None:
         raise CheckFailed(
             f"nothing runs {unknown[1]}: LiteRT does not know it and no delegate has it"
@@ -228,10 +191,10 @@ def _explain_litert(request: ExplainRequest) -> int:
     return OK
 
 
-def _typed(request: ExplainRequest) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _typed(setup: Setup) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return delegates, ``all`` written out, and delegate files as a lock keeps them."""
-    names = requested_delegates(request.delegates, ()) or []
-    return tuple(str(name) for name in names), request.delegate_files
+    names = replace(setup, delegate_files=()).requested_delegates() or []
+    return tuple(map(str, names)), setup.delegate_files
 
 
 def _require(request: ExplainRequest, placement: Placement) -> None:

@@ -17,7 +17,6 @@ from delegraph.cli.options import (
     json_option,
     limit_options,
     model_argument,
-    requested_delegates,
 )
 from delegraph.cli.printing import console, heading, plural, print_json, print_table, progress
 
@@ -128,11 +127,13 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
     from delegraph.graph.loader import load_model
     from delegraph.micro.estimate import estimate_arena
     from delegraph.tools.memory_report import COMPARED
+    from delegraph.tools.setup import Setup
 
     if request.write_offline is not None and request.delegates + request.delegate_files:
         raise click.UsageError("--write-offline plans the model as it is, without --delegate")
     planners = None if request.planner == "all" else (request.planner,)
-    delegates = requested_delegates(request.delegates, request.delegate_files)
+    setup = Setup(request.model, delegates=request.delegates, delegate_files=request.delegate_files)
+    delegates = setup.requested_delegates()
     align = 16 if request.write_offline is not None else request.align
     with progress(f"planning {request.model}"):
         report = _report(request, delegates or [], planners, align)

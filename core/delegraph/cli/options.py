@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from delegraph.cli.printing import only_json_printed
 from delegraph.cli.shown_log import LEVELS, show_from
-
-if TYPE_CHECKING:
-    from delegraph.runtime.delegates.choice import AnyDelegate
 
 TRACEBACK = "--traceback"
 JSON = "--json"
@@ -49,7 +46,7 @@ def model_argument(command: Command) -> Command:
 def delegate_option(command: Command) -> Command:
     """Add ``--delegate`` and ``--delegate-file``, which may be repeated.
 
-    The command gets ``delegates`` and ``delegate_files``, as typed; :func:`requested_delegates`
+    The command gets ``delegates`` and ``delegate_files``, as typed; ``Setup.requested_delegates``
     makes one list of them.
     """
     command = click.option(
@@ -70,8 +67,9 @@ def delegate_option(command: Command) -> Command:
         shell_complete=complete_delegate,
         metavar="NAME[:KEY=VALUE,...]",
         help="Apply an installed delegate; repeat for several, applied in order. 'all' applies "
-        "every one by its rank. 'help' shows all of them with their options, NAME:help one. A path "
-        "such as ./libmine.so is that of a compiled delegate.",
+        "every one by its rank, 'none' not even what the model calls for. 'help' shows all of them "
+        "with their options, NAME:help one. A path such as ./libmine.so is that of a compiled "
+        "delegate.",
     )(command)
 
 
@@ -83,27 +81,6 @@ def complete_delegate(
 
     offers = [offer for offer in installed().offers() if offer.spec.name.startswith(incomplete)]
     return [CompletionItem(offer.spec.name, help=offer.spec.summary) for offer in offers]
-
-
-def requested_delegates(
-    delegates: Sequence[str], delegate_files: Sequence[str]
-) -> list[AnyDelegate] | None:
-    """Return what ``--delegate`` and ``--delegate-file`` ask for, in the order of application.
-
-    None where neither is given: then the model gets what its custom operators call for.
-
-    Raises:
-        ArgumentError: a file that is not there, or is no delegate.
-        PluginError: a file whose options do not fit, or whose own code failed.
-    """
-    from delegraph.plugins import installed
-    from delegraph.plugins.delegate_file import delegate_from_file
-
-    requested: list[AnyDelegate] = []
-    for name in delegates:
-        requested += [offer.address for offer in installed().by_rank()] if name == "all" else [name]
-    requested += [delegate_from_file(*_split_path(text)) for text in delegate_files]
-    return requested or None
 
 
 def placement_options(command: Command) -> Command:
@@ -188,20 +165,6 @@ def runtime_option(command: Command) -> Command:
     )(command)
 
 
-def require_own_runtime(given: Mapping[str, bool]) -> None:
-    """Refuse options that only Delegraph's own interpreter has.
-
-    Args:
-        given: each such option, and whether it was given.
-
-    Raises:
-        UsageError: one was.
-    """
-    for option, is_given in given.items():
-        if is_given:
-            raise click.UsageError(f"{option} needs --runtime delegraph")
-
-
 def json_option(command: Command) -> Command:
     """Add ``--json``; with it, nobody else prints to standard output while the command runs."""
 
@@ -272,13 +235,3 @@ def _print_delegate_help(
         print_delegate_help(wanted)
         ctx.exit()
     return delegates
-
-
-def _split_path(text: str) -> tuple[str, str]:
-    """Split ``FILE[:KEY=VALUE,...]``; a colon counts only where an option follows it.
-
-    >>> _split_path("my.py:threads=2"), _split_path("C:/my.py")
-    (('my.py', 'threads=2'), ('C:/my.py', ''))
-    """
-    match = re.fullmatch(r"(.+?):(\w+=.*)", text, re.DOTALL)
-    return (match[1], match[2]) if match else (text, "")

@@ -1,6 +1,7 @@
 """``delegraph run``: a model on given inputs, and what it answers.
 
-Options that other commands have too, and their checks, are in :mod:`delegraph.cli.options`.
+Options that other commands have too, and their checks, are in :mod:`delegraph.cli.options` and
+:mod:`delegraph.cli.setup_options`.
 """
 
 from __future__ import annotations
@@ -13,64 +14,35 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.options import (
-    delegate_option,
-    diagnosis_options,
-    failure_options,
-    json_option,
-    limit_options,
-    model_argument,
-    placement_options,
-    requested_delegates,
-    require_own_runtime,
-    runtime_option,
-)
+from delegraph.cli.options import diagnosis_options, json_option
 from delegraph.cli.printing import console, print_json, progress
 from delegraph.cli.run_answer import RunAnswer, print_answer
+from delegraph.cli.setup_options import setup_options
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from delegraph import Interpreter
-    from delegraph.delegation.delegate import PartitionPolicy
     from delegraph.graph.metadata import ModelMetadata
     from delegraph.graph.model import Model
-    from delegraph.native import LiteRtInterpreter
-    from delegraph.operators.numerics import Numerics
-    from delegraph.runtime.delegates.failure_policy import OnFailure
-    from delegraph.runtime.options import Requirement
     from delegraph.tools.findings import Findings
     from delegraph.tools.given_inputs import GivenInput
     from delegraph.tools.model_call import Details
     from delegraph.tools.model_outputs import OutputSummary
+    from delegraph.tools.setup import Setup
 
 
 @dataclass(frozen=True)
 class RunRequest:
     """What the user asks for, as typed."""
 
-    model: str
+    setup: Setup
     inputs: tuple[str, ...]
-    delegates: tuple[str, ...]
-    delegate_files: tuple[str, ...]
-    rules: str | None
-    require: Requirement | None
-    partition_policy: PartitionPolicy
-    on_failure: OnFailure
-    validate: bool
-    time_limit: float | None
-    memory_limit: int | None
-    table_limit: int | None
-    depth_limit: int | None
     labels: tuple[str, ...]
     top: int
     threshold: float | None
     sample_rate: int | None
     seed: int
-    threads: int | None
-    numerics: Numerics
-    runtime: str
     signature: str | None
     repeat: int
     save: str | None
@@ -94,7 +66,7 @@ def _require_drawable(
 
 
 @click.command("run")
-@model_argument
+@setup_options
 @click.option(
     "-i",
     "--input",
@@ -106,10 +78,6 @@ def _require_drawable(
     "position (0, 1, ...); it may be left out when there is one input. FILE.npz without NAME gives "
     "all inputs by their names.",
 )
-@delegate_option
-@placement_options
-@failure_options
-@limit_options
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False),
@@ -138,19 +106,6 @@ def _require_drawable(
     help="Rate of the sounds that the model takes.  [default: what the metadata says; else 16000]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
-@click.option(
-    "--threads",
-    type=click.IntRange(1),
-    help="Threads of kernels and delegates. Default: one for kernels, what delegates choose.",
-)
-@click.option(
-    "--numerics",
-    type=click.Choice(["builtin", "reference"]),
-    default="builtin",
-    show_default=True,
-    help="Round like the official builtin kernels, or like the reference ones.",
-)
-@runtime_option
 @click.option(
     "--save",
     metavar="FILE.npz",
@@ -195,51 +150,6 @@ def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: Ru
         click.echo("note: --threshold has no effect, as no output has scores", err=True)
 
 
-def _interpreter(request: RunRequest) -> Interpreter | LiteRtInterpreter:
-    from delegraph import Interpreter, OpResolverType
-
-    delegates = requested_delegates(request.delegates, request.delegate_files)
-    if request.runtime == "delegraph":
-        return Interpreter(
-            model_path=request.model,
-            delegates=delegates,
-            rules=request.rules,
-            require=request.require,
-            partition_policy=request.partition_policy,
-            on_failure=request.on_failure,
-            validate=request.validate,
-            time_limit=request.time_limit,
-            memory_limit=request.memory_limit,
-            table_limit=request.table_limit,
-            depth_limit=request.depth_limit,
-            num_threads=request.threads,
-            numerics=request.numerics,
-        )
-    from delegraph.native import LiteRtInterpreter
-
-    require_own_runtime(
-        {
-            "--rules": request.rules is not None,
-            "--require": request.require is not None,
-            "--partition-policy": request.partition_policy != "largest",
-            "--on-failure": request.on_failure != "raise",
-            "--validate": request.validate,
-            "--time-limit": request.time_limit is not None,
-            "--memory-limit": request.memory_limit is not None,
-            "--table-limit": request.table_limit is not None,
-            "--depth-limit": request.depth_limit is not None,
-        }
-    )
-    is_reference = request.numerics == "reference"
-    resolver = OpResolverType.BUILTIN_REF if is_reference else OpResolverType.AUTO
-    return LiteRtInterpreter(
-        model_path=request.model,
-        delegates=delegates,
-        num_threads=request.threads,
-        experimental_op_resolver_type=resolver,
-    )
-
-
 def _run(request: RunRequest) -> RunAnswer:
     from delegraph.graph.loader import load_model
     from delegraph.tools.array_files import write_npz
@@ -247,9 +157,9 @@ def _run(request: RunRequest) -> RunAnswer:
     from delegraph.tools.model_call import model_call
     from delegraph.tools.pictures import open_picture
 
-    model = load_model(request.model, request.table_limit)
+    model = load_model(request.setup.model, request.setup.table_limit)
     metadata = _metadata(model, request.signature)
-    with _interpreter(request) as interpreter:
+    with request.setup.interpreter() as interpreter:
         call = model_call(interpreter, request.signature)
         inputs = _inputs(request, model, metadata, call.input_details())
         picture = _picture(request, inputs)
@@ -266,9 +176,9 @@ def _run(request: RunRequest) -> RunAnswer:
         if request.draw is not None and picture is not None:
             draw_findings(findings, picture, request.draw)
         return RunAnswer(
-            request.model,
+            request.setup.model,
             request.signature,
-            request.numerics,
+            request.setup.numerics,
             inputs,
             [_summary(request, metadata, findings, *output) for output in outputs],
             findings,
@@ -302,8 +212,8 @@ def _inputs(
     from delegraph.tools.given_inputs import given_inputs
     from delegraph.tools.model_inputs import input_values, require_room
 
-    limit = MemoryLimit.of(request.memory_limit, len(model.content))
-    for entry in details if request.runtime == "delegraph" else ():  # the other has no limit
+    limit = MemoryLimit.of(request.setup.memory_limit, len(model.content))
+    for entry in details if request.setup.runtime == "delegraph" else ():  # the other has no limit
         require_room(entry, limit)
     rng = np.random.default_rng(request.seed)
 

@@ -1,9 +1,16 @@
 """Measuring, comparing and explaining, as functions that return records; ``cli`` prints them.
 
-Open first: ``explanation.py`` for why nodes run where they do, ``placement_lock.py`` for placements
-kept in a file, ``memory_report.py`` for the arena, ``model_summary.py`` for what a model holds,
+What measures or compares takes a ``Setup``, a model and what runs it, and returns a record.
+
+Open first: ``setup.py``, ``explanation.py`` for why nodes run where they do,
+``placement_lock.py`` for placements kept in a file, ``memory_report.py`` for the arena,
+``model_summary.py`` for what a model holds,
 ``given_inputs.py``, ``model_inputs.py`` and ``model_outputs.py`` for values given and printed,
 ``recognition.py`` for boxes, poses and masks among outputs, ``drawing.py`` for pictures of them,
 ``plugin_check.py`` and ``plugin_survey.py`` for ``plugins doctor``, ``scaffold.py`` for
 ``delegraph new``.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,2 @@
+from .latency import Latency as Latency
+from .setup import Setup as Setup

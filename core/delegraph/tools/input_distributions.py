@@ -1,0 +1,111 @@
+"""Random inputs as the official tools make them, and as ``delegraph run`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.model_call import Details
+from delegraph.tools.model_inputs import random_values
+
+Distribution = Literal["run", "benchmark", "inference_diff"]
+"""How random values are spread: as ``delegraph run``, ``benchmark_model``, ``inference_diff``."""
+
+DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
+
+SENTENCE = b"the answer to life, the universe and everything"
+"""What every string of an input is."""
+
+Ranges = Mapping[str, tuple[int, int]]
+"""Names of inputs to the lowest and highest value, both of which occur."""
+
+_BENCHMARK_RANGES = {"u4": (0, 99), "i4": (0, 99), "i8": (0, 99), "u1": (0, 254), "i1": (-127, 127)}
+
+
+def distributed_inputs(
+    details: Sequence[Details], distribution: Distribution, seed: int, ranges: Ranges | None = None
+) -> list[NDArray[Any]]:
+    """Return random values for all inputs, the same for the same seed; open dimensions are 1.
+
+    Source:
+        ``BenchmarkTfLiteModel``, tflite/tools/benchmark/benchmark_tflite_model.cc;
+        ``InferenceProfilerStage``, tflite/tools/evaluation/stages/inference_profiler_stage.cc.
+
+    Args:
+        details: of all inputs.
+        distribution: which tool's values; the numbers themselves are not that tool's.
+        seed: of NumPy's default generator.
+        ranges: for ``"benchmark"``, other ranges than its own, by input name.
+
+    Raises:
+        ArgumentError: a name in *ranges* that no input has.
+    """
+    unknown = sorted(set(ranges or {}) - {entry["name"] for entry in details})
+    if unknown:
+        known = ", ".join(repr(entry["name"]) for entry in details)
+        raise ArgumentError(f"there is no input {unknown[0]!r}; the inputs are {known}")
+    rng = np.random.default_rng(seed)
+    given = ranges or {}
+    return [_VALUES[distribution](entry, rng, given.get(entry["name"])) for entry in details]
+
+
+def _as_run(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:
+    return random_values(details, rng)
+
+
+def _as_benchmark(
+    details: Details, rng: np.random.Generator, between: tuple[int, int] | None
+) -> NDArray[Any]:
+    """Return uniform values: floats in [-0.5, 0.5), integers in small ranges."""
+    shape, dtype = _shape_and_dtype(details)
+    if dtype.kind in "SOU":
+        return np.full(shape, SENTENCE, object)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        low, high = between or _BENCHMARK_RANGES.get(dtype.str[1:], (0, 99))
+        return rng.integers(low, high, shape, np.int64, endpoint=True).astype(dtype)
+    bottom, top = map(float, between or (-0.5, 0.5))
+    values: Any = rng.uniform(bottom, top, shape)
+    if dtype.kind == "c":
+        values = values + 1j * rng.uniform(bottom, top, shape)
+    return np.asarray(values).astype(dtype)
+
+
+def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:
+    """Return a normal distribution cut to [0, 1), spread over the range of the type."""
+    shape, dtype = _shape_and_dtype(details)
+    if dtype.kind in "SOU":
+        return np.full(shape, SENTENCE, object)
+    values = _truncated_normal(rng, shape)
+    if dtype.kind == "b":
+        return np.asarray(values != 0)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        spread = values * (float(limits.max) - float(limits.min)) + float(limits.min)
+        top = np.nextafter(float(limits.max), 0) if dtype.itemsize == 8 else float(limits.max)
+        return np.clip(np.trunc(spread), float(limits.min), top).astype(dtype)
+    return np.asarray(2 * values - 1).astype(dtype)
+
+
+def _truncated_normal(rng: np.random.Generator, shape: Sequence[int]) -> NDArray[np.float64]:
+    """Return a normal distribution of mean 0.5 and deviation 1/3, drawn again until in [0, 1)."""
+    values = rng.normal(0.5, 1 / 3, shape)
+    while (outside := (values < 0) | (values >= 1)).any():
+        values = np.where(outside, rng.normal(0.5, 1 / 3, shape), values)
+    return values
+
+
+def _shape_and_dtype(details: Details) -> tuple[list[int], np.dtype[Any]]:
+    return details["shape"].tolist(), np.dtype(details["dtype"])
+
+
+_VALUES: Mapping[Distribution, Callable[..., NDArray[Any]]] = {
+    "run": _as_run,
+    "benchmark": _as_benchmark,
+    "inference_diff": _as_inference_diff,
+}

@@ -1,0 +1,87 @@
+"""Statistics of times, each with the definition that ``benchmark_model`` has, and better ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+PERCENTILES = (5, 50, 90, 95, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """What is to say of the times of several runs, in seconds.
+
+    Source:
+        Stat, tensorflow/tsl stats_calculator.h, whose percentiles take the nearest sample. The
+        standard deviation is not cut to whole microseconds, as it is there.
+
+    >>> Latency.of([0.4, 0.1, 0.2, 0.3]).median, Latency.of([0.4, 0.1, 0.2, 0.3]).upper_median
+    (0.25, 0.3)
+
+    Attributes:
+        count: number of runs.
+        first, last, min, max, mean: seconds.
+        std: standard deviation of the population (divided by the count), seconds.
+        median: the middle one, or the mean of the two in the middle, seconds.
+        percentiles: percent to seconds, interpolated between samples as NumPy does.
+        nearest: percent to seconds, as the official tool has them: ``sorted[floor(n p / 100)]``.
+    """
+
+    count: int
+    first: float
+    last: float
+    min: float
+    max: float
+    mean: float
+    std: float
+    median: float
+    percentiles: dict[int, float]
+    nearest: dict[int, float]
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> Latency:
+        """Return the statistics of at least one time, in the order in which they were taken."""
+        times = np.asarray(seconds, np.float64)
+        ordered = np.sort(times)
+        ranks = {p: min(len(times) - 1, len(times) * p // 100) for p in PERCENTILES}
+        return cls(
+            len(times),
+            float(times[0]),
+            float(times[-1]),
+            float(ordered[0]),
+            float(ordered[-1]),
+            float(times.mean()),
+            float(times.std()),
+            float(np.median(times)),
+            {p: float(np.percentile(times, p)) for p in PERCENTILES},
+            {p: float(ordered[rank]) for p, rank in ranks.items()},
+        )
+
+    @property
+    def upper_median(self) -> float:
+        """The median of the official tool: of an even count, the upper of the two in the middle."""
+        return self.nearest[50]
+
+    @property
+    def variation(self) -> float:
+        """Coefficient of variation: the standard deviation as a share of the mean."""
+        return self.std / self.mean if self.mean else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the statistics, in seconds."""
+        return {
+            "count": self.count,
+            "first": self.first,
+            "last": self.last,
+            "min": self.min,
+            "max": self.max,
+            "mean": self.mean,
+            "std": self.std,
+            "median": self.median,
+            "percentiles": {f"p{p}": value for p, value in self.percentiles.items()},
+            "nearest_percentiles": {f"p{p}": value for p, value in self.nearest.items()},
+        }

@@ -1,0 +1,204 @@
+"""What runs a model: its file, the runtime, delegates, threads. Tools measure and compare these."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from delegraph.delegation.delegate import PartitionPolicy
+from delegraph.delegation.rules_file import Rules
+from delegraph.errors import ArgumentError
+from delegraph.operators.numerics import Numerics
+from delegraph.runtime.delegates.choice import AnyDelegate
+from delegraph.runtime.delegates.failure_policy import OnFailure
+from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.options import Requirement
+
+if TYPE_CHECKING:
+    from delegraph.native import LiteRtInterpreter
+    from delegraph.runtime.interpreter import Interpreter
+
+Runtime = Literal["delegraph", "litert"]
+"""Whose interpreter runs a model: Delegraph's, or the official one with the same delegates."""
+
+_OWN_RUNTIME_ONLY = (
+    "rules",
+    "require",
+    "partition_policy",
+    "on_failure",
+    "validate",
+    "time_limit",
+    "memory_limit",
+    "table_limit",
+    "depth_limit",
+)
+"""What the official interpreter has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A model and what runs it; each :meth:`interpreter` is a new one.
+
+    What other runtimes lack is refused when an interpreter is made, never left out in silence.
+
+    >>> print(Setup("mobilenet.tflite", delegates=("numba_cpu",), threads=2))
+    mobilenet.tflite, numba_cpu, 2 threads
+
+    Attributes:
+        model: path of the model's file, kept as text.
+        runtime: whose interpreter.
+        delegates: as ``Interpreter(delegates=...)`` has them; None: what the model's custom
+            operators call for. Names only where a set-up is sent to another process.
+        delegate_files: more delegates, each ``FILE.py[:KEY=VALUE,...]``, after those.
+        use_default_delegates: whether delegates that nobody asked for may be applied: LiteRT's
+            XNNPACK, and what custom operators call for.
+        threads: None: what the runtime chooses.
+        numerics: whether kernels round like the official builtin or reference ones.
+        rules, require, partition_policy, on_failure, validate, time_limit, memory_limit,
+            table_limit, depth_limit: as ``Interpreter`` has them.
+    """
+
+    model: str
+    runtime: Runtime = "delegraph"
+    delegates: Sequence[AnyDelegate] | None = None
+    delegate_files: tuple[str, ...] = ()
+    use_default_delegates: bool = True
+    threads: int | None = None
+    numerics: Numerics = "builtin"
+    rules: Rules | None = None
+    require: Requirement | None = None
+    partition_policy: PartitionPolicy = "largest"
+    on_failure: OnFailure = "raise"
+    validate: bool = False
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    table_limit: int | None = None
+    depth_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", os.fspath(self.model))
+
+    def interpreter(self, **arguments: Any) -> Interpreter | LiteRtInterpreter:
+        """Return a new interpreter with its delegates, not allocated.
+
+        Args:
+            arguments: more of the constructor's, by name, which both runtimes have.
+
+        Raises:
+            ArgumentError: what this runtime has not; no such file, or a wrong value.
+            PluginError: a delegate is missing or broken.
+            DelegraphError: the model cannot be used, or a delegate failed.
+        """
+        if self.runtime == "litert":
+            return self._litert(arguments)
+        from delegraph.runtime.interpreter import Interpreter
+
+        return Interpreter(
+            model_path=self.model,
+            delegates=self.requested_delegates(),
+            num_threads=self.threads,
+            numerics=self.numerics,
+            experimental_op_resolver_type=self._resolver(),
+            **{name: getattr(self, name) for name in _OWN_RUNTIME_ONLY},
+            **arguments,
+        )
+
+    def _litert(self, arguments: dict[str, Any]) -> LiteRtInterpreter:
+        from delegraph.native import LiteRtInterpreter
+
+        for name in self.own_runtime_only():
+            raise ArgumentError(f"{name} needs runtime='delegraph': the official one has none")
+        return LiteRtInterpreter(
+            model_path=self.model,
+            delegates=self.requested_delegates(),
+            num_threads=self.threads,
+            experimental_op_resolver_type=self._resolver(),
+            **arguments,
+        )
+
+    def _resolver(self) -> OpResolverType:
+        if self.numerics == "reference":
+            return OpResolverType.BUILTIN_REF
+        if not self.use_default_delegates:
+            return OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        return OpResolverType.AUTO
+
+    def requested_delegates(self) -> list[AnyDelegate] | None:
+        """Return ``delegates`` and those of ``delegate_files``, in the order of application.
+
+        Among the names, ``all`` stands for every installed one by its rank, ``none`` for nothing.
+        The result is None where nothing is asked for.
+
+        Raises:
+            ArgumentError: a file that is not there, or is no delegate.
+            PluginError: a file whose options do not fit, or whose own code failed.
+        """
+        from delegraph.plugins import installed
+        from delegraph.plugins.delegate_file import delegate_from_file
+
+        if self.delegates is None and not self.delegate_files:
+            return None
+        requested: list[AnyDelegate] = []
+        for delegate in self.delegates or ():
+            if delegate == "all":
+                requested += [offer.address for offer in installed().by_rank()]
+            elif delegate != "none":
+                requested.append(delegate)
+        return requested + [delegate_from_file(*_split_path(text)) for text in self.delegate_files]
+
+    def own_runtime_only(self) -> list[str]:
+        """Return the attributes that are given and that the official interpreter has not."""
+        return [name for name in self._not_default() if name in _OWN_RUNTIME_ONLY]
+
+    def __str__(self) -> str:
+        words = [Path(self.model).name, *([self.runtime] * (self.runtime != "delegraph"))]
+        words += [*(self._delegate_names() or ()), *self.delegate_files]
+        for name, value in self._not_default().items():
+            if name == "threads":
+                words.append(f"{value} thread{'s' * (value != 1)}")
+            elif name == "use_default_delegates":
+                words.append("no default delegates")
+            elif name != "delegate_files":
+                words.append(f"{name.replace('_', ' ')} {_plain(value)}")
+        return ", ".join(words)
+
+    def _delegate_names(self) -> list[str] | None:
+        if self.delegates is None:
+            return None
+        return [d if isinstance(d, str) else type(d).__name__ for d in self.delegates]
+
+    def _not_default(self) -> dict[str, Any]:
+        """Return the attributes after the first three that are given, by name."""
+        values = {spec.name: (getattr(self, spec.name), spec.default) for spec in fields(self)[3:]}
+        return {name: value for name, (value, default) in values.items() if value != default}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model, the runtime and the delegates, and all else that is not by default."""
+        given = {name: _plain(value) for name, value in self._not_default().items()}
+        return {
+            "model": self.model,
+            "runtime": self.runtime,
+            "delegates": self._delegate_names(),
+            **given,
+        }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON takes it."""
+    if isinstance(value, str | int | float | None):
+        return value
+    return [str(item) for item in value] if isinstance(value, Sequence) else str(value)
+
+
+def _split_path(text: str) -> tuple[str, str]:
+    """Split ``FILE[:KEY=VALUE,...]``; a colon counts only where an option follows it.
+
+    >>> _split_path("my.py:threads=2"), _split_path("C:/my.py")
+    (('my.py', 'threads=2'), ('C:/my.py', ''))
+    """
+    match = re.fullmatch(r"(.+?):(\w+=.*)", text, re.DOTALL)
+    return (match[1], match[2]) if match else (text, "")

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delegraph import Interpreter
+from delegraph.delegation.rules import PlacementRule
+from delegraph.errors import ArgumentError
+from delegraph.tools import Setup
+
+
+def test_every_interpreter_is_a_new_one(sines: Path) -> None:
+    setup = Setup(str(sines), delegates=("sin",))
+    with setup.interpreter() as first, setup.interpreter() as second:
+        assert isinstance(first, Interpreter)
+        assert first is not second
+        assert first.placement.delegates == ("sin",)
+
+
+def test_a_path_becomes_text(sines: Path) -> None:
+    assert Setup(sines).model == str(sines)  # type: ignore[arg-type]  # what notebooks pass
+
+
+def test_none_means_no_delegate_at_all() -> None:
+    assert Setup("m.tflite").requested_delegates() is None
+    assert Setup("m.tflite", delegates=("none",)).requested_delegates() == []
+
+
+def test_rules_are_passed_on(sines: Path) -> None:
+    rule = PlacementRule("exclude", operators="SIN")
+    with Setup(str(sines), delegates=("sin",), rules=[rule]).interpreter() as interpreter:
+        assert not interpreter.placement.partitions
+
+
+def test_what_litert_has_not_is_refused(sines: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    with pytest.raises(ArgumentError, match="memory_limit needs runtime='delegraph'"):
+        Setup(str(sines), runtime="litert", memory_limit=100).interpreter()
+
+
+def test_default_delegates_can_be_left_out_of_litert(sines: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    setup = Setup(str(sines), runtime="litert", use_default_delegates=False)
+    with setup.interpreter() as interpreter:
+        interpreter.allocate_tensors()
+        assert {node.delegate for node in interpreter.placement.nodes} == {None}
+
+
+def test_its_text_tells_what_is_not_by_default() -> None:
+    setup = Setup("a/b.tflite", "litert", ("sin", "flex"), threads=1, use_default_delegates=False)
+    assert str(setup) == "b.tflite, litert, sin, flex, no default delegates, 1 thread"
+    assert str(Setup("b.tflite", on_failure="shadow")) == "b.tflite, on failure shadow"
+
+
+def test_json_has_what_is_not_by_default() -> None:
+    shown = Setup("b.tflite", rules=[PlacementRule("exclude", nodes=3)], threads=2).to_json()
+    assert shown == {
+        "model": "b.tflite",
+        "runtime": "delegraph",
+        "delegates": None,
+        "threads": 2,
+        "rules": ["exclude nodes 3 from every delegate"],
+    }
