@@ -1,0 +1,147 @@
+"""Values of operators as Model Explorer shows them on a model's graph: its node data files.
+
+Needs nothing of Model Explorer: a file is JSON. It opens with the model::
+
+    model-explorer model.tflite --node_data_paths=latency_us.json
+
+Source:
+    GraphNodeData, model_explorer/node_data_builder.py; GetSubgraphName,
+    src/builtin-adapter/adapters/litert/direct_flatbuffer_to_json_graph_convert.cc;
+    processNodeDataProviderDataForGraph of the web page, google-ai-edge/model-explorer.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
+
+_log = logging.getLogger(__name__)
+
+OperatorId = tuple[int, int]
+"""Index of a subgraph, and of an operator in it, as the file has them."""
+
+HEAT = ((0.0, "#fff7ec"), (0.5, "#fc8d59"), (1.0, "#7f0000"))
+"""From the smallest value to the largest; readable without colours, too."""
+
+_PALETTE = ("#8dd3c7", "#fdb462", "#80b1d3", "#bebada", "#b3de69", "#fccde5", "#ffed6f", "#fb8072")
+_OTHERS = "#d9d9d9"
+_NOT_FINITE = "#ff00ff"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeData:
+    """One value for each of some operators: numbers, or words such as a delegate's name.
+
+    Attributes:
+        name: what the values are, with the unit: the heading in Model Explorer.
+        values: by subgraph and operator. Words get a colour each, the same in each file that names
+            the same words. What is not finite is shown as a word, as JSON has no such number.
+        gradient: of numbers, share of the way from the smallest to the largest, and colour; the
+            first is 0, the last 1.
+        thresholds: of numbers, upper bound and colour, ascending; instead of *gradient* where it is
+            given. A number above the last one has no colour.
+        colors: of words, where it matters which they get.
+    """
+
+    name: str
+    values: Mapping[OperatorId, float | str]
+    gradient: Sequence[tuple[float, str]] = HEAT
+    thresholds: Sequence[tuple[float, str]] = ()
+    colors: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self, model: Model) -> dict[str, Any]:
+        """Return the data of each subgraph of *model* that has values, by Model Explorer's ids.
+
+        Subgraphs that share an id, and operators whose every key means another node as well, are
+        left out with a warning: their values would be shown at the wrong place.
+        """
+        ids = graph_ids(model)
+        times = Counter(ids)
+        data = {}
+        for spec, graph_id in zip(model.subgraphs, ids, strict=True):
+            values = {i: value for (graph, i), value in self.values.items() if graph == spec.index}
+            if values and times[graph_id] > 1:
+                _log.warning("%s: subgraph %d is not the only %r", self.name, spec.index, graph_id)
+            elif values:
+                data[graph_id] = self._of_graph(spec, values)
+        return data
+
+    def write(self, path: str | os.PathLike[str], model: Model) -> None:
+        """Write a file of the values of *model*; its folder must exist."""
+        text = json.dumps(self.to_json(model), indent=1, allow_nan=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    def _of_graph(self, spec: SubgraphSpec, values: Mapping[int, float | str]) -> dict[str, Any]:
+        keys = node_keys(spec)
+        for index in sorted(values.keys() - keys.keys()):
+            _log.warning("%s: node %d of subgraph %d has no key", self.name, index, spec.index)
+        colors = self._word_colors()
+        shown = {keys[i]: _shown(value, colors) for i, value in values.items() if i in keys}
+        return {"name": self.name, "results": shown, **self._style(bool(colors))}
+
+    def _word_colors(self) -> dict[str, str]:
+        words = sorted({value for value in self.values.values() if isinstance(value, str)})
+        rest = [word for word in words if word not in self.colors]
+        chosen = dict.fromkeys(rest, _OTHERS) | dict(zip(rest, _PALETTE, strict=False))
+        return chosen | dict(self.colors)
+
+    def _style(self, is_words: bool) -> dict[str, Any]:
+        if is_words:
+            return {
+                "showExpandedSummaryOnGroupNode": True,
+                "showLabelCountColumnsInChildrenStatsTable": True,
+            }
+        if self.thresholds:
+            return {"thresholds": [{"value": v, "bgColor": c} for v, c in self.thresholds]}
+        return {"gradient": [{"stop": s, "bgColor": c} for s, c in self.gradient]}
+
+
+def graph_ids(model: Model) -> list[str]:
+    """Return the id that Model Explorer's reader of ``.tflite`` files gives each subgraph.
+
+    That is its name, else the key of its first signature, else ``main``, ``subgraph_1`` ...
+    """
+    keys: dict[int, str] = {}
+    for signature in model.signatures:
+        keys.setdefault(signature.subgraph_index, signature.key)
+    return [
+        spec.name or keys.get(spec.index) or (f"subgraph_{spec.index}" if spec.index else "main")
+        for spec in model.subgraphs
+    ]
+
+
+def node_keys(spec: SubgraphSpec) -> dict[int, str]:
+    """Return the key that means each operator and no other node of its graph.
+
+    That is its index, but Model Explorer looks a key up among the names of tensors first. So an
+    operator that has the number of another node's tensor for an index has the name of one of its
+    own outputs here; one without such a name is left out.
+    """
+    times = Counter(tensor.name for tensor in spec.tensors)
+    keys = {op.index: _node_key(op, spec, times) for op in spec.operators}
+    return {index: key for index, key in keys.items() if key is not None}
+
+
+def _node_key(op: OperatorSpec, spec: SubgraphSpec, times: Mapping[str, int]) -> str | None:
+    own = [spec.tensors[i].name for i in op.outputs if i >= 0]
+    number = str(op.index)
+    if not times[number]:
+        return number
+    return next((name for name in own if name and times[name] == 1), None)
+
+
+def _shown(value: float | str, colors: Mapping[str, str]) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"value": value, "bgColor": colors[value]}
+    if not math.isfinite(value):
+        return {"value": str(float(value)), "bgColor": _NOT_FINITE}
+    return {"value": float(value)}
