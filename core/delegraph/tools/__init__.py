@@ -7,6 +7,7 @@ Open first: ``setup.py``, ``explanation.py`` for why nodes run where they do,
 ``model_summary.py`` for what a model holds,
 ``given_inputs.py``, ``model_inputs.py`` and ``model_outputs.py`` for values given and printed,
 ``recognition.py`` for boxes, poses and masks among outputs, ``drawing.py`` for pictures of them,
+``bootstrap.py`` for intervals by resampling,
 ``plugin_check.py`` and ``plugin_survey.py`` for ``plugins doctor``, ``scaffold.py`` for
 ``delegraph new``.
 """
