@@ -193,13 +193,12 @@ def _run(request: RunRequest) -> RunAnswer:
 
 def _metadata(model: Model, signature: str | None) -> ModelMetadata:
     """Return what the author says of the first subgraph; nothing where another is called."""
-    from delegraph.graph.metadata import ModelMetadata, read_metadata
+    from delegraph.tools.called_inputs import called_metadata
 
-    called = {s.subgraph_index for s in model.signatures if s.key == signature}
-    metadata = read_metadata(model) if called <= {0} else None
-    for fault in metadata.faults if metadata else ():
+    metadata = called_metadata(model, signature)
+    for fault in metadata.faults:
         click.echo(f"note: the model's metadata: {printable(fault)}", err=True)
-    return metadata or ModelMetadata()
+    return metadata
 
 
 def _inputs(
@@ -208,13 +207,11 @@ def _inputs(
     """Return what every input is given, in the order of the model or of the signature."""
     import numpy as np
 
-    from delegraph.operators.memory_limit import MemoryLimit
+    from delegraph.tools.called_inputs import require_room_for, signature_names
     from delegraph.tools.given_inputs import given_inputs
-    from delegraph.tools.model_inputs import input_values, require_room
+    from delegraph.tools.model_inputs import input_values
 
-    limit = MemoryLimit.of(request.setup.memory_limit, len(model.content))
-    for entry in details if request.setup.runtime == "delegraph" else ():  # the other has no limit
-        require_room(entry, limit)
+    require_room_for(request.setup, model, details)
     rng = np.random.default_rng(request.seed)
 
     def values_of(text: str, entry: Details, note: Callable[[str], object]) -> NDArray[Any]:
@@ -222,20 +219,8 @@ def _inputs(
         rate = request.sample_rate
         return input_values(text, entry, rng, described=described, sample_rate=rate, note=note)
 
-    names = {} if request.signature is not None else _signature_names(model, details)
+    names = signature_names(model, request.signature, details)
     return given_inputs(request.inputs, details, names, values_of)
-
-
-def _signature_names(model: Model, details: Sequence[Details]) -> dict[str, int]:
-    """Return the names that signatures of the first subgraph give its inputs, to positions."""
-    positions = {int(entry["index"]): position for position, entry in enumerate(details)}
-    return {
-        name: positions[index]
-        for signature in model.signatures
-        if signature.subgraph_index == 0
-        for name, index in signature.inputs.items()
-        if index in positions
-    }
 
 
 def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> str | None:

@@ -1,2 +1,9 @@
+from .differing.difference import Difference as Difference
+from .differing.difference import OutputDifference as OutputDifference
+from .differing.difference import diff as diff
+from .differing.input_runs import Feed as Feed
+from .differing.metrics import Metrics as Metrics
+from .differing.metrics import TensorDifference as TensorDifference
+from .differing.metrics import tensor_difference as tensor_difference
 from .latency import Latency as Latency
 from .setup import Setup as Setup

@@ -1,0 +1,52 @@
+"""What is known of the inputs of a call: the author's words, names in signatures, room for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from delegraph.graph.metadata import ModelMetadata, read_metadata
+from delegraph.graph.model import Model
+from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.tools.model_call import Details
+from delegraph.tools.model_inputs import require_room
+from delegraph.tools.setup import Setup
+
+
+def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
+    """Return what the author says of the first subgraph; nothing where another is called."""
+    called = {s.subgraph_index for s in model.signatures if s.key == signature}
+    metadata = read_metadata(model) if called <= {0} else None
+    return metadata or ModelMetadata()
+
+
+def signature_names(
+    model: Model, signature: str | None, details: Sequence[Details]
+) -> dict[str, int]:
+    """Return the names that signatures of the first subgraph give its inputs, to positions.
+
+    Where a signature is called, *details* have its names already, and the result is empty.
+    """
+    if signature is not None:
+        return {}
+    positions = {int(entry["index"]): position for position, entry in enumerate(details)}
+    return {
+        name: positions[index]
+        for signature_ in model.signatures
+        if signature_.subgraph_index == 0
+        for name, index in signature_.inputs.items()
+        if index in positions
+    }
+
+
+def require_room_for(setup: Setup, model: Model, details: Sequence[Details]) -> None:
+    """Check that inputs may have the sizes that the model declares, before they get any values.
+
+    The official interpreter has no limit, so nothing is checked for it.
+
+    Raises:
+        OperatorError: one takes more than the limit of *setup*.
+    """
+    if setup.runtime == "delegraph":
+        limit = MemoryLimit.of(setup.memory_limit, len(model.content))
+        for entry in details:
+            require_room(entry, limit)

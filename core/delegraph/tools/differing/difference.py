@@ -1,0 +1,393 @@
+"""``diff``: how far the outputs of one set-up are from those of another, on the same inputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.placement import Placement
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.errors import ArgumentError
+from delegraph.tools.differing.input_runs import FedRun, Feed, InputRuns
+from delegraph.tools.differing.matching import converted, matched, matched_inputs
+from delegraph.tools.differing.metrics import (
+    Metrics,
+    Spread,
+    TensorDifference,
+    spreads,
+    tensor_difference,
+)
+from delegraph.tools.latency import Latency
+from delegraph.tools.model_call import Details, ModelCall, model_call
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.setup import Setup
+
+Tolerances = Tolerance | Mapping[str, Tolerance]
+"""One for all outputs, or by output name; ``""`` is for those that are not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDifference:
+    """How far one output is off, over all runs.
+
+    Attributes:
+        name: of the output, in the test's model or its signature.
+        reference_name: in the reference's.
+        dtype, reference_dtype: element types.
+        runs: the difference of each run.
+        outside: elements that are further off than the tolerance, over all runs; None without one.
+    """
+
+    name: str
+    reference_name: str
+    dtype: str
+    reference_dtype: str
+    runs: tuple[TensorDifference, ...]
+    outside: int | None = None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What keeps values from being compared as they are, each once."""
+        return tuple(dict.fromkeys(d.remark for d in self.runs if d.remark))
+
+    @property
+    def worst_run(self) -> int:
+        """The run in which an element is furthest off; one that cannot be compared comes first."""
+        return max(range(len(self.runs)), key=lambda run: _badness(self.runs[run]))
+
+    @property
+    def worst(self) -> TensorDifference:
+        """The difference of :attr:`worst_run`."""
+        return self.runs[self.worst_run]
+
+    def raw(self) -> dict[str, Spread]:
+        """Return each metric of the stored values over the runs, by name; empty without any."""
+        return _spreads([d.raw for d in self.runs])
+
+    def real(self) -> dict[str, Spread]:
+        """Return the same of the numbers that quantised values stand for."""
+        return _spreads([d.real for d in self.runs])
+
+    def compared(self) -> dict[str, Spread]:
+        """Return what to look at first: see :attr:`TensorDifference.compared`."""
+        return _spreads([d.compared for d in self.runs])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return names and types, metrics over the runs, and the differences of each run."""
+        return {
+            "name": self.name,
+            "reference_name": self.reference_name,
+            "dtype": self.dtype,
+            "reference_dtype": self.reference_dtype,
+            "remarks": list(self.remarks),
+            "outside_tolerance": self.outside,
+            "worst_run": self.worst_run,
+            "raw": {name: _spread_json(s) for name, s in self.raw().items()},
+            "real": {name: _spread_json(s) for name, s in self.real().items()},
+            "runs": [difference.to_json() for difference in self.runs],
+        }
+
+
+def _badness(difference: TensorDifference) -> float:
+    compared = difference.compared
+    return np.inf if compared is None else compared.max
+
+
+def _spreads(metrics: Sequence[Metrics | None]) -> dict[str, Spread]:
+    found = [m for m in metrics if m is not None]
+    return spreads(found) if found else {}
+
+
+def _spread_json(spread: Spread) -> dict[str, float]:
+    return {"avg": spread.avg, "std": spread.std, "min": spread.min, "max": spread.max}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the results of one set-up are from those of another.
+
+    Attributes:
+        test, reference: the set-ups.
+        signature: what was called; None for the whole model.
+        runs: what each run was fed, in words.
+        outputs: those that both have, in the test's order.
+        only_in_test, only_in_reference: names of outputs that the other has not.
+        test_latency, reference_latency: of the runs; those to warm up are not among them.
+        test_placement, reference_placement: who ran the nodes.
+        tolerance: what was asked for; None for nothing.
+    """
+
+    test: Setup
+    reference: Setup
+    signature: str | None
+    runs: tuple[str, ...]
+    outputs: tuple[OutputDifference, ...]
+    only_in_test: tuple[str, ...]
+    only_in_reference: tuple[str, ...]
+    test_latency: Latency
+    reference_latency: Latency
+    test_placement: Placement
+    reference_placement: Placement
+    tolerance: Tolerances | None = None
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What is further off than the tolerance, in words; empty where all holds."""
+        if self.tolerance is None:
+            return ()
+        found = [
+            f"{o.name}: {o.outside} of {sum(d.count for d in o.runs)} elements"
+            if o.worst.compared is not None
+            else f"{o.name}: {'; '.join(o.remarks)}"
+            for o in self.outputs
+            if o.outside or o.worst.compared is None
+        ]
+        found += [f"{name}: only the test has it" for name in self.only_in_test]
+        return (*found, *(f"{name}: only the reference has it" for name in self.only_in_reference))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it; what is NaN or infinite is a float still."""
+        return {
+            "test": _side_json(self.test, self.test_placement, self.test_latency),
+            "reference": _side_json(
+                self.reference, self.reference_placement, self.reference_latency
+            ),
+            "signature": self.signature,
+            "runs": list(self.runs),
+            "outputs": [output.to_json() for output in self.outputs],
+            "only_in_test": list(self.only_in_test),
+            "only_in_reference": list(self.only_in_reference),
+            "tolerance": _tolerance_json(self.tolerance),
+            "failures": list(self.failures),
+        }
+
+
+def _side_json(setup: Setup, placement: Placement, latency: Latency) -> dict[str, Any]:
+    placed = str(placement)
+    return {"setup": setup.to_json(), "placement": placed, "latency": latency.to_json()}
+
+
+def _tolerance_json(tolerance: Tolerances | None) -> dict[str, Any] | None:
+    if tolerance is None:
+        return None
+    by_name = {"": tolerance} if isinstance(tolerance, Tolerance) else tolerance
+    return {n: {"absolute": t.absolute, "relative": t.relative} for n, t in by_name.items()}
+
+
+def own_kernels(setup: Setup) -> Setup:
+    """Return *setup* with Delegraph's kernels only: no delegate, none by default either."""
+    return replace(
+        setup,
+        runtime="delegraph",
+        delegates=("none",),
+        delegate_files=(),
+        use_default_delegates=False,
+        rules=None,
+        require=None,
+        partition_policy="largest",
+        on_failure="raise",
+        validate=False,
+    )
+
+
+def diff(
+    setup: Setup,
+    reference: Setup | None = None,
+    *,
+    feed: Feed = Feed(),  # noqa: B008 - frozen
+    signature: str | None = None,
+    warmup: int = 1,
+    tolerance: Tolerances | None = None,
+    progress: Progress = untold,
+) -> Difference:
+    """Run a model in two set-ups on the same inputs, and return how far their outputs differ.
+
+    Each run computes once on either side, in turn first; variables start from zero in each.
+
+    Args:
+        setup: what is tested.
+        reference: what is right; None for :func:`own_kernels`. Its model may be another file with
+            the same inputs; values are quantised for it, or back, where its types say so.
+        feed: what both are fed.
+        signature: of both models; None for the whole models.
+        warmup: computations on either side that are not counted, first.
+        tolerance: how far outputs may be off; for ``failures``, which says where they are further.
+        progress: is told how many runs are done.
+
+    Raises:
+        ArgumentError: inputs that do not fit, a model without that signature, or a tolerance for an
+            output that there is not.
+        PluginError: a delegate is missing or broken.
+        DelegraphError: one of the set-ups cannot run its model on these inputs.
+    """
+    reference = own_kernels(setup) if reference is None else reference
+    with ExitStack() as stack:
+        sides = [_Side(stack.enter_context(s.interpreter()), signature) for s in (setup, reference)]
+        test, right = sides
+        order = matched_inputs(test.inputs, right.inputs)
+        fed = InputRuns(setup, signature, test.inputs, feed)
+        found = _Found()
+        for number in range(len(fed)):
+            progress("comparing", number, len(fed))
+            run = fed.run(number)
+            test.values = list(run.values)
+            right.values = [
+                converted(run.values[i], test.inputs[i], right.inputs[j])
+                for j, i in enumerate(order)
+            ]
+            for side in sides if number % 2 else sides[::-1]:
+                side.compute(warmup if number == 0 else 0)
+            found.take(run, test.outputs(), right.outputs(), tolerance)
+        return found.difference(setup, reference, signature, test, right, tolerance)
+
+
+class _Side:
+    """One of the two set-ups while it runs."""
+
+    def __init__(self, interpreter: Any, signature: str | None) -> None:
+        self.interpreter = interpreter
+        self._call: ModelCall = model_call(interpreter, signature)
+        self.inputs: list[Details] = self._call.input_details()
+        self.values: list[NDArray[Any]] = []
+        self.seconds: list[float] = []
+
+    def compute(self, warmup: int) -> None:
+        """Compute on :attr:`values` with variables at zero, and take the time of it."""
+        self._call.prepare(self.values)
+        for _ in range(warmup):
+            self._call.invoke()
+        if warmup:
+            self.interpreter.reset_all_variables()
+            self._call.prepare(self.values)
+        start = time.perf_counter()
+        self._call.invoke()
+        self.seconds.append(time.perf_counter() - start)
+
+    def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
+        """Return details and values of all outputs; then variables are zero again."""
+        found = [(entry, np.array(values)) for entry, values in self._call.outputs()]
+        self.interpreter.reset_all_variables()
+        return found
+
+
+Outputs = Sequence[tuple[Details, NDArray[Any]]]
+
+
+class _Found:
+    """What the runs so far have shown."""
+
+    def __init__(self) -> None:
+        self._runs: list[str] = []
+        self._pairs: list[tuple[Details, Details]] = []
+        self._differences: list[list[TensorDifference]] = []
+        self._outside: list[int] = []
+        self._left: tuple[list[str], list[str]] = ([], [])
+
+    def take(
+        self, run: FedRun, test: Outputs, reference: Outputs, tolerance: Tolerances | None
+    ) -> None:
+        """Compare the outputs of one run."""
+        ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
+        pairs, left, right = matched(ours, theirs)
+        if not self._runs:
+            _require_known(tolerance, ours)
+            self._pairs = [(ours[i], theirs[j]) for i, j in pairs]
+            self._differences = [[] for _ in pairs]
+            self._outside = [0] * len(pairs)
+            self._left = [ours[i]["name"] for i in left], [theirs[j]["name"] for j in right]
+        self._runs.append(str(run))
+        for n, (i, j) in enumerate(pairs):
+            (entry, a), (other, b) = test[i], reference[j]
+            difference = tensor_difference(a, b, entry, other)
+            self._differences[n].append(difference)
+            allowed = _tolerance_of(tolerance, entry["name"])
+            if allowed is not None:
+                self._outside[n] += outside(difference, a, b, entry, other, allowed)
+
+    def difference(
+        self,
+        setup: Setup,
+        reference: Setup,
+        signature: str | None,
+        test: _Side,
+        right: _Side,
+        tolerance: Tolerances | None,
+    ) -> Difference:
+        """Return what was found, with latency and placement."""
+        outputs = [
+            OutputDifference(
+                a["name"],
+                b["name"],
+                type_name(a),
+                type_name(b),
+                tuple(differences),
+                None if _tolerance_of(tolerance, a["name"]) is None else count,
+            )
+            for (a, b), differences, count in zip(
+                self._pairs, self._differences, self._outside, strict=True
+            )
+        ]
+        return Difference(
+            setup,
+            reference,
+            signature,
+            tuple(self._runs),
+            tuple(outputs),
+            tuple(self._left[0]),
+            tuple(self._left[1]),
+            Latency.of(test.seconds),
+            Latency.of(right.seconds),
+            test.interpreter.placement,
+            right.interpreter.placement,
+            tolerance,
+        )
+
+
+def type_name(details: Details) -> str:
+    """Return the element type of a tensor as tables show it."""
+    dtype = np.dtype(details["dtype"])
+    return "string" if dtype.kind == "S" else dtype.name
+
+
+def outside(
+    difference: TensorDifference,
+    test: NDArray[Any],
+    reference: NDArray[Any],
+    test_details: Details,
+    reference_details: Details,
+    tolerance: Tolerance,
+) -> int:
+    """Return how many elements are further off than *tolerance*; all that cannot be compared.
+
+    It counts in stored values, or where these mean different things in the real numbers.
+    """
+    a, b = test, reference
+    if difference.raw is None:
+        if difference.real is None:
+            return max(1, test.size)
+        from delegraph.tools.differing.metrics import real_values
+
+        a = real_values(test, test_details)  # type: ignore[assignment]  # there: real is
+        b = real_values(reference, reference_details)  # type: ignore[assignment]
+    return int(np.count_nonzero(tolerance.compare(a, b) > 0))
+
+
+def _tolerance_of(tolerance: Tolerances | None, name: str) -> Tolerance | None:
+    if tolerance is None or isinstance(tolerance, Tolerance):
+        return tolerance
+    return tolerance.get(name, tolerance.get(""))
+
+
+def _require_known(tolerance: Tolerances | None, outputs: Sequence[Details]) -> None:
+    if tolerance is None or isinstance(tolerance, Tolerance):
+        return
+    names = [entry["name"] for entry in outputs]
+    for name in sorted(set(tolerance) - {"", *names}):
+        known = ", ".join(map(repr, names))
+        raise ArgumentError(f"a tolerance is given for {name!r}; the outputs are {known}")

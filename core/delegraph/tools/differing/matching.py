@@ -1,0 +1,122 @@
+"""Which tensor of one model is which of another, and values of one as the other takes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.graph.dtypes import has_nan
+from delegraph.tools.differing.metrics import Details, real_values
+from delegraph.tools.model_call import declared_shape, input_name
+
+
+def matched(
+    test: Sequence[Details], reference: Sequence[Details]
+) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Return pairs of positions that are the same thing, and what is left over on either side.
+
+    They are paired by name where any name is on both sides, each of them once there; else by
+    position.
+
+    >>> named = lambda *names: [{"name": name} for name in names]
+    >>> matched(named("a", "b"), named("b", "a"))
+    ([(0, 1), (1, 0)], [], [])
+    >>> matched(named("a", "b"), named("x"))
+    ([(0, 0)], [1], [])
+    """
+    places = _unique_names(reference)
+    pairs = [(i, places[n]) for n, i in _unique_names(test).items() if n in places]
+    if not pairs:
+        pairs = [(i, i) for i in range(min(len(test), len(reference)))]
+    pairs.sort()
+    paired, paired_too = {i for i, _ in pairs}, {j for _, j in pairs}
+    return (
+        pairs,
+        [i for i in range(len(test)) if i not in paired],
+        [j for j in range(len(reference)) if j not in paired_too],
+    )
+
+
+def _unique_names(details: Sequence[Details]) -> dict[str, int]:
+    counts = Counter(entry["name"] for entry in details)
+    return {e["name"]: i for i, e in enumerate(details) if e["name"] and counts[e["name"]] == 1}
+
+
+def matched_inputs(test: Sequence[Details], reference: Sequence[Details]) -> list[int]:
+    """Return, for each input of the reference, which of the test's it is.
+
+    By name where all names are the same, else by position.
+
+    Raises:
+        ArgumentError: another number of inputs, or two that cannot take the same values.
+    """
+    if len(test) != len(reference):
+        raise ArgumentError(
+            f"the model has {len(test)} inputs ({_list(test)}), the reference {len(reference)} "
+            f"({_list(reference)}); both must take the same"
+        )
+    pairs, left, _ = matched(test, reference)
+    of = {j: i for i, j in pairs} if not left else {i: i for i in range(len(test))}
+    for j, i in of.items():
+        _require_alike(test[i], reference[j])
+    return [of[j] for j in range(len(reference))]
+
+
+def _list(details: Sequence[Details]) -> str:
+    return ", ".join(repr(entry["name"]) for entry in details)
+
+
+def _require_alike(test: Details, reference: Details) -> None:
+    one, other = declared_shape(test), declared_shape(reference)
+    fits = len(one) == len(other) and all(
+        a == b or -1 in (a, b) for a, b in zip(one, other, strict=True)
+    )
+    if not fits or not _is_convertible(test, reference):
+        raise ArgumentError(
+            f"{input_name(test)} and the reference's {input_name(reference)} cannot take the same "
+            "values: give the reference the same inputs, in shape and type"
+        )
+
+
+def _is_convertible(source: Details, target: Details) -> bool:
+    a, b = np.dtype(source["dtype"]), np.dtype(target["dtype"])
+    return a == b or all(_stands_for_numbers(d) for d in (source, target))
+
+
+def _stands_for_numbers(details: Details) -> bool:
+    """Return whether values are real numbers: floats, or integers with one scale for all."""
+    dtype = np.dtype(details["dtype"])
+    scales = (details.get("quantization_parameters") or {}).get("scales", ())
+    return (has_nan(dtype) and dtype.kind != "c") or (dtype.kind in "iu" and len(scales) == 1)
+
+
+def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray[Any]:
+    """Return values of one tensor as another takes them: quantised, or not, as that one is.
+
+    Raises:
+        ArgumentError: numbers cannot be made of the one, or for the other.
+    """
+    dtype = np.dtype(target["dtype"])
+    same = values.dtype == dtype and source["quantization"] == target["quantization"]
+    if same or dtype.kind == "S":
+        return values
+    if not (_stands_for_numbers(source) and _stands_for_numbers(target)):
+        if values.dtype == dtype:  # plain integers, whatever the other says of a scale
+            return values
+        raise ArgumentError(
+            f"{source['name']!r} is {values.dtype.name} and {target['name']!r} {dtype.name}: one "
+            "cannot be given the other's values"
+        )
+    real = real_values(values, source)
+    assert real is not None  # _stands_for_numbers
+    if has_nan(dtype):
+        return real.astype(dtype)
+    scale, zero_point = target["quantization"]
+    limits: Any = np.iinfo(dtype.type)
+    stored = np.clip(np.round(real / scale) + zero_point, limits.min, limits.max)
+    return np.asarray(stored, dtype)
