@@ -100,7 +100,7 @@ class MemoryAnswer:
 @json_option
 @diagnosis_options
 def command(**options: Any) -> None:
-    """Show how much memory a model's tensors need, by every planner.
+    """Show how much memory tensors need, by every planner.
 
     Beside each stands what no plan can do without. Budget, picture and offline plan are about
     --planner; with all, about the best one.

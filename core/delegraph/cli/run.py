@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.input_options import input_option, sample_rate_option, seed_option
 from delegraph.cli.options import diagnosis_options, json_option
 from delegraph.cli.printing import console, print_json, progress
 from delegraph.cli.run_answer import RunAnswer, print_answer
@@ -67,17 +68,7 @@ def _require_drawable(
 
 @click.command("run")
 @setup_options
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="[NAME=]VALUE",
-    help="An input: 'random' (the default), 'zeros', a number or numbers (1,2,3), a .npy file, a "
-    "picture, a .wav file, or for strings a text. NAME is a tensor or signature name, or a "
-    "position (0, 1, ...); it may be left out when there is one input. FILE.npz without NAME gives "
-    "all inputs by their names.",
-)
+@input_option
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False),
@@ -99,13 +90,8 @@ def _require_drawable(
     type=float,
     help="Leave out lower scores.  [default: what the metadata says; else 0.3 for detections]",
 )
-@click.option(
-    "--sample-rate",
-    type=click.IntRange(1_000, 768_000),
-    metavar="HERTZ",
-    help="Rate of the sounds that the model takes.  [default: what the metadata says; else 16000]",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of random inputs.")
+@sample_rate_option
+@seed_option
 @click.option(
     "--save",
     metavar="FILE.npz",

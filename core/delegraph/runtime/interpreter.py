@@ -65,8 +65,7 @@ class Interpreter(OfficialMembers):
             A set, or a mapping of names to options, is applied by the delegates' ranks. Before
             them come installed ones that the model's custom operators call for; ``[]``: none.
         custom_ops: custom operators of this interpreter, by name.
-        numerics: round like the official ``"builtin"`` kernels or like the ``"reference"`` ones,
-            where the two differ; default by ``experimental_op_resolver_type``.
+        numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
         require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
@@ -76,17 +75,16 @@ class Interpreter(OfficialMembers):
             recomputes a share of the invokes, to catch a delegate whose results are wrong.
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
-        time_limit: seconds that making the interpreter, allocating, changing delegates or invoking
-            may take each; then that call ends in an error, and the next one may follow.
+        time_limit: seconds that making it, allocating, changing delegates or invoking may take.
         table_limit: operators, their options and tensors in the file; default: a million.
         depth_limit: calls of subgraphs within each other; default: 50.
         cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
+        on_loaded: is called once the model is loaded, before the delegates: to measure both.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
         MalformedModelError: (ValueError) a damaged model.
-        UnsupportedModelError: (ValueError) an operator or version without a kernel, or subgraphs
-            that call each other too deep.
+        UnsupportedModelError: (ValueError) no kernel for an operator, or calls that are too deep.
         PluginError: a delegate asked for by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
         PlacementError: (RuntimeError) nodes are not where ``rules`` or ``require`` want them.
@@ -121,6 +119,7 @@ class Interpreter(OfficialMembers):
         table_limit: int | None = None,
         depth_limit: int | None = None,
         cancellation: StopRequest | None = None,
+        on_loaded: Callable[[], object] = bool,
     ) -> None:
         num_threads = checked_num_threads(num_threads)
         resolver = resolver_type(experimental_op_resolver_type)
@@ -151,6 +150,7 @@ class Interpreter(OfficialMembers):
             self._model_content = model_content
         ops = self._all_custom_ops(model, custom_ops or {})
         self._session = Session(model, options, ops, placement_rules(rules))
+        on_loaded()
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
         self._delegates = list(applied)
         if defaults.are_wanted(resolver) and (applied or delegates is None):

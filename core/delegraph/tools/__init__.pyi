@@ -1,3 +1,6 @@
+from .benchmarking.benchmark import benchmark as benchmark
+from .benchmarking.result import BenchmarkResult as BenchmarkResult
+from .benchmarking.run_control import RunControl as RunControl
 from .differing.difference import Difference as Difference
 from .differing.difference import OutputDifference as OutputDifference
 from .differing.difference import diff as diff
@@ -6,4 +9,5 @@ from .differing.metrics import Metrics as Metrics
 from .differing.metrics import TensorDifference as TensorDifference
 from .differing.metrics import tensor_difference as tensor_difference
 from .latency import Latency as Latency
+from .requested_inputs import InputRequest as InputRequest
 from .setup import Setup as Setup

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.model_call import Details
+from delegraph.tools.model_call import Details, input_name
 from delegraph.tools.model_inputs import random_values
 
 Distribution = Literal["run", "benchmark", "inference_diff"]
@@ -20,8 +20,11 @@ DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
 SENTENCE = b"the answer to life, the universe and everything"
 """What every string of an input is."""
 
-Ranges = Mapping[str, tuple[int, int]]
-"""Names of inputs to the lowest and highest value, both of which occur."""
+Range = tuple[int, int]
+"""The lowest and the highest value; of integers, both occur."""
+
+Ranges = Mapping[str, Range]
+"""Names of inputs to their ranges."""
 
 _BENCHMARK_RANGES = {"u4": (0, 99), "i4": (0, 99), "i8": (0, 99), "u1": (0, 254), "i1": (-127, 127)}
 
@@ -30,10 +33,6 @@ def distributed_inputs(
     details: Sequence[Details], distribution: Distribution, seed: int, ranges: Ranges | None = None
 ) -> list[NDArray[Any]]:
     """Return random values for all inputs, the same for the same seed; open dimensions are 1.
-
-    Source:
-        ``BenchmarkTfLiteModel``, tflite/tools/benchmark/benchmark_tflite_model.cc;
-        ``InferenceProfilerStage``, tflite/tools/evaluation/stages/inference_profiler_stage.cc.
 
     Args:
         details: of all inputs.
@@ -50,7 +49,50 @@ def distributed_inputs(
         raise ArgumentError(f"there is no input {unknown[0]!r}; the inputs are {known}")
     rng = np.random.default_rng(seed)
     given = ranges or {}
-    return [_VALUES[distribution](entry, rng, given.get(entry["name"])) for entry in details]
+    return [
+        distributed_values(entry, distribution, rng, given.get(entry["name"])) for entry in details
+    ]
+
+
+def distributed_values(
+    details: Details,
+    distribution: Distribution,
+    rng: np.random.Generator,
+    between: Range | None = None,
+) -> NDArray[Any]:
+    """Return random values for an input; open dimensions are 1.
+
+    Source:
+        ``BenchmarkTfLiteModel``, tflite/tools/benchmark/benchmark_tflite_model.cc;
+        ``InferenceProfilerStage``, tflite/tools/evaluation/stages/inference_profiler_stage.cc.
+
+    Args:
+        details: which input.
+        distribution: which tool's values; the numbers themselves are not that tool's.
+        rng: where they come from.
+        between: for ``"benchmark"``, another range than its own.
+
+    Raises:
+        ArgumentError: a range that the input's type or the distribution cannot have.
+    """
+    if between is not None:
+        _check_range(details, distribution, between)
+    return _VALUES[distribution](details, rng, between)
+
+
+def _check_range(details: Details, distribution: Distribution, between: Range) -> None:
+    if distribution != "benchmark":
+        raise ArgumentError(f"the values of {distribution!r} have a range already: use 'benchmark'")
+    dtype: np.dtype[Any] = np.dtype(details["dtype"])
+    if dtype.kind in "SOUb":
+        raise ArgumentError(f"{input_name(details)} takes no range")
+    low, high = between
+    fits = low <= high
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = limits.min <= low <= high <= limits.max
+    if not fits:
+        raise ArgumentError(f"{input_name(details)}: no values lie between {low} and {high}")
 
 
 def _as_run(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:

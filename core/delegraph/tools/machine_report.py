@@ -87,16 +87,21 @@ class MachineReport:
 
 def machine_report() -> MachineReport:
     """Return what this machine has."""
-    needed = [requirement.name for requirement in _requirements("delegraph")]
-    names = dict.fromkeys(("delegraph", *sorted(needed), *RUNTIMES, *OPTIONAL))
     return MachineReport(
-        _processor(),
+        processor(),
         platform.platform(),
         f"{platform.python_version()}, {sys.executable}",
-        {name: _version(name) for name in names},
+        versions(),
         tuple(_caches()),
         {key: os.environ[key] for key in sorted(os.environ) if key.startswith("DELEGRAPH_")},
     )
+
+
+def versions() -> dict[str, str | None]:
+    """Return versions of what Delegraph uses or may use; None for what is not installed."""
+    needed = [requirement.name for requirement in _requirements("delegraph")]
+    names = dict.fromkeys(("delegraph", *sorted(needed), *RUNTIMES, *OPTIONAL))
+    return {name: _version(name) for name in names}
 
 
 def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> Iterator[Finding]:
@@ -139,7 +144,8 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _processor() -> Processor:
+def processor() -> Processor:
+    """Return the processor and its memory."""
     cores = os.cpu_count() or 1
     has_affinity = hasattr(os, "sched_getaffinity")
     usable = len(os.sched_getaffinity(0)) if has_affinity else cores

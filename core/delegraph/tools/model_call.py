@@ -59,16 +59,22 @@ class Interpreter(Protocol):
 
 
 class ModelCall(Protocol):
-    """A way to call a model; :meth:`prepare` and :meth:`invoke` before :meth:`outputs`."""
+    """A way to call a model: :meth:`allocate`, :meth:`fill`, :meth:`invoke`, :meth:`outputs`."""
 
     def input_details(self) -> list[Details]:
         """Return the details of each input, under the name by which it is called here."""
 
+    def allocate(self, values: Sequence[NDArray[Any]]) -> None:
+        """Make the model ready for inputs of these shapes, in the order of the details."""
+
+    def fill(self, values: Sequence[NDArray[Any]]) -> None:
+        """Copy the values of all inputs, in the order of the details."""
+
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
-        """Take the values of all inputs, in the order of :meth:`input_details`."""
+        """Do both."""
 
     def invoke(self) -> None:
-        """Compute; may be called again."""
+        """Compute, and nothing else; may be called again."""
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of each output."""
@@ -88,7 +94,7 @@ def model_call(interpreter: Interpreter, signature: str | None = None) -> ModelC
         raise ArgumentError(
             f"the model has no signature {signature!r}{did_you_mean(signature, known)}; {have}"
         )
-    return _Signature(interpreter.get_signature_runner(signature))
+    return _Signature(interpreter.get_signature_runner(signature), signature)
 
 
 class _WholeModel:
@@ -101,13 +107,19 @@ class _WholeModel:
         return list(self._interpreter.get_input_details())
 
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
-        details = self.input_details()
-        for entry, array in zip(details, values, strict=True):
+        self.allocate(values)
+        self.fill(values)
+
+    def allocate(self, values: Sequence[NDArray[Any]]) -> None:
+        for entry, array in zip(self.input_details(), values, strict=True):
             if list(array.shape) != entry["shape"].tolist():
                 self._interpreter.resize_tensor_input(entry["index"], array.shape)
         self._interpreter.allocate_tensors()
-        for entry, array in zip(details, values, strict=True):
-            self._interpreter.set_tensor(entry["index"], array)
+        self._inputs = [entry["index"] for entry in self.input_details()]
+
+    def fill(self, values: Sequence[NDArray[Any]]) -> None:
+        for index, array in zip(self._inputs, values, strict=True):
+            self._interpreter.set_tensor(index, array)
 
     def invoke(self) -> None:
         self._interpreter.invoke()
@@ -118,26 +130,42 @@ class _WholeModel:
 
 
 class _Signature:
-    """A signature, its tensors by name; allocating is a part of each call."""
+    """A signature, its tensors by name.
 
-    def __init__(self, runner: Any) -> None:
+    Calling its runner would allocate, fill, invoke and copy the outputs in one; what the runner
+    itself calls for that is the same in both runtimes.
+    """
+
+    def __init__(self, runner: Any, key: str) -> None:
         self._runner = runner
-        self._values: dict[str, NDArray[Any]] = {}
-        self._outputs: Mapping[str, NDArray[Any]] = {}
+        self._wrapper = runner._interpreter_wrapper
+        self._subgraph = self._wrapper.GetSubgraphIndexFromSignature(key)
+        self._inputs = [entry["index"] for entry in self.input_details()]
+        self._compute = self._wrapper.Invoke
 
     def input_details(self) -> list[Details]:
         return _named(self._runner.get_input_details())
 
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
-        details = self.input_details()
-        self._values = {e["name"]: array for e, array in zip(details, values, strict=True)}
+        self.allocate(values)
+        self.fill(values)
+
+    def allocate(self, values: Sequence[NDArray[Any]]) -> None:
+        for index, array in zip(self._inputs, values, strict=True):
+            shape = np.array(array.shape, np.int32)
+            self._wrapper.ResizeInputTensor(index, shape, False, self._subgraph)
+        self._wrapper.AllocateTensors(self._subgraph)
+
+    def fill(self, values: Sequence[NDArray[Any]]) -> None:
+        for index, array in zip(self._inputs, values, strict=True):
+            self._wrapper.SetTensor(index, array, self._subgraph)
 
     def invoke(self) -> None:
-        self._outputs = self._runner(**self._values)
+        self._compute(self._subgraph)
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         details = _named(self._runner.get_output_details())
-        return [(entry, self._outputs[entry["name"]]) for entry in details]
+        return [(e, self._wrapper.GetTensor(e["index"], self._subgraph)) for e in details]
 
 
 def _named(details: Mapping[str, Details]) -> list[Details]:

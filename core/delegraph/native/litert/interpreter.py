@@ -42,6 +42,7 @@ class LiteRtInterpreter:
             of these that is installed.
         switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
             go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
+        on_loaded: is called once the model is loaded, before the delegates: to measure both.
         arguments: more of the official constructor's, by name.
 
     Raises:
@@ -64,6 +65,7 @@ class LiteRtInterpreter:
         delegates: ManyDelegates | None = None,
         runtime: str | None = None,
         switch_interval: float | None = None,
+        on_loaded: Callable[[], object] = bool,
         **arguments: Any,
     ) -> None:
         if switch_interval is not None and not switch_interval > 0:
@@ -86,7 +88,7 @@ class LiteRtInterpreter:
             self._official = module.Interpreter(
                 model_path=None if model_path is None else os.fspath(model_path),
                 model_content=model_content,
-                experimental_delegates=list(self._delegates),
+                experimental_delegates=_Delegates(self._delegates, on_loaded),
                 num_threads=checked_num_threads(num_threads),
                 experimental_op_resolver_type=module.OpResolverType[resolver],
                 **arguments,
@@ -195,6 +197,21 @@ class LiteRtInterpreter:
         raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure
 
 
+class _Delegates(list[Any]):
+    """Delegates for the official constructor, which asks for the first once the model is loaded."""
+
+    def __init__(self, delegates: Sequence[Any], on_loaded: Callable[[], object]) -> None:
+        super().__init__(delegates)
+        self._on_loaded = on_loaded
+
+    def __bool__(self) -> bool:
+        return True  # or the official one does not ask for the first of none
+
+    def __iter__(self) -> Iterator[Any]:
+        self._on_loaded()
+        return super().__iter__()
+
+
 def _split(delegates: Sequence[Any]) -> list[Any]:
     """Return delegates with all but those that are an official interpreter's turned to ours."""
     if isinstance(delegates, str):
@@ -225,8 +242,24 @@ class _Runner:
         with self._interpreter._raising():
             return self._official(**inputs)
 
+    @property
+    def _interpreter_wrapper(self) -> Any:
+        """What the official runner calls, for whoever calls it in parts."""
+        return _Wrapper(self._interpreter, self._official._interpreter_wrapper)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._official, name)
+
+
+class _Wrapper:
+    """The official wrapper of the C++ interpreter, whose methods raise what delegates raise."""
+
+    def __init__(self, interpreter: LiteRtInterpreter, official: Any) -> None:
+        self._interpreter = interpreter
+        self._official = official
+
+    def __getattr__(self, name: str) -> Any:
+        return _raising_call(self._interpreter, getattr(self._official, name))
 
 
 class _Messages:

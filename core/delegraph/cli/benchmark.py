@@ -1,0 +1,90 @@
+"""``delegraph benchmark``: how long a model takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from delegraph.cli.benchmark_answer import print_answer
+from delegraph.cli.input_options import input_request_options
+from delegraph.cli.options import diagnosis_options, json_option
+from delegraph.cli.printing import console, print_json
+from delegraph.cli.run_control_options import run_control_options
+from delegraph.cli.setup_options import setup_options
+from delegraph.cli.shown_progress import shown_progress
+
+if TYPE_CHECKING:
+    from delegraph.tools.benchmarking.result import BenchmarkResult
+    from delegraph.tools.benchmarking.run_control import RunControl
+    from delegraph.tools.requested_inputs import InputRequest
+    from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True)
+class BenchmarkRequest:
+    """What the user asks for, as typed."""
+
+    setup: Setup
+    inputs: InputRequest
+    control: RunControl
+    signature: str | None
+    name: str
+    result_json: str | None
+
+
+@click.command("benchmark")
+@setup_options
+@run_control_options
+@input_request_options("benchmark")
+@click.option("--signature", metavar="NAME", help="Call this signature, its inputs by its names.")
+@click.option("--name", default="", help="What to call this in the result.")
+@click.option(
+    "--result-json",
+    type=click.Path(dir_okay=False, writable=True),
+    metavar="FILE",
+    help="Write all figures, the time of every run, and the machine, as JSON.",
+)
+@json_option
+@diagnosis_options
+def command(as_json: bool, **options: Any) -> None:
+    """Measure how long a model takes, and its memory.
+
+    Run control, inputs and figures follow benchmark_model.
+
+    Times are those of computing alone: the inputs are copied before each run. What comes before,
+    loading, delegates and allocating, is measured too, and the memory of each stage.
+    """
+    request = BenchmarkRequest(**options)
+    result = _measured(request)
+    if request.result_json is not None:
+        _write(request.result_json, result)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        print_answer(console(), result)
+
+
+def _measured(request: BenchmarkRequest) -> BenchmarkResult:
+    from delegraph.tools.benchmarking.benchmark import benchmark
+
+    with shown_progress() as progress:
+        return benchmark(
+            request.setup,
+            request.inputs,
+            request.control,
+            signature=request.signature,
+            name=request.name,
+            progress=progress,
+        )
+
+
+def _write(path: str, result: BenchmarkResult) -> None:
+    text = json.dumps(result.to_json(), indent=2)
+    try:
+        Path(path).write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--result-json {path!r}: {error.strerror or error}") from error

@@ -1,0 +1,20 @@
+"""What time it is, and waiting; tests give another one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Where times come from.
+
+    Attributes:
+        now: seconds since any moment; never goes back.
+        sleep: waits so many seconds.
+    """
+
+    now: Callable[[], float] = time.perf_counter
+    sleep: Callable[[float], object] = time.sleep

@@ -1,0 +1,69 @@
+"""Where figures hold: what of this machine, and of now, a time depends on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from delegraph.tools.machine_report import Processor, processor, versions
+
+_GOVERNORS = "cpu[0-9]*/cpufreq/scaling_governor"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What times depend on beside the model and what runs it.
+
+    Attributes:
+        processor: the processor and the memory.
+        system: operating system, in a line.
+        python: version of the interpreter.
+        versions: of Delegraph and what it uses; what is not installed is left out.
+        governors: how the clock rate of the cores is chosen; empty where the system does not tell.
+        load: processes that ran or waited in the last 1, 5 and 15 minutes; None on Windows.
+        date: when, in UTC: ``2030-01-02T03:04:05Z``.
+    """
+
+    processor: Processor
+    system: str
+    python: str
+    versions: dict[str, str]
+    governors: tuple[str, ...]
+    load: tuple[float, float, float] | None
+    date: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes by name."""
+        return asdict(self)
+
+
+def machine(cpus: Path = Path("/sys/devices/system/cpu")) -> Machine:
+    """Return what of this machine, and of now, a time depends on.
+
+    Args:
+        cpus: where Linux tells of its processors.
+    """
+    return Machine(
+        processor(),
+        platform.platform(),
+        platform.python_version(),
+        {name: version for name, version in versions().items() if version is not None},
+        _governors(cpus),
+        os.getloadavg() if hasattr(os, "getloadavg") else None,
+        datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+
+
+def _governors(cpus: Path) -> tuple[str, ...]:
+    """Return each governor that some core has, sorted."""
+    found = set()
+    for path in sorted(cpus.glob(_GOVERNORS)):
+        try:
+            found.add(path.read_text(encoding="ascii").strip())
+        except OSError:  # a core that is switched off
+            continue
+    return tuple(sorted(found))

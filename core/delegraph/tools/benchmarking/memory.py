@@ -1,0 +1,59 @@
+"""How much memory this process has, and had at most."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+
+_STATUS = "/proc/self/status"
+_CLEAR_REFS = "/proc/self/clear_refs"
+_RESET_PEAK = "5"
+"""Makes the peak what is resident now: ``proc_pid_clear_refs(5)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory of this process that is in RAM, in bytes; None: this system does not tell.
+
+    Attributes:
+        current: now.
+        peak: at most, since the process began or since :func:`reset_peak`.
+    """
+
+    current: int | None
+    peak: int | None
+
+
+def memory() -> Memory:
+    """Return the memory of this process; on Linux both, elsewhere on POSIX the peak alone."""
+    try:
+        with open(_STATUS, encoding="ascii", errors="replace") as file:
+            status = file.read()
+    except OSError:
+        return Memory(None, _peak_of_usage())
+    return Memory(_bytes(status, "VmRSS"), _bytes(status, "VmHWM"))
+
+
+def reset_peak() -> bool:
+    """Make the peak what is resident now; return whether the system lets this process."""
+    try:
+        with open(_CLEAR_REFS, "w", encoding="ascii") as file:
+            file.write(_RESET_PEAK)
+    except OSError:
+        return False
+    return True
+
+
+def _bytes(status: str, name: str) -> int | None:
+    found = re.search(rf"^{name}:\s*(\d+) kB$", status, re.MULTILINE)
+    return 1024 * int(found[1]) if found else None
+
+
+def _peak_of_usage() -> int | None:
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,0 +1,174 @@
+"""What a benchmark found, and how it is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph.tools.benchmarking.machine import Machine
+from delegraph.tools.benchmarking.run_control import RunControl
+from delegraph.tools.benchmarking.stages import Stage
+from delegraph.tools.benchmarking.timed_model import INIT
+from delegraph.tools.latency import Latency
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkResult:
+    """How long a set-up takes, and what memory.
+
+    Attributes:
+        name: what the user calls this; may be empty.
+        setup: what ran, as ``Setup.to_json`` has it.
+        signature: what was called; None: the whole model.
+        placement: in a line.
+        inputs: name, type, shape and source of each input.
+        seed: of random inputs.
+        distribution: of random inputs.
+        control: how often it ran.
+        stages: time and memory, in order: until the model is ready, warm-up and runs.
+        memory_before: bytes of the process in RAM before the first stage; None: not told.
+        warmup: seconds of each run of the warm-up.
+        runs: seconds of each run that counts.
+        model_bytes: of the file.
+        input_bytes: of all inputs.
+        cautions: why the figures may mislead, in words.
+        machine: where they hold.
+    """
+
+    name: str
+    setup: Mapping[str, Any]
+    signature: str | None
+    placement: str
+    inputs: Sequence[Mapping[str, Any]]
+    seed: int
+    distribution: str
+    control: RunControl
+    stages: tuple[Stage, ...]
+    memory_before: int | None
+    warmup: tuple[float, ...]
+    runs: tuple[float, ...]
+    model_bytes: int
+    input_bytes: int
+    cautions: tuple[str, ...]
+    machine: Machine
+
+    @property
+    def latency(self) -> Latency | None:
+        """The statistics of the runs that count; None without any."""
+        return Latency.of(self.runs) if self.runs else None
+
+    @property
+    def warmup_latency(self) -> Latency | None:
+        """The statistics of the warm-up; None without any."""
+        return Latency.of(self.warmup) if self.warmup else None
+
+    @property
+    def init_seconds(self) -> float:
+        """Seconds until the model is ready."""
+        return sum(stage.seconds for stage in self.stages if stage.name in INIT)
+
+    @property
+    def inferences_per_second(self) -> float | None:
+        """Runs a second of computing; None without any."""
+        return len(self.runs) / sum(self.runs) if sum(self.runs) else None
+
+    @property
+    def peak(self) -> int | None:
+        """Most bytes of the process in RAM during all stages; None: not told."""
+        return max((s.peak for s in self.stages if s.peak is not None), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures, the raw samples included; seconds and bytes."""
+        return {
+            "name": self.name,
+            "setup": dict(self.setup),
+            "signature": self.signature,
+            "placement": self.placement,
+            "inputs": [dict(entry) for entry in self.inputs],
+            "seed": self.seed,
+            "distribution": self.distribution,
+            "control": self.control.to_json(),
+            "definitions": DEFINITIONS,
+            "init_seconds": self.init_seconds,
+            "first_inference_seconds": self.warmup[0] if self.warmup else None,
+            "warmup": _latency_json(self.warmup_latency),
+            "latency": _latency_json(self.latency),
+            "inferences_per_second": self.inferences_per_second,
+            "memory_before": self.memory_before,
+            "peak_memory": self.peak,
+            "stages": [stage.to_json() for stage in self.stages],
+            "cautions": list(self.cautions),
+            "official": self.official(),
+            "samples": {"warmup": list(self.warmup), "runs": list(self.runs)},
+            "machine": self.machine.to_json(),
+        }
+
+    def official(self) -> dict[str, Any]:
+        """Return the figures of ``benchmark_model`` by its names and definitions.
+
+        What there is no figure for is None. Milliseconds; kb are 1024 bytes; model_size_mb are
+        10^6, the other mb 2^20.
+
+        Source:
+            BenchmarkResult, tflite/tools/benchmark/proto/benchmark_result.proto.
+        """
+        latency, warmup = self.latency, self.warmup_latency
+        milliseconds: dict[str, float | None] = {
+            "avg_ms": None if latency is None else latency.mean,
+            "min_ms": None if latency is None else latency.min,
+            "max_ms": None if latency is None else latency.max,
+            "stddev_ms": None if latency is None else latency.std,
+            "median_ms": None if latency is None else latency.upper_median,
+            "p5_ms": None if latency is None else latency.nearest[5],
+            "p95_ms": None if latency is None else latency.nearest[95],
+            "init_ms": self.init_seconds,
+            "first_inference_ms": None if warmup is None else warmup.first,
+            "average_warm_up_ms": None if warmup is None else warmup.mean,
+        }
+        return {
+            "name": self.name,
+            "latency_metrics": {k: v if v is None else 1e3 * v for k, v in milliseconds.items()},
+            "memory_metrics": self._official_memory(),
+            "misc_metrics": {
+                "model_size_mb": self.model_bytes / 1e6,
+                "num_runs": len(self.runs),
+                "num_warmup_runs": len(self.warmup),
+                "model_throughput_in_mb_per_sec": self._throughput(),
+            },
+        }
+
+    def _official_memory(self) -> dict[str, float | None]:
+        last = {stage.name: stage.memory for stage in self.stages}
+        init, overall = last.get(INIT[-1]), self.stages[-1].memory
+        peak = self.peak
+        return {
+            "init_footprint_kb": _more(init, self.memory_before, 1024),
+            "overall_footprint_kb": _more(overall, self.memory_before, 1024),
+            "peak_mem_mb": None if peak is None else peak / MEBIBYTE,
+        }
+
+    def _throughput(self) -> float | None:
+        total = sum(self.runs)
+        return self.input_bytes * len(self.runs) / total / MEBIBYTE if total else None
+
+
+DEFINITIONS = {
+    "std": "population: divided by the count",
+    "median": "the mean of the two in the middle",
+    "percentiles": "linear: interpolated between the two nearest samples, as numpy.percentile",
+    "nearest_percentiles": "nearest: sorted[floor(count * percent / 100)], as benchmark_model",
+    "official": "std population, percentiles and median nearest",
+    "time": "seconds of invoke alone; inputs are copied before",
+}
+"""What the figures mean, by their names in JSON."""
+
+
+def _latency_json(latency: Latency | None) -> dict[str, Any] | None:
+    return None if latency is None else latency.to_json()
+
+
+def _more(after: int | None, before: int | None, unit: int) -> float | None:
+    return None if after is None or before is None else (after - before) / unit

@@ -1,0 +1,73 @@
+"""What a model takes until it runs, stage by stage: time and memory."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from delegraph.tools.benchmarking.clock import Clock
+from delegraph.tools.benchmarking.memory import Memory, memory, reset_peak
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of the work.
+
+    Attributes:
+        name: ``create delegates``, ``load``, ``apply delegates``, ``allocate``, ``warm-up``,
+            ``run``.
+        seconds: how long it took.
+        memory: bytes of this process in RAM at its end; None where the system does not tell.
+        peak: most bytes while it lasted; None where the system does not tell.
+    """
+
+    name: str
+    seconds: float
+    memory: int | None
+    peak: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes by name."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Stages:
+    """Takes time and memory at the end of each stage; the first begins when this is made.
+
+    Reading the memory is in no stage's time.
+
+    Attributes:
+        clock: where times come from.
+        before: memory when the first one begins.
+        done: the stages so far.
+    """
+
+    clock: Clock
+    before: Memory = field(init=False)
+    done: list[Stage] = field(init=False)
+    _begin: float = field(init=False)
+    _has_peaks: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.done = []
+        self.before = memory()
+        self._next()
+
+    def end(self, name: str) -> None:
+        """End the present stage, and begin the next one."""
+        seconds = self.clock.now() - self._begin
+        now = memory()
+        highest = max((s.peak or 0 for s in self.done), default=self.before.peak or 0)
+        # What cannot be reset says something of this stage only where it is higher than before.
+        is_own = self._has_peaks or (now.peak or 0) > highest
+        self.done.append(Stage(name, seconds, now.current, now.peak if is_own else None))
+        self._next()
+
+    def skip(self) -> None:
+        """Leave out what was done since the present stage began."""
+        self._next()
+
+    def _next(self) -> None:
+        self._has_peaks = reset_peak()
+        self._begin = self.clock.now()

@@ -1,0 +1,129 @@
+"""A model that is ready to be timed: allocated, its inputs at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from delegraph.delegation.placement import Placement
+from delegraph.graph.loader import load_model
+from delegraph.graph.model import Model
+from delegraph.runtime.delegates.choice import as_delegates
+from delegraph.tools.benchmarking.clock import Clock
+from delegraph.tools.benchmarking.stages import Stages
+from delegraph.tools.called_inputs import require_room_for
+from delegraph.tools.given_inputs import GivenInput
+from delegraph.tools.model_call import ModelCall, model_call
+from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.setup import Setup
+
+if TYPE_CHECKING:
+    from delegraph.native import LiteRtInterpreter
+    from delegraph.runtime.interpreter import Interpreter
+
+INIT = ("create delegates", "load", "apply delegates", "allocate")
+"""The stages until a model is ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedModel:
+    """A set-up that is allocated; :func:`timed_model` makes one.
+
+    Attributes:
+        setup: what it is.
+        interpreter: what runs it.
+        call: how it is called.
+        inputs: the values of its inputs, made once.
+        clock: where times come from.
+        stages: of making it; more may follow.
+    """
+
+    setup: Setup
+    interpreter: Interpreter | LiteRtInterpreter
+    call: ModelCall
+    inputs: Sequence[GivenInput]
+    clock: Clock
+    stages: Stages
+
+    def run(self) -> float:
+        """Run once; return the seconds of computing alone, without those of copying the inputs."""
+        self.call.fill([given.values for given in self.inputs])
+        now = self.clock.now
+        begin = now()
+        self.call.invoke()
+        return now() - begin
+
+    @property
+    def placement(self) -> Placement:
+        """Where the nodes run."""
+        return self.interpreter.placement
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes of all inputs together; strings by their characters."""
+        return sum(_bytes(given.values) for given in self.inputs)
+
+
+def _bytes(values: Any) -> int:
+    if values.dtype.kind == "O":
+        return sum(len(text) for text in values.ravel())
+    return int(values.nbytes)
+
+
+@contextmanager
+def timed_model(
+    setup: Setup,
+    inputs: InputRequest | None = None,
+    *,
+    signature: str | None = None,
+    clock: Clock | None = None,
+) -> Iterator[TimedModel]:
+    """Give a set-up that is ready to run, its interpreter closed afterwards.
+
+    Args:
+        setup: a model and what runs it.
+        inputs: what its inputs are to be; default: random as in ``benchmark_model``.
+        signature: which of the model's is timed; None: the whole model.
+        clock: where times come from.
+
+    Raises:
+        ArgumentError: an input, a signature or an argument that does not fit.
+        PluginError: a delegate is missing or broken.
+        DelegraphError: the model cannot be used, or a delegate failed.
+    """
+    clock = Clock() if clock is None else clock
+    model = load_model(setup.model, setup.table_limit)
+    _import_runtime(setup)
+    stages = Stages(clock)
+    requested = setup.requested_delegates()
+    objects = None if requested is None else as_delegates(requested)
+    stages.end("create delegates")
+    made = replace(setup, delegates=objects, delegate_files=())
+    with made.interpreter(on_loaded=lambda: stages.end("load")) as interpreter:
+        stages.end("apply delegates")
+        call = model_call(interpreter, signature)
+        chosen = _inputs(setup, call, model, inputs or InputRequest(), signature)
+        stages.skip()
+        call.allocate([given.values for given in chosen])
+        stages.end("allocate")
+        yield TimedModel(setup, interpreter, call, chosen, clock, stages)
+
+
+def _import_runtime(setup: Setup) -> None:
+    """Import what runs the model, so that it is in no stage's time or memory."""
+    if setup.runtime == "litert":
+        from delegraph.native.litert.installed_runtimes import interpreter_module
+
+        interpreter_module(None)
+    else:
+        import delegraph.runtime.interpreter  # noqa: F401
+
+
+def _inputs(
+    setup: Setup, call: ModelCall, model: Model, request: InputRequest, signature: str | None
+) -> list[GivenInput]:
+    details = call.input_details()
+    require_room_for(setup, model, details)
+    return request.arrays(details, model, signature)

@@ -1,0 +1,116 @@
+"""What inputs are to be: those that a user gives, and random ones for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.graph.model import Model
+from delegraph.tools.called_inputs import called_metadata, signature_names
+from delegraph.tools.given_inputs import GivenInput, given_inputs
+from delegraph.tools.input_distributions import Distribution, Range, distributed_values
+from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_inputs import input_values
+
+
+@dataclass(frozen=True, slots=True)
+class InputRequest:
+    """What the inputs of a model are to be.
+
+    Inputs are named by position, by tensor, or as a signature calls them; ``""`` is the only one.
+
+    Attributes:
+        values: each ``VALUE`` or ``NAME=VALUE``, as ``delegraph run --input`` has them; those that
+            are not given are random.
+        shapes: names to dimensions, all of them: inputs are resized.
+        distribution: how random values are spread.
+        seed: of random values: the same gives the same.
+        ranges: names to lowest and highest random value, both of which occur in integers.
+        sample_rate: of sounds, in hertz; None: what the model says.
+    """
+
+    values: Sequence[str] = ()
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    distribution: Distribution = "benchmark"
+    seed: int = 0
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    sample_rate: int | None = None
+
+    def arrays(
+        self,
+        details: Sequence[Details],
+        model: Model,
+        signature: str | None = None,
+    ) -> list[GivenInput]:
+        """Return the values of all inputs, in the order of *details*.
+
+        Args:
+            details: of the inputs, as the interpreter or the signature has them.
+            model: whose they are.
+            signature: what is called; None: the whole model.
+
+        Raises:
+            ArgumentError: a name that no input has, or a value, shape or range that it cannot take.
+        """
+        others = signature_names(model, signature, details)
+        positions = _Positions(details, others)
+        shapes = positions.by_position("shape", self.shapes)
+        ranges = positions.by_position("range", self.ranges)
+        shaped = [_with_shape(entry, shapes.get(i)) for i, entry in enumerate(details)]
+        rng = np.random.default_rng(self.seed)
+        metadata = called_metadata(model, signature)
+
+        def values_of(text: str, entry: Details, note: Callable[[str], object]) -> NDArray[Any]:
+            if text == "random":
+                between = ranges.get(next(i for i, e in enumerate(shaped) if e is entry))
+                return distributed_values(entry, self.distribution, rng, between)
+            described = metadata.tensor(int(entry["index"]))
+            rate = self.sample_rate
+            return input_values(text, entry, rng, described=described, sample_rate=rate, note=note)
+
+        return given_inputs(self.values, shaped, others, values_of)
+
+
+class _Positions:
+    """Finds inputs by any of their names."""
+
+    def __init__(self, details: Sequence[Details], others: Mapping[str, int]) -> None:
+        self._known = [entry["name"] for entry in details]
+        self._names = {str(position): position for position in range(len(details))}
+        self._names.update(others)
+        self._names.update({name: position for position, name in enumerate(self._known)})
+        if len(details) == 1:
+            self._names[""] = 0
+
+    def by_position(self, what: str, given: Mapping[str, Any]) -> dict[int, Any]:
+        """Return what is given by name, by position."""
+        found: dict[int, Any] = {}
+        for name, value in given.items():
+            if name not in self._names:
+                known = ", ".join(map(repr, self._known))
+                if not name:
+                    raise ArgumentError(f"{what}: say of which input: {known}")
+                close = did_you_mean(name, sorted(self._names))
+                raise ArgumentError(f"{what} of {name!r}, none of the inputs: {known}{close}")
+            if self._names[name] in found:
+                raise ArgumentError(f"input {name!r} is given two {what}s")
+            found[self._names[name]] = value
+        return found
+
+
+def _with_shape(details: Details, shape: Sequence[int] | None) -> Details:
+    if shape is None:
+        return details
+    declared = declared_shape(details)
+    if len(shape) != len(declared) or any(dim < 0 for dim in shape):
+        raise ArgumentError(
+            f"{input_name(details)}: shape {list(shape)} does not fit, expected {len(declared)} "
+            "dimensions, none of them negative"
+        )
+    dims = np.array(shape, np.int32)
+    return {**details, "shape": dims, "shape_signature": dims}
