@@ -52,6 +52,29 @@ def test_what_only_delegraphs_interpreter_has_is_refused(
     assert f"{option} needs --runtime delegraph" in ran.err
 
 
+def test_rules_and_require_hold_there(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\naction = 'exclude'\nnodes = 3\ndelegate = 'sin'")
+    words = (sines, "-d", "sin", "--runtime", "litert", "--no-default-delegates")
+    ran = delegraph("run", *words, "--rules", rules, "--json")
+    nodes = ran.json["placement"]["nodes"]
+    assert [node["delegate"] for node in nodes] == ["sin", None, None, None, None]
+    ran = delegraph("run", *words, "--require", "full")
+    assert (ran.code, ran.out) == (1, "")
+    assert "require='full': 3 nodes stay behind: ADD" in ran.err
+
+
+def test_a_rule_that_xnnpack_breaks_exits_with_1(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\naction = 'exclude'\noperators = 'ADD'")
+    for command in ("run", "explain"):
+        ran = delegraph(command, sines, "-d", "sin", "--runtime", "litert", "--rules", rules)
+        assert (ran.code, ran.out) == (1, "")
+        assert "XNNPACK has nodes that rules keep from it: node 1 (ADD): rule 1" in ran.err
+
+
 def test_numerics_choose_the_official_kernels(delegraph: Command, sines: Path) -> None:
     words = ("run", sines, "-i", "0.5", "--runtime", "litert", "--numerics", "reference", "--json")
     shown = delegraph(*words).json

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from delegraph import Interpreter
 from delegraph.delegation.rules import PlacementRule
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, PlacementError
 from delegraph.tools import Setup
 
 
@@ -31,6 +32,18 @@ def test_rules_are_passed_on(sines: Path) -> None:
     rule = PlacementRule("exclude", operators="SIN")
     with Setup(str(sines), delegates=("sin",), rules=[rule]).interpreter() as interpreter:
         assert not interpreter.placement.partitions
+
+
+def test_rules_and_require_are_passed_on_to_litert(sines: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    rule = PlacementRule("exclude", "sin", nodes=3)
+    setup = Setup(str(sines), "litert", ("sin",), rules=[rule], use_default_delegates=False)
+    with setup.interpreter() as interpreter:
+        interpreter.allocate_tensors()
+        assert [p.nodes for p in interpreter.placement.partitions] == [(0,)]
+    full = replace(setup, require="full").interpreter()
+    with full, pytest.raises(PlacementError, match="4 nodes stay behind"):
+        full.allocate_tensors()
 
 
 def test_what_litert_has_not_is_refused(sines: Path) -> None:

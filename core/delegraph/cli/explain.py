@@ -163,6 +163,7 @@ def _check(request: ExplainRequest, file: str) -> int:
 
 def _explain_litert(request: ExplainRequest) -> int:
     """Explain who runs what in the official interpreter."""
+    from delegraph.errors import PlacementError
     from delegraph.graph.loader import load_model
     from delegraph.tools.explanation import explain_placement, unresolved_in
 
@@ -173,6 +174,8 @@ def _explain_litert(request: ExplainRequest) -> int:
         unknown = None
         try:
             interpreter.allocate_tensors()
+        except PlacementError:
+            raise
         except RuntimeError as error:  # then the runtime's own delegates do not show
             unknown = _UNRESOLVED_IN_LITERT.search(str(error))
         placement = interpreter.placement

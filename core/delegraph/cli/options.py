@@ -95,7 +95,7 @@ def placement_options(command: Command) -> Command:
     command = click.option(
         "--require",
         type=click.Choice(["full"]),
-        help="Fail when a node stays with Delegraph's kernels.",
+        help="Fail when a node has no delegate.",
     )(command)
     return click.option(
         "--rules",

@@ -26,8 +26,6 @@ Runtime = Literal["delegraph", "litert"]
 """Whose interpreter runs a model: Delegraph's, or the official one with the same delegates."""
 
 _OWN_RUNTIME_ONLY = (
-    "rules",
-    "require",
     "partition_policy",
     "on_failure",
     "validate",
@@ -103,6 +101,8 @@ class Setup:
             num_threads=self.threads,
             numerics=self.numerics,
             experimental_op_resolver_type=self._resolver(),
+            rules=self.rules,
+            require=self.require,
             **{name: getattr(self, name) for name in _OWN_RUNTIME_ONLY},
             **arguments,
         )
@@ -117,6 +117,8 @@ class Setup:
             delegates=self.requested_delegates(),
             num_threads=self.threads,
             experimental_op_resolver_type=self._resolver(),
+            rules=self.rules,
+            require=self.require,
             **arguments,
         )
 

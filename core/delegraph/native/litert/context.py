@@ -219,6 +219,13 @@ class LiteRtContext:
         """Nodes that no delegate gets, and why; see ``DelegateContext``."""
         return self.findings.rejections
 
+    @cached_property
+    def barred(self) -> Mapping[int, Rejection]:
+        """Nodes that this delegate does not get, by the user's rules or as nobody gets them."""
+        rules = self._host.barred(self.subgraph_index)
+        kept_off = {i: rules[o.index] for i, o in self.operators.items() if o.index in rules}
+        return {**kept_off, **self.refused_nodes}
+
     def get_execution_plan(self) -> tuple[int, ...]:
         """Return the node indices in execution order, as they were when this was applied."""
         return self._plan
@@ -260,7 +267,7 @@ class LiteRtContext:
             self._nodes[index] = self._read_node(index)
 
     def _claimable(self, nodes: Sequence[int]) -> list[int]:
-        """Return *nodes* without repetition, and without those that no delegate gets.
+        """Return *nodes* without repetition, and without those that this delegate does not get.
 
         Raises:
             ArgumentError: one is not in the plan; old runtimes crash on such.
@@ -269,7 +276,7 @@ class LiteRtContext:
         for index in nodes:
             if index not in known:
                 raise ArgumentError(f"node {index} is not in the execution plan")
-        return [i for i in dict.fromkeys(map(int, nodes)) if i not in self.refused_nodes]
+        return [i for i in dict.fromkeys(map(int, nodes)) if i not in self.barred]
 
     def _write_inputs(self) -> None:
         """Let the runtime know which nodes a delegate has made read other tensors."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
+from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, UnsupportedModelError
@@ -123,14 +124,22 @@ class LiteRtDelegate:
         model: what the interpreters run.
         numerics: which kernels they have.
         address: of the struct.
+        rules: the user's rules for nodes of the model; None without any.
         last_exception: what the delegate raised last, in any interpreter.
         claims: what it has, by subgraph; of the interpreter it was applied to last.
     """
 
-    def __init__(self, delegate: Delegate, model: Model, numerics: Numerics = "builtin") -> None:
+    def __init__(
+        self,
+        delegate: Delegate,
+        model: Model,
+        numerics: Numerics = "builtin",
+        rules: BoundRules | None = None,
+    ) -> None:
         self.delegate = delegate
         self.model = model
         self.numerics = numerics
+        self.rules = rules
         self.last_exception: BaseException | None = None
         self.claims: dict[int, Claims] = {}
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
@@ -174,7 +183,7 @@ class LiteRtDelegate:
         finally:
             self._applying.now.pop()
         claims.plan = seen.get_execution_plan()
-        claims.rejections = {**self.delegate.rejections(), **seen.refused_nodes}
+        claims.rejections = {**self.delegate.rejections(), **seen.barred}
 
     def new_kernel(self, context: int, params: int) -> LiteRtKernel:
         """See ``CalledDelegate``."""
@@ -203,6 +212,10 @@ class LiteRtDelegate:
             self.delegate.free_buffer_handle(seen, handle)
 
     # -- what contexts need --------------------------------------------------------------------
+
+    def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
+        """See ``Host``."""
+        return {} if self.rules is None else self.rules.barred(subgraph_index, self.delegate_name)
 
     def resources(self, primary: int) -> dict[Any, Any]:
         """See ``Host``."""

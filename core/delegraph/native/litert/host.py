@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from delegraph.delegation.delegate import DelegateContext
+from delegraph.delegation.rejections import Rejection
 from delegraph.graph.model import Model, OperatorSpec
 from delegraph.native.litert.tensors import LiteRtTensors
 from delegraph.operators.numerics import Numerics
@@ -46,6 +47,9 @@ class Host(Protocol):
     numerics: Numerics
     address: int
     """Of the delegate's C struct."""
+
+    def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
+        """Return the model's nodes that the user's rules keep from the delegate, and which rule."""
 
     def resources(self, primary: int) -> dict[Any, Any]:
         """Return what the delegate's kernels share in the interpreter known by an address."""

@@ -7,17 +7,21 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.placement import Placement
+from delegraph.delegation.rules import require_full
+from delegraph.delegation.rules_file import Rules, placement_rules
 from delegraph.errors import ArgumentError, DelegateError, StateError
 from delegraph.native.litert import thunks
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.installed_runtimes import interpreter_module
-from delegraph.native.litert.placement import placement_of
+from delegraph.native.litert.placement import placement_of, require_allowed
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
+from delegraph.runtime.options import Requirement
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
@@ -38,6 +42,10 @@ class LiteRtInterpreter:
         num_threads: as ``delegraph.Interpreter`` has it: at most eight for each processor.
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
         delegates: as ``delegraph.Interpreter`` has it: names, objects, a mapping to options.
+        rules: as ``delegraph.Interpreter`` has it. The runtime's own delegates follow no rules:
+            where one has a node that a rule keeps from it, ``allocate_tensors`` raises.
+        require: ``"full"`` makes ``allocate_tensors`` raise unless every node has a delegate, the
+            runtime's own among them.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first
             of these that is installed.
         switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
@@ -63,6 +71,8 @@ class LiteRtInterpreter:
         experimental_op_resolver_type: Any = OpResolverType.AUTO,
         *,
         delegates: ManyDelegates | None = None,
+        rules: Rules | None = None,
+        require: Requirement | None = None,
         runtime: str | None = None,
         switch_interval: float | None = None,
         on_loaded: Callable[[], object] = bool,
@@ -75,11 +85,15 @@ class LiteRtInterpreter:
         resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
         check_choice("op resolver type", resolver, list(OpResolverType.__members__))
         numerics = numerics_of(OpResolverType[resolver])
+        check_choice("require", require, [None, *get_args(Requirement)])
+        self._require = require
+        found = placement_rules(rules)
+        self._rules = BoundRules(found, self._model) if found else None
         own = [*_split(experimental_delegates or ()), *as_delegates(delegates)]
         self._delegates = [
             delegate
             if hasattr(delegate, "_get_native_delegate_pointer")
-            else LiteRtDelegate(delegate, self._model, numerics)
+            else LiteRtDelegate(delegate, self._model, numerics, self._rules)
             for delegate in own
         ]
         self._switch_interval = switch_interval
@@ -97,9 +111,16 @@ class LiteRtInterpreter:
     # -- running -------------------------------------------------------------------------------
 
     def allocate_tensors(self) -> None:
-        """Let the runtime, and with it the delegates' kernels, prepare for the present shapes."""
+        """Let the runtime, and with it the delegates' kernels, prepare for the present shapes.
+
+        Raises:
+            PlacementError: nodes are not where ``rules`` or ``require`` want them.
+            Exception: what a delegate raised.
+            RuntimeError: the runtime failed.
+        """
         with self._raising():
             self._interpreter.allocate_tensors()
+        self._check_placement()
 
     def invoke(self) -> None:
         """Run the model on the data set.
@@ -133,6 +154,21 @@ class LiteRtInterpreter:
         """
         own = [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
         return placement_of(self._model, own, self._interpreter)
+
+    def _check_placement(self) -> None:
+        """Reject the placement unless it is what ``rules`` and ``require`` ask for.
+
+        Raises:
+            PlacementError: nodes are elsewhere.
+        """
+        if self._rules is None and self._require is None:
+            return
+        placement = self.placement
+        if self._rules is not None:
+            require_allowed(placement, self._rules)
+            self._rules.check_pins(placement)
+        if self._require == "full":
+            require_full(placement)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -240,7 +276,9 @@ class _Runner:
 
     def __call__(self, **inputs: Any) -> Any:
         with self._interpreter._raising():
-            return self._official(**inputs)
+            outputs = self._official(**inputs)  # which allocates, and tells nobody when
+        self._interpreter._check_placement()
+        return outputs
 
     @property
     def _interpreter_wrapper(self) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
@@ -16,7 +17,8 @@ from delegraph.delegation.placement import (
     Placement,
     total_bytes,
 )
-from delegraph.errors import in_words
+from delegraph.delegation.rules import shortened
+from delegraph.errors import PlacementError, in_words
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.native.abi import DELEGATE_CODE
@@ -69,6 +71,29 @@ def placement_of(model: Model, delegates: Sequence[LiteRtDelegate], official: An
         notes=_notes(delegates),
         host="LiteRT",
     )
+
+
+def require_allowed(placement: Placement, rules: BoundRules) -> None:
+    """Return when no node is with a delegate that rules keep it from.
+
+    Delegates in Python never get such a node; the runtime's own ask nobody.
+
+    Raises:
+        PlacementError: some are; each is listed with its rule.
+    """
+    broken = [
+        f"{node}: {rejection}"
+        for node in placement.nodes
+        if node.delegate is not None
+        and (rejection := rules.barred(node.subgraph, node.delegate).get(node.index)) is not None
+    ]
+    if broken:
+        raise PlacementError(
+            f"{RUNTIME_DELEGATE} has nodes that rules keep from it: {shortened(broken)}; it "
+            "follows no rules: name a delegate in the rule, or run without it "
+            "(BUILTIN_WITHOUT_DEFAULT_DELEGATES, --no-default-delegates)",
+            delegate=RUNTIME_DELEGATE,
+        )
 
 
 def _in_order(
