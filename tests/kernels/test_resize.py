@@ -8,6 +8,7 @@ from delegraph.schema.options import ResizeBilinearOptions, ResizeNearestNeighbo
 from delegraph.testing import constant, delegraph_outputs, tensor
 from delegraph.testing.operator_case import fed
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
+from support.official import official_outputs
 
 OPS = {
     "RESIZE_BILINEAR": ResizeBilinearOptions,
@@ -145,3 +146,15 @@ def test_no_images_are_resized_to_none(op):
     x, size = fed(np.zeros((0, 0, 3, 2), np.float32)), constant(np.int32([4, 5]))
     model, arrays = model_and_arrays(op, [x, size], ["FLOAT32"], OPS[op]())
     assert delegraph_outputs(model, arrays)[0].shape == (0, 4, 5, 2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("shape", "size"), SIZES)
+def test_reference_floats_are_summed_in_the_official_order(shape, size, mode):
+    """Bit for bit: who cuts the sums to whole numbers sees the last bit."""
+    x = fed(np.random.default_rng(2).integers(0, 256, shape).astype(np.float32))
+    inputs, options = [x, constant(np.array(size, np.int32))], ResizeBilinearOptions(**MODES[mode])
+    model, arrays = model_and_arrays("RESIZE_BILINEAR", inputs, ["FLOAT32"], options, version=4)
+    (mine,) = delegraph_outputs(model, arrays, numerics="reference")
+    (official,) = official_outputs(model, arrays, reference=True)
+    np.testing.assert_array_equal(mine, official)

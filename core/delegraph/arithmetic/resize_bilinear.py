@@ -46,9 +46,9 @@ def resizer(
     pairs = list(zip(x.shape[1:3], size, strict=True))
     if y.type is TensorType.FLOAT32 or y.type is TensorType.UINT8:
         rows, columns = (float_taps(*p, align_corners, half_pixel_centers) for p in pairs)
-        if y.type is TensorType.FLOAT32:
+        if y.type is TensorType.FLOAT32 and numerics == "builtin":
             return _float_eval(x, y, rows, columns)
-        return _uint8_eval(x, y, rows, columns, numerics)
+        return _summing_eval(x, y, rows, columns, numerics)
     rows, columns = (fixed_taps(*p, align_corners, half_pixel_centers) for p in pairs)
     return _fixed_eval(x, y, rows, columns)
 
@@ -144,8 +144,10 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
     return resize
 
 
-def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
+def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
     """Sum four float32 products in the official order, so that every rounding is the same.
+
+    For uint8, and for the reference kernel on float32.
 
     The builtin kernel multiplies each pixel by the product of its shares, row by row; the reference
     kernel multiplies by one share after the other, column by column.
@@ -176,6 +178,7 @@ def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numer
         total += bottom[1] * share * share_x
 
     mix = by_rows if numerics == "builtin" else by_columns
+    rounding = HALF if y.type is TensorType.UINT8 else np.float32(0)
 
     def resize() -> None:
         source = x.data.astype(np.float32)
@@ -185,8 +188,8 @@ def _uint8_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numer
         total = np.empty(target[:, blocks[0].place].shape, np.float32)
         for place, low, high, share in blocks:
             mix((left[:, low], right[:, low]), (left[:, high], right[:, high]), share, total)
-            total += HALF
-            target[:, place] = total  # truncates
+            total += rounding
+            target[:, place] = total  # uint8: truncates
 
     return resize
 
