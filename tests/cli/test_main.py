@@ -80,7 +80,7 @@ def test_every_command_has_json_for_errors_too(delegraph: Command) -> None:
 
 
 def test_help_fits_80_columns_and_is_not_cut_off(fresh_delegraph: Command) -> None:
-    for group in ((), ("plugins",), *((name,) for name in installed().commands())):
+    for group in ((), ("plugins",), ("evaluate",), *((name,) for name in installed().commands())):
         shown = fresh_delegraph(*group, "--help", COLUMNS="80").out
         assert "..." not in shown.replace("[ARGS]...", ""), group
         assert max(map(len, shown.splitlines())) <= 80, group

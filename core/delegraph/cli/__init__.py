@@ -22,7 +22,18 @@ from delegraph.cli.printing import JsonAnswer, write_json
 from delegraph.cli.shown_log import shown_log
 from delegraph.errors import DelegraphError, printable
 
-COMMANDS = ("run", "benchmark", "diff", "inspect", "explain", "memory", "plugins", "doctor", "new")
+COMMANDS = (
+    "run",
+    "benchmark",
+    "diff",
+    "evaluate",
+    "inspect",
+    "explain",
+    "memory",
+    "plugins",
+    "doctor",
+    "new",
+)
 """Subcommands in the order of ``--help``; each is ``command`` in the module of that name."""
 
 

@@ -8,6 +8,10 @@ from .differing.input_runs import Feed as Feed
 from .differing.metrics import Metrics as Metrics
 from .differing.metrics import TensorDifference as TensorDifference
 from .differing.metrics import tensor_difference as tensor_difference
+from .evaluation.classification import Classification as Classification
+from .evaluation.classification import evaluate_classification as evaluate_classification
+from .evaluation.picture_files import PictureFile as PictureFile
+from .evaluation.preprocessing import Preprocessing as Preprocessing
 from .latency import Latency as Latency
 from .requested_inputs import InputRequest as InputRequest
 from .setup import Setup as Setup

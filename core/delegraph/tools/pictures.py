@@ -79,8 +79,12 @@ def is_picture(path: str) -> bool:
     return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
-def open_picture(path: str) -> Image:
-    """Return a picture, turned as its EXIF data says.
+def open_picture(path: str, *, upright: bool = True) -> Image:
+    """Return a picture.
+
+    Args:
+        path: any file that Pillow reads.
+        upright: whether it is turned as its EXIF data says.
 
     Raises:
         ArgumentError: Pillow is missing, the file is no picture, or it is too large to decode.
@@ -96,7 +100,7 @@ def open_picture(path: str) -> Image:
             with _own_limit(Image):
                 image = Image.open(file)  # reads the header alone
             _require_reasonable(image, path)
-            return ImageOps.exif_transpose(image)
+            return ImageOps.exif_transpose(image) if upright else image.copy()
     except ArgumentError:
         raise
     except UnidentifiedImageError as error:

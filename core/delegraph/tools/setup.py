@@ -150,7 +150,8 @@ class Setup:
                 requested += [offer.address for offer in installed().by_rank()]
             elif delegate != "none":
                 requested.append(delegate)
-        return requested + [delegate_from_file(*_split_path(text)) for text in self.delegate_files]
+        written = map(file_and_options, self.delegate_files)
+        return requested + [delegate_from_file(*words) for words in written]
 
     def own_runtime_only(self) -> list[str]:
         """Return the attributes that are given and that the official interpreter has not."""
@@ -196,10 +197,10 @@ def _plain(value: Any) -> Any:
     return [str(item) for item in value] if isinstance(value, Sequence) else str(value)
 
 
-def _split_path(text: str) -> tuple[str, str]:
+def file_and_options(text: str) -> tuple[str, str]:
     """Split ``FILE[:KEY=VALUE,...]``; a colon counts only where an option follows it.
 
-    >>> _split_path("my.py:threads=2"), _split_path("C:/my.py")
+    >>> file_and_options("my.py:threads=2"), file_and_options("C:/my.py")
     (('my.py', 'threads=2'), ('C:/my.py', ''))
     """
     match = re.fullmatch(r"(.+?):(\w+=.*)", text, re.DOTALL)

@@ -1,0 +1,189 @@
+"""What the tasks of ``delegraph evaluate`` share: options, the file of results, what is printed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import click
+
+from delegraph.cli.options import diagnosis_options, json_option
+from delegraph.cli.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.setup_options import changed_setup, setup_options
+from delegraph.cli.shown_progress import shown_progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.tools.evaluation.answers import Answers
+    from delegraph.tools.progress import Progress
+    from delegraph.tools.setup import Setup
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+BAD_SHOWN = 10
+"""Samples that could not be used, of which the table shows no more; JSON has all."""
+
+
+class Evaluated(Protocol):
+    """What a task returns."""
+
+    @property
+    def answers(self) -> Answers:
+        """Set-ups, times, and samples that could not be used."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+
+
+AnyEvaluated = TypeVar("AnyEvaluated", bound=Evaluated)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What every task is asked.
+
+    Attributes:
+        setups: that of MODEL and its options, and one for each ``--against``.
+        output: where the result goes; the journal lies beside it.
+        restart: whether a journal that is there is deleted.
+        warmup_runs: before any time counts.
+        as_json: whether JSON is printed.
+    """
+
+    setups: tuple[Setup, ...]
+    output: str | None
+    restart: bool
+    warmup_runs: int
+    as_json: bool
+
+    @property
+    def journal(self) -> str | None:
+        """Where the journal is: none without a file of results."""
+        return None if self.output is None else f"{self.output}.journal"
+
+    def finish(
+        self,
+        evaluate: Callable[[Progress], AnyEvaluated],
+        show: Callable[[Console, AnyEvaluated], object],
+    ) -> None:
+        """Evaluate, write the result, delete the journal, and print.
+
+        Args:
+            evaluate: makes the result.
+            show: prints a task's own part of it, between set-ups and bad samples.
+        """
+        if self.restart and self.journal is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self.journal)
+        with shown_progress() as progress:
+            result = evaluate(progress)
+        if self.output is not None and self.journal is not None:
+            _write(self.output, result.to_json())
+            os.remove(self.journal)
+        if self.as_json:
+            print_json(result.to_json())
+        else:
+            out = console()
+            _print_setups(out, result.answers)
+            show(out, result)
+            _print_bad(out, result.answers)
+
+
+def evaluation_options(command: Command) -> Command:
+    """Add MODEL, what runs it, ``--against``, ``--output`` and so on.
+
+    The command gets them as an :class:`Evaluation` called *evaluation*.
+    """
+
+    @functools.wraps(command)
+    def run(
+        *arguments: Any,
+        setup: Setup,
+        against: Sequence[str],
+        output: str | None,
+        restart: bool,
+        warmup_runs: int,
+        as_json: bool,
+        **options: Any,
+    ) -> Any:
+        others = (changed_setup(setup, words, "--against") for words in against)
+        evaluation = Evaluation((setup, *others), output, restart, warmup_runs, as_json)
+        return command(*arguments, evaluation=evaluation, **options)
+
+    return setup_options(_with_options(json_option(diagnosis_options(cast(Command, run)))))
+
+
+def _with_options(command: Command) -> Command:
+    command = click.option(
+        "--warmup-runs",
+        type=click.IntRange(0),
+        default=1,
+        show_default=True,
+        help="Runs on the first sample before any time counts.",
+    )(command)
+    command = click.option(
+        "--restart", is_flag=True, help="Begin anew, whatever an interrupted run has done."
+    )(command)
+    command = click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, writable=True),
+        metavar="FILE.json",
+        help="Write the result to a file. What is done so far stands in FILE.json.journal: the "
+        "same command goes on after an interruption.",
+    )(command)
+    return click.option(
+        "--against",
+        multiple=True,
+        metavar="SPEC",
+        help="Compare with another set-up on the same samples: words as on the command line, such "
+        "as '-d numba_cpu --threads 2', '--runtime litert' or 'other.tflite'; what they do not "
+        "name stays. Repeat for several.",
+    )(command)
+
+
+def _write(path: str, result: dict[str, Any]) -> None:
+    """Write the result, whole or not at all."""
+    partial = Path(f"{path}.partial")
+    try:
+        partial.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        os.replace(partial, path)
+    except OSError as error:
+        raise click.UsageError(f"--output {path!r}: {error.strerror or error}") from error
+
+
+def _print_setups(out: Console, answers: Answers) -> None:
+    resumed = f", {answers.resumed} of them in an earlier run" if answers.resumed else ""
+    out.print(f"{plural(len(answers.keys), 'sample')}{resumed}")
+    heading(out, "Set-ups")
+    rows = [
+        (number, setup, *_milliseconds(latency))
+        for number, (setup, latency) in enumerate(
+            zip(answers.setups, answers.invoke, strict=True), 1
+        )
+    ]
+    rows.append(("", "preparing a sample", *_milliseconds(answers.prepare)))
+    times = ("mean ms", "std ms", "median ms", "p95 ms")
+    print_table(out, ("", "set-up", *times), rows, right=times, names=())
+
+
+def _milliseconds(latency: Any) -> Iterable[str]:
+    times = (latency.mean, latency.std, latency.median, latency.percentiles[95])
+    return (f"{1e3 * seconds:.3f}" for seconds in times)
+
+
+def _print_bad(out: Console, answers: Answers) -> None:
+    if not answers.bad:
+        return
+    heading(out, f"{plural(len(answers.bad), 'sample')} could not be used")
+    for sample in answers.bad[:BAD_SHOWN]:
+        out.print(f"  {sample.key}: {sample.reason}")
+    if len(answers.bad) > BAD_SHOWN:
+        out.print(f"  and {len(answers.bad) - BAD_SHOWN} more")

@@ -1,0 +1,71 @@
+"""What decides the results of an evaluation: models, set-ups, task, samples, versions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.task import Sample, content_digest
+from delegraph.tools.setup import Setup, file_and_options
+
+
+def identity(
+    setups: Sequence[Setup], task: Mapping[str, Any], samples: Sequence[Sample]
+) -> dict[str, Any]:
+    """Return what has to be the same for results to be used again, by the names of its parts.
+
+    The content of each sample is not in it: a journal has it beside the sample's results.
+
+    Raises:
+        ArgumentError: a file of a set-up cannot be read.
+    """
+    parts: dict[str, Any] = {
+        f"set-up {number}": _setup(setup) for number, setup in enumerate(setups, 1)
+    }
+    keys = "\0".join(sample.key for sample in samples)
+    return {
+        **parts,
+        "task": dict(task),
+        "samples": {"count": len(samples), "keys": content_digest(keys.encode())},
+        "versions": _versions(),
+    }
+
+
+def _setup(setup: Setup) -> dict[str, Any]:
+    """Return a set-up with the content of its files in place of their names."""
+    values = setup.to_json()
+    values["model"] = _file_digest(setup.model)
+    written = [file_and_options(text) for text in setup.delegate_files]
+    values["delegate_files"] = [[_file_digest(path), options] for path, options in written]
+    compiled = [str(name).partition(":")[0] for name in setup.delegates or ()]
+    values["compiled"] = [_file_digest(path) for path in compiled if os.path.isfile(path)]
+    if isinstance(setup.rules, str | os.PathLike):
+        values["rules"] = _file_digest(os.fspath(setup.rules))
+    return values
+
+
+def _file_digest(path: str) -> str:
+    try:
+        return content_digest(Path(path).read_bytes())
+    except OSError as error:
+        raise ArgumentError(f"{path!r} cannot be read: {error.strerror or error}") from error
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of all that computes: runtimes and installed delegates."""
+    from importlib_metadata import PackageNotFoundError, version
+
+    from delegraph.plugins.choice import PluginChoice
+    from delegraph.plugins.discovery import declared_plugins
+
+    plugins = declared_plugins(PluginChoice.of())
+    found = {plugin.distribution: plugin.version for plugin in plugins}
+    for name in ("delegraph", "numpy", "pillow", "ai-edge-litert", "tflite-runtime", "tensorflow"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

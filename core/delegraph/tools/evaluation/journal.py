@@ -1,0 +1,127 @@
+"""The journal of an evaluation: what is done so far, so that an interrupted one can go on.
+
+A file of JSON lines. The first says what is evaluated; each other one is a sample that every set-up
+has answered, written when it is done. A process that is killed leaves at most its last line
+incomplete, which is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import IO, Any
+
+from delegraph.errors import ArgumentError
+
+FORMAT = 1
+
+Entry = dict[str, Any]
+
+
+class Journal:
+    """What is done of one evaluation; kept in a file.
+
+    Attributes:
+        entries: what is done, by the key of the sample.
+    """
+
+    def __init__(self, path: str, identity: Mapping[str, Any]) -> None:
+        """Open the journal of an evaluation, or begin one.
+
+        Args:
+            path: of the file.
+            identity: what decides the results, as JSON: parts by their names.
+
+        Raises:
+            ArgumentError: the file is of another evaluation, is damaged before its last line, is
+                no journal, cannot be written, or another process writes it.
+        """
+        self.path = path
+        header = {"format": FORMAT, **identity}
+        try:
+            self._file = open(path, "a+b")  # noqa: SIM115 - close() does it
+        except OSError as error:
+            raise ArgumentError(f"journal {path!r}: {error.strerror or error}") from error
+        try:
+            _lock(self._file, path)
+            self.entries = self._read(json.loads(json.dumps(header)))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(self, header: Entry) -> dict[str, Entry]:
+        """Return the entries after cutting an incomplete last line off."""
+        self._file.seek(0)
+        content = self._file.read()
+        lines = content.splitlines(keepends=True)
+        if lines and _parsed(lines[-1]) is None:
+            self._file.truncate(len(content) - len(lines.pop()))
+        if not lines:
+            self._write(header)
+            return {}
+        found = [_parsed(line) for line in lines]
+        for number, entry in enumerate(found, 1):
+            if entry is None:
+                raise ArgumentError(
+                    f"journal {self.path!r} is damaged in line {number}: delete it to begin anew"
+                )
+        first, *entries = [entry for entry in found if entry is not None]
+        _require_same(self.path, first, header)
+        return {entry["key"]: entry for entry in entries}
+
+    def add(self, entry: Entry) -> None:
+        """Note a sample that is done; a process that is killed afterwards has it."""
+        self._write(entry)
+        self.entries[entry["key"]] = entry
+
+    def _write(self, entry: Entry) -> None:
+        self._file.write(json.dumps(entry).encode() + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; it stays."""
+        self._file.close()
+
+
+def _parsed(line: bytes) -> Entry | None:
+    """Return the object that a whole line is; None for anything else."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and ("key" in entry or "format" in entry) else None
+
+
+def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
+    """Check that a journal's first line is that of this evaluation.
+
+    Raises:
+        ArgumentError: it is of another; the message names what differs.
+    """
+    if kept == wanted:
+        return
+    names = sorted(kept.keys() | wanted.keys())
+    other = [name for name in names if kept.get(name) != wanted.get(name)]
+    raise ArgumentError(
+        f"journal {path!r} is of another evaluation: not the same {', '.join(other)}. Delete it to "
+        "begin anew, or name another output"
+    )
+
+
+def _lock(file: IO[bytes], path: str) -> None:
+    """Keep other processes from writing the same journal, until it is closed.
+
+    Raises:
+        ArgumentError: one does.
+    """
+    if os.name != "posix":
+        return  # Windows has no such lock
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise ArgumentError(f"journal {path!r} is in use by another process") from error

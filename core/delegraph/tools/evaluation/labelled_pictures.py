@@ -1,0 +1,66 @@
+"""Pictures with their classes, from the files of the official tool: a folder and lists of lines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.picture_files import PictureFile, chosen, file_names
+
+
+def labelled_pictures(
+    folder: str, truth: str, denylist: str | None = None, num_images: int = 0
+) -> list[PictureFile]:
+    """Return the pictures of a folder, each with its line of the file *truth*.
+
+    Args:
+        folder: all its files count, in the order of their names' bytes.
+        truth: a file with one word a line; line i belongs to file i.
+        denylist: a file with one number a line, of pictures to leave out; the first is 1.
+        num_images: how many to use, after those are left out; 0 for all.
+
+    Raises:
+        ArgumentError: a file cannot be read, another number of lines than of pictures, a number
+            that no picture has, or nothing is left.
+    """
+    names, words = file_names(folder), read_words(truth)
+    if len(names) != len(words):
+        raise ArgumentError(
+            f"{truth!r} has {len(words)} lines, and {folder!r} {len(names)} files (the first is "
+            f"{names[0]!r}, the last {names[-1]!r}); expected one line for each file"
+        )
+    denied = set() if denylist is None else _read_numbers(denylist, len(names))
+    positions = chosen(len(names), denied, num_images)
+    return [PictureFile(os.path.join(folder, names[i]), words[i]) for i in positions]
+
+
+def read_words(path: str) -> list[str]:
+    """Return the lines of a file, without blanks round them.
+
+    Raises:
+        ArgumentError: it cannot be read, is no text in UTF-8, or is empty.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"{path!r}: expected a text file in UTF-8") from error
+    except OSError as error:
+        raise ArgumentError(f"{path!r} cannot be read: {error.strerror or error}") from error
+    if not lines:
+        raise ArgumentError(f"{path!r} is empty, expected one word a line")
+    return [line.strip() for line in lines]
+
+
+def _read_numbers(path: str, highest: int) -> set[int]:
+    numbers = set()
+    for line, word in enumerate(read_words(path), 1):
+        if not word:
+            continue
+        if not word.isdecimal() or not 1 <= int(word) <= highest:
+            raise ArgumentError(
+                f"{path!r}, line {line}: {word!r} is no number of a picture, which is 1 to "
+                f"{highest}"
+            )
+        numbers.add(int(word))
+    return numbers

@@ -1,0 +1,74 @@
+"""The drop in accuracy from one set-up to another: McNemar's test, and the interval with it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.tools.bootstrap import CONFIDENCE, Interval
+
+
+def mcnemar_p_value(lost: int, gained: int) -> float:
+    """Return the p-value of the exact McNemar test, two-sided.
+
+    Args:
+        lost: samples that only the first set-up has right.
+        gained: samples that only the second one has right.
+
+    >>> mcnemar_p_value(6, 0), mcnemar_p_value(3, 3)
+    (0.03125, 1.0)
+    """
+    total, fewer = lost + gained, min(lost, gained)
+    tail = sum(math.comb(total, k) for k in range(fewer + 1))
+    return min(1.0, 2 * tail / 2**total) if total else 1.0
+
+
+def drop_interval(lost: int, gained: int, count: int) -> Interval:
+    """Return the interval of the drop in accuracy from a first set-up to a second, as a share.
+
+    It excludes 0 exactly where :func:`mcnemar_p_value` is below 5 %, few samples or many.
+
+    Args:
+        lost: samples that only the first set-up has right.
+        gained: samples that only the second one has right.
+        count: all samples, at least one.
+
+    >>> drop_interval(0, 0, 100).excludes(0), drop_interval(20, 2, 100).excludes(0)
+    (False, True)
+
+    Source:
+        Fay and Lumbard, "Confidence intervals for difference in proportions for matched pairs
+        compatible with exact McNemar's or sign tests", Statistics in Medicine 40 (2021): the
+        confidence distribution of the share of samples that differ is melded with that of the
+        direction in which they differ.
+    """
+    low, high = _lower_end(lost, gained, count), -_lower_end(gained, lost, count)
+    if mcnemar_p_value(lost, gained) < 1 - CONFIDENCE:
+        return Interval(low, high)
+    return Interval(min(low, 0.0), max(high, 0.0))  # the grid of quantiles may miss 0 by a hair
+
+
+def _lower_end(lost: int, gained: int, count: int) -> float:
+    """Return the lower end of the interval of ``(lost - gained) / count``."""
+    differing = lost + gained
+    direction = 2 * _beta_quantiles(lost, gained + 1) - 1  # from all gained, -1, to all lost, 1
+    few = _beta_quantiles(differing, count - differing + 1)
+    many = _beta_quantiles(differing + 1, count - differing)
+    melded = direction[:, None] * np.where(direction[:, None] > 0, few, many)
+    return float(np.quantile(melded, (1 - CONFIDENCE) / 2))
+
+
+def _beta_quantiles(a: int, b: int, quantiles: int = 1000) -> NDArray[np.float64]:
+    """Return quantiles of a beta distribution, ``[quantiles], float64``; *a* or *b* may be 0."""
+    if a == 0 or b == 0:
+        return np.full(quantiles, float(b == 0))
+    mean = a / (a + b)
+    spread = 12 * math.sqrt(mean * (1 - mean) / (a + b + 1))
+    edges = np.linspace(max(0.0, mean - spread), min(1.0, mean + spread), 8001)
+    x = (edges[1:] + edges[:-1]) / 2
+    density = (a - 1) * np.log(x) + (b - 1) * np.log1p(-x)
+    shares = np.concatenate([[0.0], np.cumsum(np.exp(density - density.max()))])
+    places = (np.arange(quantiles) + 0.5) / quantiles
+    return np.interp(places, shares / shares[-1], edges)

@@ -1,0 +1,112 @@
+"""Pictures of a folder as samples, in the order of the official tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.task import content_digest
+from delegraph.tools.pictures import open_picture
+
+RAW_SUFFIX = ".rgb8"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFile:
+    """A picture, and what is true of it.
+
+    Attributes:
+        path: of the file.
+        truth: what the model should answer, as text; it counts for :meth:`digest`.
+    """
+
+    path: str
+    truth: str = ""
+
+    @property
+    def key(self) -> str:
+        """The file's name."""
+        return os.path.basename(self.path)
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether it is bytes as the input takes them, row by row, without a header."""
+        return self.path.endswith(RAW_SUFFIX)
+
+    def digest(self) -> str:
+        """Return what tells the file's content and the truth from any other.
+
+        Raises:
+            ArgumentError: it cannot be read.
+        """
+        return content_digest(self.truth.encode() + b"\0" + self._content())
+
+    def pixels(self, height: int, width: int, *, upright: bool = False) -> NDArray[np.uint8]:
+        """Return the picture, ``[H, W, 3], uint8``, red, green, blue.
+
+        Args:
+            height: of a raw file, which has to be of the input's size; others have their own.
+            width: of a raw file.
+            upright: whether it is turned as its EXIF data says. The official tools do not.
+
+        Raises:
+            ArgumentError: it cannot be read, Pillow is missing, or a raw file has another size.
+        """
+        if not self.is_raw:
+            image = open_picture(self.path, upright=upright).convert("RGB")
+            return np.asarray(image, np.uint8)
+        content = self._content()
+        if len(content) != height * width * 3:
+            raise ArgumentError(
+                f"{self.path!r} has {len(content)} bytes, expected {height} x {width} x 3 = "
+                f"{height * width * 3}: a {RAW_SUFFIX} file has the size of the input"
+            )
+        return np.frombuffer(content, np.uint8).reshape(height, width, 3)
+
+    def _content(self) -> bytes:
+        try:
+            return Path(self.path).read_bytes()
+        except OSError as error:
+            raise ArgumentError(
+                f"{self.path!r} cannot be read: {error.strerror or error}"
+            ) from error
+
+
+def file_names(folder: str) -> list[str]:
+    """Return the names of all files of a folder, in the order of their bytes.
+
+    Raises:
+        ArgumentError: it is no folder, or holds no file.
+
+    Source:
+        GetSortedFileNames, tflite/tools/evaluation/utils.cc.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if not entry.is_dir()]
+    except OSError as error:
+        raise ArgumentError(f"folder {folder!r}: {error.strerror or error}") from error
+    if not names:
+        raise ArgumentError(f"folder {folder!r} holds no file")
+    return sorted(names, key=os.fsencode)
+
+
+def chosen(count: int, denied: Collection[int] = (), limit: int = 0) -> Sequence[int]:
+    """Return the positions of the samples to use.
+
+    Args:
+        count: of all.
+        denied: numbers of those to leave out; the first is 1.
+        limit: how many to use, after those are left out; 0 for all.
+
+    >>> chosen(5, {1, 3}, 2)
+    [1, 3]
+    """
+    positions = [position for position in range(count) if position + 1 not in denied]
+    return positions[:limit] if limit else positions

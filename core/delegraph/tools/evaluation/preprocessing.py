@@ -1,0 +1,161 @@
+"""What happens to a picture before a model sees it: presets, and the arithmetic of each.
+
+Every training framework has its own; a model loses points of accuracy with another one than its
+own. A :class:`Preprocessing` names each choice, and a preset says why it makes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.picture_files import PictureFile
+from delegraph.tools.evaluation.picture_resizing import Filter, resized
+from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.quantizing import quantized
+
+Crop = Literal["square", "rectangle", "after", "none"]
+Pixels = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Preprocessing:
+    """How a picture becomes an input.
+
+    Attributes:
+        name: of the preset that it is, or was made of.
+        reason: why it differs from the official evaluation tool.
+        crop: what is cut out of the middle. ``square``: a square of *fraction* of the shorter side;
+            ``rectangle``: *fraction* of both sides; ``after``: the picture is resized first, so
+            that it covers the input's size divided by *fraction*, and the input's size is cut out
+            then; ``none``: nothing is cut.
+        fraction: above 0, up to 1.
+        resize: the filter.
+        mean: of floating-point inputs, in units of bytes; one number, or one a channel.
+        std: what they are divided by, after the mean is subtracted.
+        channels: the order of colours that the model takes.
+        integers: what integer inputs get. ``bytes``: the pixels, minus 128 for int8, cut towards
+            zero; ``quantized``: what floating-point inputs get, quantized as the input says.
+        upright: whether the picture is turned as its EXIF data says.
+    """
+
+    name: str
+    reason: str
+    crop: Crop = "none"
+    fraction: float = 0.875
+    resize: Filter = "tflite"
+    mean: tuple[float, ...] = (127.5,)
+    std: tuple[float, ...] = (127.5,)
+    channels: Literal["rgb", "bgr"] = "rgb"
+    integers: Literal["bytes", "quantized"] = "bytes"
+    upright: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.fraction <= 1:
+            raise ArgumentError(f"crop fraction {self.fraction:g}: expected above 0 and up to 1")
+        for what, numbers in (("mean", self.mean), ("std", self.std)):
+            if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
+                raise ArgumentError(f"{what} {_listed(numbers)}: expected one number, or three")
+        if 0 in self.std:
+            raise ArgumentError(f"std {_listed(self.std)}: nothing can be divided by 0")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all attributes."""
+        return asdict(self)
+
+    def input(self, picture: PictureFile, details: Details) -> Pixels:
+        """Return a picture as an input takes it, ``[1, H, W, 3]`` of its dtype.
+
+        A raw file is neither cut nor resized.
+
+        Raises:
+            ArgumentError: the picture cannot be read, or the input takes no picture.
+        """
+        height, width = picture_size(details)
+        pixels: Pixels = picture.pixels(height, width, upright=self.upright)
+        if not picture.is_raw:
+            pixels = self._sized(pixels, (height, width))
+        if self.channels == "bgr":
+            pixels = pixels[..., ::-1]
+        return self._converted(pixels, details)[None]
+
+    def _sized(self, pixels: Pixels, size: tuple[int, int]) -> Pixels:
+        """Return pixels of the input's size: uint8, or float32 that may lie between bytes."""
+        if self.crop == "none":
+            return resized(pixels, size, self.resize)
+        if self.crop == "after":
+            covering = _covering(pixels.shape[:2], size, self.fraction)
+            return _middle(resized(pixels, covering, self.resize), size)
+        return resized(_middle(pixels, self._kept(pixels.shape[:2])), size, self.resize)
+
+    def _kept(self, size: Sequence[int]) -> tuple[int, int]:
+        """Return height and width of what is cut out first."""
+        height, width = (max(1, _rounded(self.fraction * side)) for side in size)
+        return (min(height, width),) * 2 if self.crop == "square" else (height, width)
+
+    def _converted(self, pixels: Pixels, details: Details) -> Pixels:
+        """Return pixels in the input's dtype.
+
+        Source:
+            ImagePreprocessingStage, tflite/tools/evaluation/stages/image_preprocessing_stage.cc:
+            it multiplies by ``1 / std``, and converts to integers as C does, towards zero.
+        """
+        dtype = np.dtype(details["dtype"])
+        is_float = dtype.kind == "f"
+        if not is_float and self.integers == "bytes":
+            offset = np.float32(128 if dtype == np.int8 else 0)
+            return (pixels.astype(np.float32) - offset).astype(dtype)
+        mean, std = np.array(self.mean, np.float32), np.array(self.std, np.float32)
+        values = (pixels.astype(np.float32) - mean) * (np.float32(1) / std)
+        return values.astype(dtype) if is_float else quantized(values, details)
+
+
+def _rounded(value: float) -> int:
+    """Round as C++ does, halves away from zero."""
+    return math.floor(value + 0.5)
+
+
+def _middle(pixels: Pixels, size: tuple[int, int]) -> Pixels:
+    """Return the middle of a picture, of no more than its size."""
+    rows, columns = (
+        slice(start := _rounded((side - kept) / 2), start + kept)
+        for side, kept in zip(pixels.shape, size, strict=False)
+    )
+    return pixels[rows, columns]
+
+
+def _covering(size: Sequence[int], wanted: tuple[int, int], fraction: float) -> tuple[int, int]:
+    """Return the size, in a picture's own proportions, that just covers the wanted one.
+
+    >>> _covering((480, 640), (224, 224), 0.875)
+    (256, 341)
+    """
+    goal = [math.floor(side / fraction) for side in wanted]
+    scale = max(g / side for g, side in zip(goal, size, strict=True))
+    height, width = (max(g, int(side * scale)) for g, side in zip(goal, size, strict=True))
+    return height, width
+
+
+def picture_size(details: Details) -> tuple[int, int]:
+    """Return height and width of an input that takes one picture of three colours.
+
+    Raises:
+        ArgumentError: it takes none.
+    """
+    shape = declared_shape(details)
+    dtype = np.dtype(details["dtype"])
+    if len(shape) != 4 or shape[0] not in (1, -1) or shape[3] != 3 or min(shape[1:3]) < 1:
+        raise ArgumentError(f"{input_name(details)} takes no picture: expected [1, H, W, 3]")
+    if dtype.kind != "f" and dtype not in (np.uint8, np.int8):
+        raise ArgumentError(f"{input_name(details)}: expected float, uint8 or int8 for a picture")
+    return shape[1], shape[2]
+
+
+def _listed(numbers: Sequence[float]) -> str:
+    return ",".join(f"{number:g}" for number in numbers)

@@ -1,0 +1,228 @@
+"""Runs every set-up on every sample of a data set, once; an interrupted run goes on by its journal.
+
+Samples come one after the other, and each goes through all set-ups before the next one, so what
+slows the machine down for a while slows all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.answers import Answers, BadSample
+from delegraph.tools.evaluation.identity import identity
+from delegraph.tools.evaluation.journal import Entry, Journal
+from delegraph.tools.evaluation.task import Outputs, Row, Sample, Task
+from delegraph.tools.latency import Latency
+from delegraph.tools.model_call import Details
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.setup import Setup
+
+AnySample = TypeVar("AnySample", bound=Sample)
+
+
+def run_task(
+    setups: Sequence[Setup],
+    samples: Sequence[AnySample],
+    task: Task[AnySample],
+    *,
+    journal: str | None = None,
+    warmup_runs: int = 1,
+    progress: Progress = untold,
+) -> Answers:
+    """Return what every set-up makes of every sample.
+
+    Args:
+        setups: at least one.
+        samples: at least one, each with a key of its own.
+        task: makes the inputs, and judges the outputs.
+        journal: a file that says what is done so far. If it is there, what it has is not done
+            again; it stays when all is done.
+        warmup_runs: times that each set-up runs on the first sample before any time counts.
+        progress: is told the samples done in this run, of those that it had to do.
+
+    Raises:
+        ArgumentError: a model is not one for the task, no sample can be used, the journal is of
+            another evaluation, or a sample that it has is no longer the same.
+        DelegraphError: a set-up failed.
+    """
+    _require_samples(samples)
+    with ExitStack() as stack:
+        done: dict[str, Entry] = {}
+        keep: Callable[[Entry], None] = lambda entry: done.update({entry["key"]: entry})  # noqa: E731
+        if journal is not None:
+            kept = Journal(journal, identity(setups, task.identity(), samples))
+            stack.callback(kept.close)
+            done, keep = kept.entries, kept.add
+            _require_unchanged(journal, samples, done)
+        resumed = len(done)
+        pending = [sample for sample in samples if sample.key not in done]
+        if pending:
+            run = _Run([stack.enter_context(_Host(setup)) for setup in setups], task, warmup_runs)
+            for count, sample in enumerate(pending):
+                progress("evaluating", count, len(pending))
+                keep(run.entry(sample))
+            progress("evaluating", len(pending), len(pending))
+    return _answers(setups, [done[sample.key] for sample in samples], resumed)
+
+
+class _Host:
+    """An interpreter that stays, and the time that it takes."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self._interpreter = setup.interpreter()
+        self.inputs: list[Details] = list(self._interpreter.get_input_details())
+        self.outputs: list[Details] = list(self._interpreter.get_output_details())
+        self._shapes: list[tuple[int, ...]] | None = None
+
+    def __enter__(self) -> _Host:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._interpreter.close()
+
+    def run(self, values: Sequence[NDArray[Any]]) -> tuple[Outputs, float]:
+        """Return the outputs for *values*, and the seconds of ``invoke``."""
+        self._allocate([array.shape for array in values])
+        self._interpreter.reset_all_variables()  # a sample's answer is the same in any order
+        for entry, array in zip(self.inputs, values, strict=True):
+            self._interpreter.set_tensor(entry["index"], array)
+        begin = time.perf_counter()
+        self._interpreter.invoke()
+        seconds = time.perf_counter() - begin
+        details = self._interpreter.get_output_details()
+        return [(entry, self._interpreter.get_tensor(entry["index"])) for entry in details], seconds
+
+    def _allocate(self, shapes: list[tuple[int, ...]]) -> None:
+        if shapes == self._shapes:
+            return
+        for entry, shape in zip(self._interpreter.get_input_details(), shapes, strict=True):
+            if tuple(entry["shape"]) != shape:
+                self._interpreter.resize_tensor_input(entry["index"], shape)
+        self._interpreter.allocate_tensors()
+        self._shapes = shapes
+
+
+class _Run:
+    """All set-ups on one sample after the other."""
+
+    def __init__(self, hosts: Sequence[_Host], task: Task[Any], warmup_runs: int) -> None:
+        self._hosts = hosts
+        self._task = task
+        self._warmup_runs = warmup_runs
+        for host in hosts:
+            try:
+                task.require_model(host.inputs, host.outputs)
+            except ArgumentError as error:
+                raise ArgumentError(f"{host.setup}: {error}") from error
+
+    def entry(self, sample: Sample) -> Entry:
+        """Return what is kept of a sample, as a journal has it."""
+        entry: Entry = json.loads(json.dumps(self._entry(sample)))
+        return entry
+
+    def _entry(self, sample: Sample) -> Entry:
+        """Return the rows and times of all set-ups, or why a sample is bad."""
+        digest = ""
+        try:
+            digest = sample.digest()
+            begin = time.perf_counter()
+            prepared = _Prepared(self._task, sample)
+            prepared.inputs(self._hosts[0])
+            prepare = time.perf_counter() - begin
+            inputs = [prepared.inputs(host) for host in self._hosts]
+        except ArgumentError as error:
+            return {"key": sample.key, "digest": digest, "bad": str(error)}
+        rows, times = [], []
+        for host, values in zip(self._hosts, inputs, strict=True):
+            for _ in range(self._warmup_runs):
+                host.run(values)
+            outputs, seconds = host.run(values)
+            rows.append(self._task.judge(sample, outputs))
+            times.append(seconds)
+        self._warmup_runs = 0
+        return {
+            "key": sample.key,
+            "digest": digest,
+            "prepare": prepare,
+            "rows": rows,
+            "invoke": times,
+        }
+
+
+class _Prepared:
+    """The inputs made of one sample: once for all models whose inputs are the same."""
+
+    def __init__(self, task: Task[Any], sample: Sample) -> None:
+        self._task = task
+        self._sample = sample
+        self._made: dict[str, list[NDArray[Any]]] = {}
+
+    def inputs(self, host: _Host) -> list[NDArray[Any]]:
+        kind = repr([_kind(entry) for entry in host.inputs])
+        if kind not in self._made:
+            self._made[kind] = self._task.inputs(self._sample, host.inputs)
+        return self._made[kind]
+
+
+def _kind(details: Details) -> tuple[object, ...]:
+    """Return what inputs are made by."""
+    shape = details["shape_signature"].tolist() or details["shape"].tolist()
+    return details["name"], np.dtype(details["dtype"]).str, shape, details["quantization"]
+
+
+def _require_samples(samples: Sequence[Sample]) -> None:
+    keys = [sample.key for sample in samples]
+    if not keys:
+        raise ArgumentError("there is nothing to evaluate: the data set is empty")
+    if len(set(keys)) < len(keys):
+        twice = next(key for position, key in enumerate(keys) if key in keys[:position])
+        raise ArgumentError(f"two samples of the data set are called {twice!r}")
+
+
+def _require_unchanged(path: str, samples: Sequence[Sample], done: Mapping[str, Entry]) -> None:
+    """Check that the samples that are done are what they were.
+
+    Raises:
+        ArgumentError: one is not; the message names it.
+    """
+    for sample in samples:
+        if sample.key in done and _digest(sample) != done[sample.key]["digest"]:
+            raise ArgumentError(
+                f"journal {path!r} has results for {sample.key!r}, which has changed since. Delete "
+                "the journal to begin anew"
+            )
+
+
+def _digest(sample: Sample) -> str:
+    """Return the digest of a sample; an empty text where it cannot be read."""
+    try:
+        return sample.digest()
+    except ArgumentError:
+        return ""
+
+
+def _answers(setups: Sequence[Setup], entries: Sequence[Entry], resumed: int) -> Answers:
+    good = [entry for entry in entries if "rows" in entry]
+    bad = [BadSample(entry["key"], entry["bad"]) for entry in entries if "bad" in entry]
+    if not good:
+        first = bad[0]
+        raise ArgumentError(f"none of {len(bad)} samples can be used; {first.key}: {first.reason}")
+    rows: list[tuple[Row, ...]] = [tuple(e["rows"][i] for e in good) for i in range(len(setups))]
+    return Answers(
+        tuple(setups),
+        tuple(entry["key"] for entry in good),
+        tuple(rows),
+        Latency.of([entry["prepare"] for entry in good]),
+        tuple(Latency.of([entry["invoke"][i] for entry in good]) for i in range(len(setups))),
+        tuple(bad),
+        resumed,
+    )

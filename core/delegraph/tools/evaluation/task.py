@@ -1,0 +1,72 @@
+"""What is evaluated: samples with stable keys, and a task that asks a model about each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from numpy.typing import NDArray
+
+from delegraph.tools.model_call import Details
+
+Row = Mapping[str, Any]
+"""What a task makes of a model's outputs for one sample: JSON values alone, as it may be kept."""
+
+Outputs = Sequence[tuple[Details, NDArray[Any]]]
+"""Details and values of every output of a model, in its order."""
+
+
+class Sample(Protocol):
+    """One item of a data set; it holds where its content is, not the content."""
+
+    @property
+    def key(self) -> str:
+        """Its name, which no other sample of the data set has and which stays."""
+
+    def digest(self) -> str:
+        """Return what tells its content, truth included, from any other.
+
+        Raises:
+            ArgumentError: the content cannot be read.
+        """
+
+
+AnySample = TypeVar("AnySample", bound=Sample, contravariant=True)
+
+
+class Task(Protocol[AnySample]):
+    """Asks a model about samples, and judges its answers.
+
+    Results depend on nothing but :meth:`identity`, the model, and the sample: what an interrupted
+    evaluation left is used again when these are the same.
+    """
+
+    def identity(self) -> Mapping[str, Any]:
+        """Return what decides the rows, as JSON: its name, options, labels."""
+
+    def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
+        """Check that a model is one for this task; called once for each set-up.
+
+        Raises:
+            ArgumentError: it is not; the message says what was expected.
+        """
+
+    def inputs(self, sample: AnySample, details: Sequence[Details]) -> list[NDArray[Any]]:
+        """Return the values of all inputs, in the order of *details*.
+
+        Raises:
+            ArgumentError: the sample cannot be used: it is listed with the reason, and left out.
+        """
+
+    def judge(self, sample: AnySample, outputs: Outputs) -> Row:
+        """Return what is kept of a model's answer."""
+
+
+def content_digest(content: bytes) -> str:
+    """Return what tells bytes from any other: 32 hexadecimal digits.
+
+    >>> content_digest(b"")
+    'cae66941d9efbd404e4d88758ea67670'
+    """
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
