@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
 from delegraph.schema.table import Table
-from delegraph.testing.operator_case import OperatorCase
 
 Array = NDArray[Any]
 
@@ -25,15 +24,41 @@ TRIES = 500
 """Simpler cases that are tried at most."""
 
 
-def shrunk(case: OperatorCase, fails: Callable[[OperatorCase], bool]) -> OperatorCase:
-    """Return a case as simple as can be found for which *fails* holds, as it does for *case*."""
-    tries = 0
+class Case(Protocol):
+    """A model and what it is fed: any dataclass with these attributes."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def records(self) -> tables.Model:
+        """The model."""
+
+    @property
+    def steps(self) -> tuple[tuple[Array, ...], ...]:
+        """The arrays for the graph inputs at each of consecutive invokes."""
+
+    @property
+    def reference(self) -> tables.Model | None:
+        """A model with the same inputs and outputs whose results are right; None: its own are."""
+
+
+AnyCase = TypeVar("AnyCase", bound=Case)
+
+
+def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) -> AnyCase:
+    """Return a case as simple as can be found for which *fails* holds, as it does for *case*.
+
+    Args:
+        case: what to start with.
+        fails: whether another still shows the same.
+        tries: simpler cases that are tried at most.
+    """
     progress = True
     while progress:
         progress = False
         for simpler in simpler_cases(case):
-            tries += 1
-            if tries > TRIES:
+            tries -= 1
+            if tries < 0:
                 return case
             if fails(simpler):
                 case, progress = simpler, True
@@ -41,7 +66,7 @@ def shrunk(case: OperatorCase, fails: Callable[[OperatorCase], bool]) -> Operato
     return case
 
 
-def simpler_cases(case: OperatorCase) -> Iterator[OperatorCase]:
+def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
     """Yield cases that are a little simpler, the simplest first.
 
     A case with a reference is only fed simpler values: its two models must stay alike.
@@ -60,7 +85,7 @@ def simpler_cases(case: OperatorCase) -> Iterator[OperatorCase]:
     yield from _plainer_quantization(case)
 
 
-def _shorter(case: OperatorCase) -> Iterator[OperatorCase]:
+def _shorter(case: AnyCase) -> Iterator[AnyCase]:
     """Yield cases in which all axes of one length are shorter, then those with one such axis."""
     tensors = _tensors(case)
     lengths = sorted({n for t in tensors for n in t.shape or () if n > 1}, reverse=True)
@@ -74,9 +99,7 @@ def _shorter(case: OperatorCase) -> Iterator[OperatorCase]:
                     yield changed
 
 
-def _with_length(
-    case: OperatorCase, where: frozenset[int], length: int, short: int
-) -> OperatorCase | None:
+def _with_length(case: AnyCase, where: frozenset[int], length: int, short: int) -> AnyCase | None:
     """Return *case* with axes of *length* cut to *short*; None if there are none."""
     tensors, buffers, cuts = list(_tensors(case)), list(case.records.buffers or ()), {}
     for i in where:
@@ -101,7 +124,7 @@ def _with_length(
     return replace(_with(case, tensors=tuple(tensors), buffers=tuple(buffers)), steps=steps)
 
 
-def _plainer_inputs(case: OperatorCase) -> Iterator[OperatorCase]:
+def _plainer_inputs(case: AnyCase) -> Iterator[AnyCase]:
     """Yield cases with zeros, or with rounded floats, in one array that is fed."""
     for number, step in enumerate(case.steps):
         for i, array in enumerate(step):
@@ -110,7 +133,7 @@ def _plainer_inputs(case: OperatorCase) -> Iterator[OperatorCase]:
                 yield replace(case, steps=(*case.steps[:number], new, *case.steps[number + 1 :]))
 
 
-def _plainer_constants(case: OperatorCase) -> Iterator[OperatorCase]:
+def _plainer_constants(case: AnyCase) -> Iterator[AnyCase]:
     """Yield cases with zeros, or with rounded floats, in one constant."""
     for record in _tensors(case):
         data = _constant(case, record)
@@ -134,7 +157,7 @@ def _plainer(array: Array) -> Iterator[Array]:
             yield plain
 
 
-def _plainer_options(case: OperatorCase) -> Iterator[OperatorCase]:
+def _plainer_options(case: AnyCase) -> Iterator[AnyCase]:
     """Yield cases with one option of one operator set to its default."""
     operators = _main(case).operators or ()
     for i, operator in enumerate(operators):
@@ -153,7 +176,7 @@ def _plainer_operators(operator: tables.Operator) -> Iterator[tables.Operator]:
                 yield operator.replace(**{field: plain})
 
 
-def _plainer_quantization(case: OperatorCase) -> Iterator[OperatorCase]:
+def _plainer_quantization(case: AnyCase) -> Iterator[AnyCase]:
     """Yield cases with a scale of one half, or a zero point of zero, in one tensor."""
     tensors = _tensors(case)
     for i, record in enumerate(tensors):
@@ -169,15 +192,15 @@ def _plainer_quantization(case: OperatorCase) -> Iterator[OperatorCase]:
                 yield _with(case, tensors=(*tensors[:i], new, *tensors[i + 1 :]))
 
 
-def _main(case: OperatorCase) -> tables.SubGraph:
+def _main(case: Case) -> tables.SubGraph:
     return (case.records.subgraphs or ())[0]
 
 
-def _tensors(case: OperatorCase) -> tuple[tables.Tensor, ...]:
+def _tensors(case: Case) -> tuple[tables.Tensor, ...]:
     return _main(case).tensors or ()
 
 
-def _constant(case: OperatorCase, record: tables.Tensor) -> Array | None:
+def _constant(case: Case, record: tables.Tensor) -> Array | None:
     """Return a constant's elements; None for other tensors, strings and packed integers."""
     data = (case.records.buffers or ())[record.buffer].data
     kind = TensorType(record.type)
@@ -191,7 +214,7 @@ def _bytes(array: Array) -> NDArray[np.uint8]:
     return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
 
 
-def _with(case: OperatorCase, buffers: Any = None, **changes: Any) -> OperatorCase:
+def _with(case: AnyCase, buffers: Any = None, **changes: Any) -> AnyCase:
     """Return *case* with other buffers, and other fields of its main subgraph."""
     first, *others = case.records.subgraphs or ()
     records = case.records.replace(subgraphs=(first.replace(**changes), *others))
