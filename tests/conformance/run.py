@@ -31,7 +31,7 @@ from conformance.judging import KERNELS, Judge, Task, Verdict
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
-from delegraph.testing.shrinking import shrunk
+from delegraph.tools.shrinking import shrunk
 
 SHOWN = 12
 """Failures of an operator that are printed in full."""

@@ -7,7 +7,7 @@ from conformance.accepted_types import accepted_types
 from conformance.judging import Judge, Outcome, Task, difference, verdict
 from delegraph.testing.one_op import tensor
 from delegraph.testing.operator_case import fed, operator_case
-from delegraph.testing.shrinking import shrunk
+from delegraph.tools.shrinking import shrunk
 
 TASK = Task(b"", ())
 REFUSED = Outcome(None, RuntimeError("no"), "allocate")

@@ -7,7 +7,7 @@
 
 Open first: ``delegate_conformance.py`` and ``conformance/contract.py`` for the kit,
 ``operator_cases/`` for the cases it tries, ``one_op.py`` for models of one operator,
-``shrinking.py`` for making a failing case smaller.
+``delegraph.tools.shrinking`` for making a failing case smaller.
 
 Each is loaded when it is first used, because pytest imports this package in every run of an
 environment, for its plugin.

@@ -11,7 +11,7 @@ from delegraph.testing.conformance.composition import Composition, behind_a_resh
 from delegraph.testing.conformance.trials import answers, trial_of
 from delegraph.testing.one_op import constant, tensor
 from delegraph.testing.operator_case import OperatorCase, fed, operator_case
-from delegraph.testing.shrinking import shrunk
+from delegraph.tools.shrinking import shrunk
 
 ONES = np.ones((2, 3), np.float32)
 

@@ -43,7 +43,7 @@ from delegraph.testing.one_op import constant
 from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
 from delegraph.testing.operator_cases.registry import MAKERS
 from delegraph.testing.random_operands import RandomOperands
-from delegraph.testing.shrinking import shrunk
+from delegraph.tools.shrinking import shrunk
 
 Array = NDArray[Any]
 

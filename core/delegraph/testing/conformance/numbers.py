@@ -9,7 +9,7 @@ from delegraph.testing.conformance.attempts import Attempt, attempt, attempts, s
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import trial_of
-from delegraph.testing.shrinking import shrunk
+from delegraph.tools.shrinking import shrunk
 
 
 def results_are_right(subject: Subject, op: str) -> None:
