@@ -238,7 +238,13 @@ class DelegateContext(OpContext, Protocol):
             DelegateError: the tensor belongs to another delegate.
         """
 
-    def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
+    @property
+    def is_profiling(self) -> bool:
+        """Whether a profile is being taken: a kernel may then run slower to tell of its nodes."""
+
+    def record_event(
+        self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
+    ) -> None:
         """Add an operator of this delegate's to the profile, if one is being taken.
 
         Args:
@@ -246,6 +252,7 @@ class DelegateContext(OpContext, Protocol):
             node_index: the model's node it computes.
             start: ``time.perf_counter_ns()`` when it began.
             duration: nanoseconds it took.
+            fused: more of the model's nodes that it computes.
         """
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:

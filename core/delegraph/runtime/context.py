@@ -48,10 +48,15 @@ class RunningSubgraph(Protocol):
 
 
 class SubgraphContext:
-    """This runtime's ``DelegateContext``, over one subgraph."""
+    """This runtime's ``DelegateContext``, over one subgraph.
+
+    Attributes:
+        is_profiling: see ``DelegateContext``; kernels look at each run, so nothing is computed.
+    """
 
     def __init__(self, subgraph: RunningSubgraph) -> None:
         self._subgraph = subgraph
+        self.is_profiling = False
 
     @property
     def tensors(self) -> Sequence[Tensor]:
@@ -198,12 +203,15 @@ class SubgraphContext:
         """Say that a delegate keeps a tensor's values itself; see ``DelegateContext``."""
         self._subgraph.buffers.set_handle(tensor, handle, delegate)
 
-    def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
+    def record_event(
+        self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
+    ) -> None:
         """Add an operator to the profile being taken; see ``DelegateContext``."""
         profile = self._subgraph.session.profile
         if profile is not None:
             delegate = self._subgraph.plan.delegate_of(node_index)
-            profile.add(name, self.subgraph_index, node_index, start, duration, delegate)
+            index = self.subgraph_index
+            profile.add(name, index, node_index, start, duration, delegate, tuple(fused))
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
         """Return a metadata entry of the model; see ``DelegateContext``."""

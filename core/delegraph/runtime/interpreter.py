@@ -345,9 +345,9 @@ class Interpreter(OfficialMembers):
         """What delegates did wrong while ``on_failure`` let the interpreter go on."""
         return self.session.incidents.all()
 
-    def profile(self) -> AbstractContextManager[Profile]:
-        """Return a context that records how long each node takes while it lasts."""
-        return self.session.profiling()
+    def profile(self, *, whole_partitions: bool = False) -> AbstractContextManager[Profile]:
+        """Return a context that records how long each node takes; see ``Profile``."""
+        return self.session.profiling(whole_partitions=whole_partitions)
 
     # -- life ----------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ class ProfileEvent:
         start: nanoseconds, by ``time.perf_counter_ns``.
         duration: nanoseconds.
         delegate: the delegate that ran it; None for Delegraph's kernels.
+        fused: more of the model's nodes that were computed with it.
     """
 
     name: str
@@ -34,13 +35,21 @@ class ProfileEvent:
     start: int
     duration: int
     delegate: str | None = None
+    fused: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Events in the order in which they ended. ``Interpreter.profile`` fills one."""
+    """Events in the order in which they ended. ``Interpreter.profile`` fills one.
+
+    Attributes:
+        events: one for each run of a node.
+        whole_partitions: whether a delegate's node is recorded as a whole even if the delegate
+            tells of the model's nodes in it.
+    """
 
     events: list[ProfileEvent] = field(default_factory=list)
+    whole_partitions: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the events as dictionaries, as a data frame takes them."""
@@ -54,23 +63,26 @@ class Profile:
         start: int,
         duration: int,
         delegate: str | None = None,
+        fused: tuple[int, ...] = (),
     ) -> None:
         """Append an event; see :class:`ProfileEvent`."""
-        self.events.append(ProfileEvent(name, subgraph, node_index, start, duration, delegate))
+        event = ProfileEvent(name, subgraph, node_index, start, duration, delegate, fused)
+        self.events.append(event)
 
     def timed(
         self, step: Eval, node: Node, registration: Registration, subgraph: int, *, is_forced: bool
     ) -> Eval:
         """Return *step*, adding an event each time it runs.
 
-        A delegate with ``PER_OPERATOR_PROFILING`` adds its own events instead, unless *is_forced*.
+        A delegate with ``PER_OPERATOR_PROFILING`` adds its own events instead, unless *is_forced*
+        or the profile is to have both.
         """
         delegate: Any = node.delegate
         name = None if delegate is None else delegate.name()
         own_events = delegate is not None and bool(
             delegate.flags & DelegateFlags.PER_OPERATOR_PROFILING
         )
-        if own_events and not is_forced:
+        if own_events and not (is_forced or self.whole_partitions):
             return step
 
         def timed_step() -> None:

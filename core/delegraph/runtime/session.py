@@ -292,14 +292,19 @@ class Session(SharedState):
         self._allocate_again(kept)
 
     @contextmanager
-    def profiling(self) -> Iterator[Profile]:
-        """Record the nodes that run while the context lasts."""
-        before, profile = self.profile, Profile()
-        self.profile = profile
+    def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
+        """Record the nodes that run while the context lasts; see ``Profile``."""
+        before, profile = self.profile, Profile(whole_partitions=whole_partitions)
+        self._take(profile)
         try:
             yield profile
         finally:
-            self.profile = before
+            self._take(before)
+
+    def _take(self, profile: Profile | None) -> None:
+        self.profile = profile
+        for subgraph in self.subgraphs:
+            subgraph.context.is_profiling = profile is not None
 
     def placement(self) -> Placement:
         """Return which delegate has each node now.

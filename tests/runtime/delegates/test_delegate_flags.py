@@ -145,6 +145,40 @@ def test_the_event_of_the_whole_can_be_forced() -> None:
     assert events(interpreter)[:2] == [("SIN", 0, "by_name"), ("by_name", 5, "by_name")]
 
 
+def test_a_profile_may_have_both_the_whole_and_its_nodes() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[Profiling("SIN", flags=PROFILING)])
+    interpreter.allocate_tensors()
+    with interpreter.profile(whole_partitions=True) as profile:
+        interpreter.invoke()
+    names = [(event.name, event.node_index) for event in profile.events[:2]]
+    assert names == [("SIN", 0), ("by_name", 5)]
+
+
+def test_a_kernel_knows_whether_a_profile_is_taken_and_tells_of_fused_nodes() -> None:
+    seen: list[bool] = []
+
+    class Fusing(ByName):
+        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+            class Kernel(ByNameKernel):
+                def eval(self, context: DelegateContext, node: Node) -> None:
+                    seen.append(context.is_profiling)
+                    first, *others = (inner.index for inner, _ in self.nodes)
+                    context.record_event("FUSED", first, 0, 7, others)
+                    super().eval(context, node)
+
+            return Kernel(self)
+
+    delegate = Fusing("SIN", "ADD", "MUL", flags=PROFILING)
+    interpreter = Interpreter(model_content=sines(), delegates=[delegate])
+    interpreter.allocate_tensors()
+    with interpreter.profile() as profile:
+        interpreter.invoke()
+    interpreter.invoke()
+    assert seen == [True, False]
+    (event,) = profile.events
+    assert (event.name, event.node_index, event.fused) == ("FUSED", 0, (1, 2, 3, 4))
+
+
 def test_nothing_is_recorded_outside_the_profile_and_rows_are_plain() -> None:
     interpreter = Interpreter(model_content=sines(), delegates=[Profiling("SIN", flags=PROFILING)])
     interpreter.allocate_tensors()

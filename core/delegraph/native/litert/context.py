@@ -386,13 +386,21 @@ class LiteRtContext:
             raise DelegateError(f"{tensor!r} belongs to another delegate")
         if native.buffer_handle not in (-1, handle):
             delegate.free_buffer_handle(self, native.buffer_handle)
-        native.delegate, native.buffer_handle = address, handle
-        tensor.delegate, tensor.buffer_handle = delegate, handle
-        self.has_buffer_handles = True
+        self.has_buffer_handles, native.delegate, tensor.delegate = True, address, delegate
+        native.buffer_handle = tensor.buffer_handle = handle
         self._host.keep_buffer(self, handle)
 
-    def record_event(self, name: str, node_index: int, start: int, duration: int) -> None:
-        """Do nothing: LiteRT's profile is not open to delegates in C."""
+    @property
+    def is_profiling(self) -> bool:
+        """Whether ``LiteRtInterpreter.profile`` records; see ``DelegateContext``."""
+        return self._host.profile is not None
+
+    def record_event(
+        self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
+    ) -> None:
+        """Add an operator to the profile of ``LiteRtInterpreter``; see ``DelegateContext``."""
+        nodes = [self.operators[node].index for node in (node_index, *fused)]
+        self._host.record(name, self.spec.index, nodes, start, duration)
 
 
 def _refuse(context: OpContext, node: Node) -> Eval:

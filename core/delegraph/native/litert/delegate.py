@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -35,6 +35,7 @@ from delegraph.runtime.arguments import model_of
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.op_resolver import OpResolver
+from delegraph.runtime.profile import Profile
 
 AnyModel = str | os.PathLike[str] | bytes | Model
 """A model: a ``.tflite`` file, its bytes, or one that is loaded."""
@@ -127,6 +128,7 @@ class LiteRtDelegate:
         rules: the user's rules for nodes of the model; None without any.
         last_exception: what the delegate raised last, in any interpreter.
         claims: what it has, by subgraph; of the interpreter it was applied to last.
+        profile: where its nodes are recorded; None while nobody asks.
     """
 
     def __init__(
@@ -142,6 +144,7 @@ class LiteRtDelegate:
         self.rules = rules
         self.last_exception: BaseException | None = None
         self.claims: dict[int, Claims] = {}
+        self.profile: Profile | None = None
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
         self._buffers: dict[tuple[int, int], BufferContext] = {}  # by context and handle
         self._applying = _Applying()
@@ -168,6 +171,14 @@ class LiteRtDelegate:
         """
         guard.require_known(sys._getframe(1).f_globals)
         return self.address
+
+    def record(
+        self, name: str, subgraph: int, nodes: Sequence[int], start: int, duration: int
+    ) -> None:
+        """See ``Host``."""
+        if self.profile is not None:
+            by, (first, *others) = self.delegate_name, nodes
+            self.profile.add(name, subgraph, first, start, duration, by, tuple(others))
 
     # -- what C calls, by way of the thunks ----------------------------------------------------
 

@@ -22,6 +22,7 @@ from delegraph.runtime.arguments import check_choice, checked_num_threads, model
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Requirement
+from delegraph.runtime.profile import Profile
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
@@ -169,6 +170,22 @@ class LiteRtInterpreter:
             self._rules.check_pins(placement)
         if self._require == "full":
             require_full(placement)
+
+    @contextmanager
+    def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
+        """Record the nodes of Python's delegates, and what those tell; see ``Profile``.
+
+        LiteRT tells nothing of its own nodes and delegates: they are in no event.
+        """
+        own = [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
+        profile = Profile(whole_partitions=whole_partitions)
+        for delegate in own:
+            delegate.profile = profile
+        try:
+            yield profile
+        finally:
+            for delegate in own:
+                delegate.profile = None
 
     # -- life ----------------------------------------------------------------------------------
 

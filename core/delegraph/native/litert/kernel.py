@@ -113,8 +113,12 @@ class LiteRtKernel:
             tensor.data = np.empty(tensor.shape, object)
         if self._context.has_buffer_handles:
             self._read_staleness()
+        step, profile = self._step, self.delegate.profile
+        if profile is not None:
+            subgraph = self._context.subgraph_index
+            step = profile.timed(step, self.node, self._registration, subgraph, is_forced=False)
         with np.errstate(all="ignore"):
-            self._step()
+            step()
         for tensor in self._texts:
             self._tensors.write_strings(tensor)
         if self._context.has_buffer_handles:

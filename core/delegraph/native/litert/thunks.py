@@ -30,6 +30,7 @@ from delegraph.native.abi import (
     TfLiteStatus,
     callback,
 )
+from delegraph.runtime.profile import Profile
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class CalledDelegate(Protocol):
 
     delegate: Delegate
     last_exception: BaseException | None
+    profile: Profile | None
 
     @property
     def delegate_name(self) -> str:

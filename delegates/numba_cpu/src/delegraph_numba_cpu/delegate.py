@@ -23,6 +23,7 @@ from delegraph_numba_cpu.cpu import level_named, physical_cores
 from delegraph_numba_cpu.guarded_memory import is_guarded
 from delegraph_numba_cpu.guarded_program import GuardedProgram
 from delegraph_numba_cpu.kernel_library import library
+from delegraph_numba_cpu.node_times import TimedProgram
 from delegraph_numba_cpu.operators import OPERATORS, Call
 from delegraph_numba_cpu.operators.checks import check_quantization, first_rejection
 from delegraph_numba_cpu.operators.fusion import Partition
@@ -55,7 +56,11 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return "numba_cpu"
 
     def flags(self) -> DelegateFlags:
-        return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+        return (
+            DelegateFlags.ALLOW_DYNAMIC_TENSORS
+            | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+            | DelegateFlags.PER_OPERATOR_PROFILING
+        )
 
     def capabilities(self) -> Capabilities:
         claims = [claim for name, entry in OPERATORS.items() for claim in entry.claims(name)]
@@ -112,6 +117,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         self._delegate = delegate
         self.kernel_library = library(delegate.level)
         self.program: Program | None = None
+        self._timed: TimedProgram | None = None  # of the program, once a profile was taken
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         self._border = (*params.input_tensors, *params.output_tensors)
@@ -142,11 +148,30 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         program = builder.finish(GuardedProgram if is_guarded() else Program)
         if context.cancellation is not None:
             program.heed(context.cancellation.word)
+        self._timed = None
         self.program = program
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         program = self.program
         assert program is not None
-        if not program.run(POOL, self.kernel_library):
+        if context.is_profiling:
+            has_run = self._run_timed(context, program)
+        else:
+            has_run = program.run(POOL, self.kernel_library)
+        if not has_run:
             raise_if_requested(context)
             raise DelegateError("the run was stopped, and nobody says why", phase="eval")
+
+    def _run_timed(self, context: DelegateContext, program: Program) -> bool:
+        """Run the program node by node, and tell the profile of each."""
+        if isinstance(program, GuardedProgram):  # whose times mean nothing
+            return program.run(POOL, self.kernel_library)
+        if self._timed is None:
+            self._timed = TimedProgram(program)
+
+        def record(nodes: tuple[int, ...], start: int, duration: int) -> None:
+            if nodes:
+                names = (context.get_node_and_registration(i)[1].name for i in nodes)
+                context.record_event("+".join(names), nodes[0], start, duration, nodes[1:])
+
+        return self._timed.run(POOL, self.kernel_library, record)

@@ -243,6 +243,20 @@ class Program:
         self._keep.append(word)
         self._table[CANCELLATION] = word.ctypes.data
 
+    def table_of(self, first: int, end: int) -> NDArray[np.int64]:
+        """Return a table of some of the rows, which work on the same memory.
+
+        Args:
+            first: the first of them.
+            end: the one after the last.
+        """
+        table = _words(HEADER_WORDS + ROW_WORDS * (end - first))
+        table[:HEADER_WORDS] = self._table[:HEADER_WORDS]
+        table[ROWS] = end - first
+        rows = self._table[HEADER_WORDS:].reshape(-1, ROW_WORDS)
+        table[HEADER_WORDS:] = rows[first:end].reshape(-1)
+        return table
+
     def _fill(self, row: Row, start: int) -> None:
         """Write a row's words, and note those that follow a tensor of the host."""
         concrete = {}
