@@ -98,7 +98,7 @@ def test_nothing_of_this_machine_is_inside(project: Project, read: object) -> No
 def test_metadata_shows_version_licence_and_links(project: Project) -> None:
     shown = metadata(project)
     assert shown["Version"] == delegraph.__version__
-    assert shown["License-Expression"] == "Apache-2.0"
+    assert shown["License-Expression"] == project.settings["project"]["license"]
     assert shown["Author"] == "The Delegraph authors"
     assert f"Source, {URL}" in shown.get_all("Project-URL", [])
 

@@ -30,6 +30,7 @@ COMMANDS = (
     "inspect",
     "explain",
     "memory",
+    "report",
     "plugins",
     "doctor",
     "new",

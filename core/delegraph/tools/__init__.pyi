@@ -13,5 +13,7 @@ from .evaluation.classification import evaluate_classification as evaluate_class
 from .evaluation.picture_files import PictureFile as PictureFile
 from .evaluation.preprocessing import Preprocessing as Preprocessing
 from .latency import Latency as Latency
+from .reporting.report import Report as Report
+from .reporting.report import report as report
 from .requested_inputs import InputRequest as InputRequest
 from .setup import Setup as Setup

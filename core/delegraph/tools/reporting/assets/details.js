@@ -1,0 +1,68 @@
+// The panel beside the graph: what there is to say of the selected node.
+
+function showDetails(panel, report, view, vertex) {
+  if (vertex === null) {
+    panel.replaceChildren(h("p", { class: "muted" }, "Select a node to see its tensors, options, and who runs it."));
+    return;
+  }
+  const parts = vertex.kind === "node" ? nodeDetails(report, view, vertex) : tensorDetails(view, vertex);
+  panel.replaceChildren(...parts);
+  panel.scrollTop = 0;
+}
+
+function nodeDetails(report, view, { node, index }) {
+  const who = runner(report, node);
+  return [
+    h("h3", {}, h("span", { class: `swatch ${colourOf(report, node.delegate)}` }), node.op),
+    facts([["node", `${index}`], ["version", `${node.version}`], ["runs on", who], ...measured(report, view.number, index)]),
+    ...Object.entries(node.reasons ?? {}).map(([delegate, reason]) =>
+      h("p", { class: "reason" }, h("strong", {}, `Not ${delegate}: `), reason)),
+    ...(node.calls ?? []).filter((number) => report.subgraphs[number]).map((number) =>
+      h("p", {}, h("button", { type: "button", class: "link", click: () => view.open_subgraph(number) }, `Open subgraph ${number}`))),
+    node.options ? h("h4", {}, "Options") : null,
+    node.options ? facts(Object.entries(node.options)) : null,
+    h("h4", {}, "Inputs"), ...tensors(view, node.inputs, "from"),
+    h("h4", {}, "Outputs"), ...tensors(view, node.outputs, "to"),
+  ].filter(Boolean);
+}
+
+function tensorDetails(view, { kind, tensor }) {
+  return [h("h3", {}, kind === "input" ? "Input of the graph" : "Output of the graph"), ...tensors(view, [tensor], kind === "input" ? "to" : "from")];
+}
+
+const facts = (pairs) => h("dl", {}, pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+
+// Each tensor with what makes or reads it; those are buttons that lead there.
+function tensors(view, indices, direction) {
+  const list = indices.map((index) => {
+    const tensor = view.subgraph.tensors[index];
+    if (!tensor) return h("li", { class: "muted" }, "absent");
+    return h("li", {}, h("bdi", { class: "name" }, tensor.name || "(no name)"),
+      h("span", { class: "muted" }, describe(tensor, index)), ...quantized(tensor), links(view, index, direction));
+  });
+  return [list.length ? h("ul", { class: "tensors" }, list) : h("p", { class: "muted" }, "none")];
+}
+
+function describe(tensor, index) {
+  const kind = ["constant", "variable", "sparse"].filter((word) => tensor[`is_${word}`]).join(" ");
+  const signature = tensor.signature ? `, declared ${tensor.signature.join("×")}` : "";
+  return `${index}: ${tensor.type} ${shapeOf(tensor)}${signature}, ${size(tensor.bytes)}${kind ? `, ${kind}` : ""}`;
+}
+
+function quantized({ scale, zero_point, scales, axis }) {
+  if (scale === undefined) return [];
+  const more = scales ? `, first of ${scales} along axis ${axis}` : "";
+  return [h("span", { class: "muted" }, `scale ${Number(scale.toPrecision(6))}, zero point ${zero_point}${more}`)];
+}
+
+function links(view, tensor, direction) {
+  const others = view.graph.vertices.filter(({ kind, node }) => kind === "node"
+    && (direction === "from" ? node.outputs : node.inputs).includes(tensor));
+  return h("span", { class: "links" }, others.map((other) => h("button", {
+    type: "button", class: "link", click: () => view.open(other) }, `${direction} ${other.index} ${other.node.op}`)));
+}
+
+// What was measured of a node, as pairs.
+function measured(report, subgraph, index) {
+  return [];
+}

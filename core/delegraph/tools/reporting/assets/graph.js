@@ -1,0 +1,317 @@
+// The drawing of the graph: zoom, search, keys. Its nodes are elements with a name for a screen
+// reader; one at a time is in the order of the Tab key, arrows go on from there.
+
+const FAR = 0.45; // zoom below which texts are left out: nobody could read them
+const MOST_LETTERS = 24;
+const DELEGATE_COLOURS = 8;
+
+const svg = (name, attributes = {}, ...children) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+};
+
+const shortened = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
+const shapeOf = (tensor) => (tensor.shape.length ? tensor.shape.join("×") : "scalar");
+
+// The class that colours a delegate; its position among those applied says which.
+const colourOf = (report, delegate) => {
+  if (delegate === null || delegate === undefined) return "host";
+  return `d${report.delegates.indexOf(delegate) % DELEGATE_COLOURS}`;
+};
+
+// Who runs a node, in words.
+function runner(report, node) {
+  if (node.is_unresolved) return "nothing";
+  return node.delegate === undefined ? report.host : `${node.delegate}, partition ${node.partition}`;
+}
+
+class GraphView {
+  constructor(report, panel) {
+    this.report = report;
+    this.panel = panel;
+    this.status = h("output", { class: "status", "aria-live": "polite" });
+    this.canvas = svg("svg", { class: "graph", role: "application", "aria-label":
+      "Graph. Arrow down and up follow values, left and right go in order, Enter shows a node." });
+    this.world = svg("g");
+    this.canvas.append(arrowHead(), this.world);
+    this.zoom = d3.zoom().scaleExtent([0.01, 4]).filter(isZoomGesture)
+      .on("zoom", ({ transform }) => this.moved(transform));
+    d3.select(this.canvas).call(this.zoom).on("dblclick.zoom", null);
+    this.canvas.addEventListener("keydown", (event) => this.keyed(event));
+    this.canvas.addEventListener("click", (event) => this.clicked(event));
+    window.addEventListener("beforeprint", () => this.show(this.box));
+    window.addEventListener("afterprint", () => this.show(null));
+    this.matches = [];
+  }
+
+  // Draws a subgraph and shows all of it.
+  draw(number) {
+    this.number = number;
+    this.subgraph = this.report.subgraphs[number];
+    this.graph = graphOf(this.subgraph);
+    const longest = Math.max(0, ...this.graph.vertices.map((v) => this.label(v).length));
+    this.width = Math.min(224, Math.max(132, 7.6 * Math.min(longest, MOST_LETTERS) + 52));
+    const { clientWidth, clientHeight } = this.canvas;
+    this.box = layOut(this.graph, (clientWidth || 1200) / (clientHeight || 640), this.width);
+    const edges = svg("g", { class: "edges" }, ...this.graph.edges.map((edge) => this.edge(edge)));
+    const nodes = svg("g", { class: "nodes" }, ...this.graph.vertices.map((v) => this.vertex(v)));
+    this.world.replaceChildren(edges, nodes);
+    this.select(null);
+    this.focusable(this.graph.vertices.find((v) => v.kind === "node") ?? this.graph.vertices[0]);
+    this.fit();
+  }
+
+  label({ kind, node, tensor }) {
+    return kind === "node" ? node.op : `${kind}: ${this.subgraph.tensors[tensor].name}`;
+  }
+
+  vertex(vertex) {
+    const { kind, node, index } = vertex;
+    const tensor = this.subgraph.tensors[kind === "node" ? node.outputs.find((t) => t >= 0) : vertex.tensor];
+    const label = this.label(vertex), shape = tensor ? `${shapeOf(tensor)} ${tensor.type}` : "";
+    const isNode = kind === "node", width = this.width;
+    const who = isNode ? runner(this.report, node) : "";
+    const classes = ["vertex", kind, isNode ? colourOf(this.report, node.delegate) : "",
+      isNode && node.is_unresolved ? "unresolved" : ""].filter(Boolean).join(" ");
+    vertex.element = svg("g", {
+      class: classes, role: "button", tabindex: -1, "data-id": vertex.id,
+      transform: `translate(${vertex.x - width / 2},${vertex.y - NODE_HEIGHT / 2})`,
+      "aria-label": isNode ? `node ${index}, ${label}, ${who}` : `${label}, ${shape}`,
+    },
+    svg("rect", { width, height: NODE_HEIGHT, rx: isNode ? 6 : NODE_HEIGHT / 2 }),
+    svg("text", { class: "op", x: 12, y: 16 }, shortened(label, MOST_LETTERS)),
+    svg("text", { class: "shape", x: 12, y: 30 }, shortened(shape, MOST_LETTERS + 2)));
+    if (isNode) {
+      vertex.element.append(svg("text", { class: "index", x: width - 8, y: 16 }, `${index}`));
+      if (node.delegate !== undefined) {
+        vertex.element.append(svg("text", { class: "part", x: width - 8, y: 30 }, `P${node.partition}`));
+      }
+    }
+    return vertex.element;
+  }
+
+  edge(edge) {
+    const ends = [edge.source, edge.target].map((id) => this.graph.vertices[id].node);
+    const isCrossing = ends[0]?.partition !== ends[1]?.partition;
+    edge.element = svg("path", { d: edge.path, class: isCrossing ? "crossing" : null, "marker-end": "url(#arrow)" });
+    return edge.element;
+  }
+
+  // -- what is seen of it ------------------------------------------------------------------------
+
+  moved(transform) {
+    this.world.setAttribute("transform", transform);
+    this.canvas.classList.toggle("far", transform.k < FAR);
+  }
+
+  fit() {
+    const { left, top, width, height } = this.box;
+    const { clientWidth, clientHeight } = this.canvas;
+    const scale = Math.min(1.2, clientWidth / width, clientHeight / height) * 0.98;
+    const x = (clientWidth - width * scale) / 2 - left * scale;
+    const y = (clientHeight - height * scale) / 2 - top * scale;
+    this.moveTo(d3.zoomIdentity.translate(x, y).scale(scale));
+  }
+
+  moveTo(transform) {
+    d3.select(this.canvas).call(this.zoom.transform, transform);
+  }
+
+  zoomBy(factor) {
+    d3.select(this.canvas).call(this.zoom.scaleBy, factor);
+  }
+
+  // Shows a node in the middle, large enough to be read, unless it is well to be seen already.
+  bring({ x, y }) {
+    const { clientWidth, clientHeight } = this.canvas, now = d3.zoomTransform(this.canvas);
+    const [seenX, seenY] = now.apply([x, y]);
+    const isSeen = seenX > 80 && seenX < clientWidth - 80 && seenY > 30 && seenY < clientHeight - 30;
+    if (isSeen && now.k >= FAR) return;
+    const scale = Math.max(now.k, 0.9);
+    this.moveTo(d3.zoomIdentity.translate(clientWidth / 2 - x * scale, clientHeight / 2 - y * scale).scale(scale));
+  }
+
+  // Shows all of the drawing at any size, as on paper; null goes back to what was seen.
+  show(box) {
+    if (box === null) {
+      this.canvas.removeAttribute("viewBox");
+      this.moved(d3.zoomTransform(this.canvas));
+      return;
+    }
+    this.canvas.setAttribute("viewBox", [box.left, box.top, box.width, box.height].join(" "));
+    this.world.removeAttribute("transform");
+    this.canvas.classList.remove("far");
+  }
+
+  // -- choosing nodes ------------------------------------------------------------------------------
+
+  clicked(event) {
+    const element = event.target.closest(".vertex");
+    const vertex = element ? this.graph.vertices[Number(element.dataset.id)] : null;
+    this.select(vertex);
+    if (vertex) this.focusable(vertex).focus({ preventScroll: true });
+  }
+
+  // Shows a vertex in the panel, and the edges to and from it; null shows none.
+  select(vertex) {
+    this.selected?.element.classList.remove("selected");
+    for (const edge of this.graph.edges) {
+      edge.element.classList.toggle("on", vertex !== null && (edge.source === vertex.id || edge.target === vertex.id));
+    }
+    this.selected = vertex;
+    vertex?.element.classList.add("selected");
+    this.panel(this, vertex);
+  }
+
+  // Selects, shows and focuses a vertex.
+  open(vertex) {
+    this.select(vertex);
+    this.bring(vertex);
+    this.focusable(vertex).focus({ preventScroll: true });
+  }
+
+  openNode(index) {
+    this.open(this.graph.vertices.find((v) => v.kind === "node" && v.index === index));
+  }
+
+  // Marks the nodes of a partition, and brings the first.
+  mark(nodes) {
+    const wanted = new Set(nodes);
+    this.search((v) => v.kind === "node" && wanted.has(v.index));
+    if (this.matches.length) this.bring(this.matches[0]);
+  }
+
+  focusable(vertex) {
+    if (!vertex) return null;
+    this.current?.element.setAttribute("tabindex", -1);
+    this.current = vertex;
+    vertex.element.setAttribute("tabindex", 0);
+    return vertex.element;
+  }
+
+  keyed(event) {
+    const step = { ArrowDown: () => this.along("to"), ArrowUp: () => this.along("from"),
+      ArrowLeft: () => this.beside(-1), ArrowRight: () => this.beside(1),
+      Home: () => this.graph.vertices[0], End: () => this.graph.vertices.at(-1) }[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.current) return;
+    if (step) {
+      const next = step() ?? this.current;
+      this.bring(next);
+      this.focusable(next).focus({ preventScroll: true });
+    } else if (event.key === "Enter" || event.key === " ") this.select(this.current);
+    else if (event.key === "+" || event.key === "=") this.zoomBy(1.3);
+    else if (event.key === "-") this.zoomBy(1 / 1.3);
+    else if (event.key === "0") this.fit();
+    else return;
+    event.preventDefault();
+  }
+
+  along(direction) {
+    return this.graph.vertices[this.current[direction][0]];
+  }
+
+  beside(step) {
+    return this.graph.vertices[this.current.id + step];
+  }
+
+  // -- search -------------------------------------------------------------------------------------
+
+  // Marks the vertices for which *isWanted* holds; null marks none and shows all as usual.
+  search(isWanted) {
+    const { vertices } = this.graph;
+    this.matches = isWanted ? vertices.filter(isWanted) : [];
+    this.found = -1;
+    this.canvas.classList.toggle("searching", isWanted !== null);
+    const found = new Set(this.matches);
+    for (const vertex of vertices) vertex.element.classList.toggle("match", found.has(vertex));
+    this.status.textContent = isWanted ? `${this.matches.length} of ${vertices.length}` : "";
+  }
+
+  searchText(text) {
+    const wanted = text.trim().toLowerCase();
+    this.search(wanted ? (vertex) => this.words(vertex).includes(wanted) : null);
+    if (this.matches.length) this.bring(this.matches[0]);
+  }
+
+  // What the search looks at.
+  words({ kind, node, index, tensor }) {
+    const { tensors } = this.subgraph;
+    if (kind !== "node") return `${kind} ${tensors[tensor].name}`.toLowerCase();
+    const names = [...node.inputs, ...node.outputs].map((t) => tensors[t]?.name ?? "");
+    const reasons = Object.values(node.reasons ?? {});
+    return [node.op, index, runner(this.report, node), ...names, ...reasons].join("\n").toLowerCase();
+  }
+
+  nextMatch(step) {
+    if (!this.matches.length) return;
+    this.found = (this.found + step + this.matches.length) % this.matches.length;
+    const vertex = this.matches[this.found];
+    this.select(vertex);
+    this.bring(vertex);
+    this.focusable(vertex);
+    this.status.textContent = `${this.found + 1} of ${this.matches.length}`;
+  }
+}
+
+// The wheel scrolls the page, as everywhere; with Ctrl, or two fingers, it zooms.
+const isZoomGesture = (event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : !event.button);
+
+const arrowHead = () => svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4,
+  markerWidth: 7, markerHeight: 7, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0,0L8,4L0,8z" })));
+
+// Returns the section of the graph: tools, drawing, panel.
+function graphSection(report) {
+  const panel = h("aside", { class: "panel", "aria-label": "Node", "aria-live": "polite" });
+  const view = new GraphView(report, (shown, vertex) => showDetails(panel, report, shown, vertex));
+  const search = h("input", { type: "search", id: "search", placeholder: "Search  /", "aria-label":
+    "Search operators, tensors, numbers, delegates, reasons", input: () => view.searchText(search.value) });
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") view.nextMatch(event.shiftKey ? -1 : 1);
+  });
+  const subgraphs = h("select", { "aria-label": "Subgraph", change: () => go(Number(subgraphs.value)) },
+    report.subgraphs.map(({ name, nodes }, i) => h("option", { value: i }, `${i} ${shortened(name, 30)} (${nodes.length})`)));
+  const go = (number) => {
+    subgraphs.value = number;
+    view.draw(number);
+    view.searchText(search.value);
+  };
+  const button = (text, label, click) => h("button", { type: "button", "aria-label": label, title: label, click }, text);
+  const tools = h("div", { class: "tools" }, search, view.status,
+    report.subgraphs.length > 1 ? h("label", {}, "Subgraph ", subgraphs) : null,
+    h("span", { class: "buttons" }, button("−", "Zoom out", () => view.zoomBy(1 / 1.5)),
+      button("+", "Zoom in", () => view.zoomBy(1.5)), button("Fit", "Show all", () => view.fit())));
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target.matches("input, select, textarea");
+    if (event.key === "/" && !isTyping) {
+      search.focus();
+      event.preventDefault();
+    } else if (event.key === "Escape") {
+      search.value = "";
+      view.search(null);
+      view.select(null);
+      if (event.target === search) view.current?.element.focus({ preventScroll: true });
+    }
+  });
+  const hint = h("p", { class: "hint" }, "Drag to move, Ctrl and the wheel to zoom. ", h("kbd", {}, "/"), " searches, ",
+    h("kbd", {}, "↓"), " ", h("kbd", {}, "↑"), " follow values, ", h("kbd", {}, "Enter"), " shows a node, ", h("kbd", {}, "Esc"), " ends it.");
+  const section = h("section", { id: "graph" }, h("h2", {}, "Graph"), tools, legend(report),
+    h("div", { class: "stage" }, view.canvas, panel), hint);
+  return { section, view, go };
+}
+
+// Who has which colour, with the number of nodes.
+function legend(report) {
+  const taken = new Map(), nodes = report.subgraphs.flatMap((s) => s.nodes);
+  for (const node of nodes) {
+    const who = node.is_unresolved ? "nothing" : node.delegate ?? report.host;
+    taken.set(who, (taken.get(who) ?? 0) + 1);
+  }
+  const entry = (name, colour, note) => h("li", {}, h("span", { class: `swatch ${colour}` }),
+    `${name} `, h("span", { class: "muted" }, `${count(taken.get(name) ?? 0, "node")}${note ? `; ${note}` : ""}`));
+  return h("ul", { class: "legend" }, report.delegates.map((d) => entry(d, colourOf(report, d), report.notes[d])),
+    taken.has(report.host) || !report.delegates.length ? entry(report.host, "host") : null,
+    taken.has("nothing") ? entry("nothing", "unresolved") : null,
+    report.crossings.length ? h("li", {}, h("span", { class: "swatch crossing" }), "crosses a boundary") : null);
+}

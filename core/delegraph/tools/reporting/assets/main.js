@@ -1,0 +1,67 @@
+// Puts the page together: the head, then a section for each part that the data has.
+
+const report = JSON.parse(document.getElementById("data").textContent);
+
+function head() {
+  const pairs = [["file", size(report.bytes)], ["constants", size(report.constant_bytes)],
+    ["operators", report.subgraphs.reduce((sum, s) => sum + s.nodes.length, 0).toLocaleString("en")]];
+  if (report.subgraphs.length > 1) pairs.push(["subgraphs", `${report.subgraphs.length}`]);
+  if (report.description) pairs.push(["made by", report.description]);
+  return [h("h1", {}, report.model), h("p", { class: "summary" }, report.summary),
+    report.problem ? h("p", { class: "problem", role: "alert" }, report.problem) : null, facts(pairs)].filter(Boolean);
+}
+
+// Stretches of the plan in execution order; a partition shows its nodes in the graph.
+function partitionSection(view, go) {
+  const several = report.subgraphs.length > 1;
+  const who = (stage) => (stage.is_unresolved ? "nothing" : stage.delegate ?? report.host);
+  const show = (stage) => {
+    if (view.number !== stage.subgraph) go(stage.subgraph);
+    view.mark(stage.nodes);
+    document.getElementById("graph").scrollIntoView();
+  };
+  const columns = [
+    several ? { title: "subgraph", value: (s) => s.subgraph, isNumber: true } : null,
+    { title: "partition", value: (s) => s.partition ?? -1, isNumber: true, cell: (s) => s.partition === null ? "-" : `P${s.partition}` },
+    { title: "runs on", value: who, cell: (s) => [h("span", { class: `swatch ${s.is_unresolved ? "unresolved" : colourOf(report, s.delegate)}` }), who(s)] },
+    { title: "count", value: (s) => s.nodes.length, isNumber: true },
+    { title: "nodes", value: (s) => s.nodes[0], cell: (s) => h("button", { type: "button", class: "link", click: () => show(s) }, numbers(s.nodes)) },
+    ...["input", "output", "constant"].map((word) => ({
+      title: { input: "in", output: "out", constant: "constants" }[word], isNumber: true,
+      value: (s) => s[`${word}_bytes`] ?? -1, cell: (s) => s.partition === null ? "-" : size(s[`${word}_bytes`]) })),
+    { title: "operators", value: (s) => s.operators },
+  ].filter(Boolean);
+  const crossing = report.crossings.reduce((sum, c) => sum + (c.bytes ?? 0), 0);
+  const told = report.crossings.length
+    ? h("p", {}, `${count(report.crossings.length, "tensor")} to or from a delegate, ${size(crossing)} an invoke.`) : null;
+  return h("section", { id: "partitions" }, h("h2", {}, "Partitions"), told, table("In execution order", columns, report.stages));
+}
+
+function refusalSection() {
+  if (!report.refusals.length) return null;
+  const several = report.subgraphs.length > 1;
+  const columns = [
+    { title: "delegate", value: (r) => r.delegate },
+    several ? { title: "subgraph", value: (r) => r.subgraph, isNumber: true } : null,
+    { title: "operator", value: (r) => r.op },
+    { title: "count", value: (r) => r.nodes.length, isNumber: true },
+    { title: "nodes", value: (r) => r.nodes[0], cell: (r) => numbers(r.nodes) },
+    { title: "reason", value: (r) => r.reason, class: "wide" },
+    { title: "runs on", value: (r) => r.is_unresolved ? "nothing" : r.runs_on ?? report.host },
+  ].filter(Boolean);
+  return h("section", { id: "left" }, h("h2", {}, "Why not"), table("What delegates left, and why", columns, report.refusals));
+}
+
+function main() {
+  document.getElementById("head").append(...head());
+  const { section, view, go } = graphSection(report);
+  view.open_subgraph = go;
+  const sections = [section, partitionSection(view, go), refusalSection()].filter(Boolean);
+  document.getElementById("head").append(h("nav", { "aria-label": "Parts" }, sections.map((s) =>
+    h("a", { href: `#${s.id}` }, s.querySelector("h2").textContent))));
+  document.getElementById("main").replaceChildren(...sections);
+  document.getElementById("foot").append(`${report.made_by}, ${report.made_at.replace("T", " ").replace("+00:00", " UTC")}. ${report.setup}`);
+  go(0);
+}
+
+main();

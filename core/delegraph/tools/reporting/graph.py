@@ -1,0 +1,135 @@
+"""The graph of a model as the page gets it: tensors, nodes, who runs them, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from delegraph.delegation.placement import NodePlacement, Placement
+from delegraph.errors import printable
+from delegraph.graph.calls import called_subgraphs
+from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
+from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
+from delegraph.schema.table import Table
+from delegraph.tools.model_summary import ModelSummary
+
+LONGEST_VALUE = 200
+"""Characters of an option's value that are shown."""
+
+Shapes = Mapping[int, Sequence[Sequence[int]]]
+"""Present shapes of tensors, by subgraph; what the file says counts for other subgraphs."""
+
+
+def graph_json(
+    model: Model, placement: Placement, summary: ModelSummary, shapes: Shapes
+) -> list[dict[str, Any]]:
+    """Return every subgraph with its tensors and nodes.
+
+    Args:
+        model: what the file holds.
+        placement: who runs each node.
+        summary: what packages say of custom operators.
+        shapes: of tensors, where an interpreter knows them.
+    """
+    facts = {(d.subgraph, d.operator): d.facts for d in summary.described}
+    placed = {(node.subgraph, node.index): node for node in placement.nodes}
+    return [
+        {
+            "name": printable(spec.name),
+            "inputs": list(spec.inputs),
+            "outputs": list(spec.outputs),
+            "tensors": list(_tensors(spec, shapes.get(spec.index, ()))),
+            "nodes": [
+                _node(
+                    op, placed[spec.index, op.index], placement, facts.get((spec.index, op.index))
+                )
+                for op in spec.operators
+            ],
+        }
+        for spec in model.subgraphs
+    ]
+
+
+def _tensors(spec: SubgraphSpec, shapes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:
+    for tensor in spec.tensors:
+        known = tensor.index < len(shapes)
+        yield _tensor(tensor, tuple(map(int, shapes[tensor.index])) if known else tensor.shape)
+
+
+def _tensor(tensor: TensorSpec, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return a tensor; what is usual is left out, so that the page stays small."""
+    told: dict[str, Any] = {
+        "name": printable(tensor.name),
+        "type": tensor.type.name.lower(),
+        "shape": list(shape),
+    }
+    if tensor.type not in OBJECT_TYPES:
+        told["bytes"] = byte_size(tensor.type, shape) if tensor.data is None else len(tensor.data)
+    if -1 in tensor.shape_signature:
+        told["signature"] = list(tensor.shape_signature)
+    if tensor.data is not None:
+        told["is_constant"] = True
+    if tensor.is_variable:
+        told["is_variable"] = True
+    if tensor.sparsity is not None:
+        told["is_sparse"] = True
+    quantization = tensor.quantization
+    if quantization is not None and len(quantization.scales):
+        told["scale"], told["zero_point"] = quantization.scale, quantization.zero_point
+        if len(quantization.scales) > 1:
+            told["scales"] = len(quantization.scales)
+            told["axis"] = quantization.quantized_dimension
+    return told
+
+
+def _node(
+    operator: OperatorSpec,
+    node: NodePlacement,
+    placement: Placement,
+    facts: Mapping[str, str] | None,
+) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "op": printable(operator.name),
+        "version": operator.version,
+        "inputs": list(operator.inputs),
+        "outputs": list(operator.outputs),
+    }
+    options = dict(_options(operator.options)) | dict(facts or {})
+    if operator.is_custom and operator.custom_options is not None and not facts:
+        options["custom options"] = f"{len(operator.custom_options)} bytes"
+    if options:
+        told["options"] = {printable(name): _shown(value) for name, value in options.items()}
+    if calls := list(called_subgraphs(operator.options)):
+        told["calls"] = calls
+    if node.delegate is not None:
+        told["delegate"], told["partition"] = node.delegate, node.partition
+    if node.is_unresolved:
+        told["is_unresolved"] = True
+    if reasons := {name: printable(str(r)) for name, r in node.refusals(placement.delegates)}:
+        told["reasons"] = reasons
+    return told
+
+
+def _options(options: Table | None) -> Iterator[tuple[str, Any]]:
+    if options is not None:
+        for field, value in zip(options.FIELDS, options, strict=True):
+            yield field.name, value
+
+
+def _shown(value: Any) -> str:
+    """Return an option's value in a few words.
+
+    >>> _shown(np.zeros(500, np.uint8)), _shown((1, 2))
+    ('500 values', '1, 2')
+    """
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, np.ndarray):
+        return f"{value.size} values"
+    if isinstance(value, tuple) and not isinstance(value, Table):
+        value = ", ".join(map(_shown, value)) or "none"
+    text = printable(str(value))
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

@@ -1,0 +1,87 @@
+"""One HTML document from data, the page's own script and style, and the libraries it draws with.
+
+What a model's file says reaches the document in two places: its name in the title, escaped, and the
+JSON, in which no ``<`` is left. The policy in the head lets no other script run than those here,
+and nothing be loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from delegraph.errors import printable
+
+LIBRARIES = ("d3/d3.min.js", "d3-dag/d3-dag.iife.min.js")
+"""In the order in which they are run; ``assets/README.md`` has their versions and sources."""
+
+SCRIPTS = ("layout.js", "tables.js", "graph.js", "details.js", "charts.js", "main.js")
+"""The page's own, one after the other in one function."""
+
+
+def page(title: str, data: Mapping[str, Any]) -> str:
+    """Return the document.
+
+    Args:
+        title: what the browser calls it; any text.
+        data: what the scripts show; any text, NaN and infinities become null.
+    """
+    return Template(_asset("page.html")).substitute(
+        title=escape(printable(title)),
+        policy=_policy(),
+        style=_asset("page.css"),
+        libraries="\n".join(f"<script>{_asset(name)}</script>" for name in LIBRARIES),
+        data=in_script(data),
+        licences=escape("\n".join(_asset(f"{name.split('/')[0]}/LICENSE") for name in LIBRARIES)),
+        script=_own_script(),
+    )
+
+
+def in_script(data: Mapping[str, Any]) -> str:
+    r"""Return JSON that ends no script element, whatever texts are in it.
+
+    >>> in_script({"name": "</script>"})
+    '{"name":"\\u003c/script\\u003e"}'
+    """
+    text = json.dumps(_finite(data), separators=(",", ":"))
+    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@cache
+def _asset(name: str) -> str:
+    """Return a file of ``assets/``, lines ending as a browser reads them: hashes are of that."""
+    content = files("delegraph.tools.reporting").joinpath("assets", *name.split("/")).read_bytes()
+    return content.decode().replace("\r\n", "\n")
+
+
+@cache
+def _own_script() -> str:
+    body = "\n".join(map(_asset, SCRIPTS))
+    return f'"use strict";\n(() => {{\n{body}\n}})();\n'
+
+
+@cache
+def _policy() -> str:
+    scripts = [*map(_asset, LIBRARIES), _own_script()]
+    hashes = " ".join(map(_hash, scripts))
+    return f"default-src 'none'; script-src {hashes}; style-src {_hash(_asset('page.css'))}"
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.command import Command
+
+
+def test_it_writes_a_page_and_says_where(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    ran = delegraph("report", sines, "-d", "sin", "-o", path)
+    assert (ran.code, ran.err) == (0, "")
+    assert "5 nodes: sin takes 2 in 2 partitions" in ran.out
+    assert f"written to {path}, " in ran.out
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "sines.tflite" in page
+    assert len(page) < 3_000_000
+
+
+def test_json_has_what_the_page_shows(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    answer = json.loads(delegraph("report", sines, "-d", "sin", "-o", path, "--json").out)
+    assert answer["report"] == str(path)
+    assert answer["subgraphs"][0]["nodes"][0]["delegate"] == "sin"
+    assert path.is_file()
+
+
+def test_a_place_that_cannot_be_written_is_a_mistake_of_usage(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    ran = delegraph("report", sines, "-o", tmp_path / "missing" / "page.html")
+    assert ran.code == 2
+    assert "cannot write" in ran.err

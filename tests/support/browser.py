@@ -1,0 +1,57 @@
+"""Pages in the Chromium of the machine, driven by Playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+"""Of the program, in the order of preference; the variable CHROMIUM names another."""
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """Give a browser; skip the test where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    named = os.environ.get("CHROMIUM")
+    program = named or next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip(f"there is no Chromium: neither {', '.join(NAMES)} nor what CHROMIUM names")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program)
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page of a file in a browser, with all that went wrong.
+
+    Attributes:
+        page: Playwright's.
+        complaints: errors and warnings of its console, and what its scripts did not catch.
+        requests: addresses that it asked for, but its own.
+    """
+
+    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
+        self._context = browser.new_context(viewport={"width": 1280, "height": 800}, **context)
+        self.page = self._context.new_page()
+        self.page.set_default_timeout(10_000)
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.requests.remove(path.as_uri())
+
+    def close(self) -> None:
+        """Close it; nothing may have gone wrong."""
+        self._context.close()
+        assert self.complaints == []
+        assert self.requests == []

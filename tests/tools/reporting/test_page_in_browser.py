@@ -1,0 +1,179 @@
+"""The page in Chromium: what is there to be seen, pointer and keys, colours, paper.
+
+At the end of every test, the console must be silent and nothing asked for from the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delegraph.testing import subgraphs_model
+from delegraph.tools import Setup, report
+from support.hostile_model import TEXTS, hostile_model
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def sines_page(opened: Open, sines: Path) -> Any:
+    return opened(report(Setup(str(sines), delegates=("sin",))))
+
+
+def test_every_node_is_there_in_the_colour_of_its_delegate(sines_page: Any) -> None:
+    page = sines_page
+    assert page.locator(".node").count() == 5
+    assert page.locator(".node.d0 .op").all_text_contents() == ["SIN", "SIN"]
+    assert page.locator(".node.host .op").all_text_contents() == ["ADD", "MUL", "ADD"]
+    assert page.locator(".edges path").count() == 8
+    assert page.locator(".edges .crossing").count() == 4
+    assert "sin 2 nodes" in page.locator(".legend").inner_text()
+
+
+def test_a_click_shows_what_there_is_to_say_of_a_node(sines_page: Any) -> None:
+    page = sines_page
+    page.get_by_role("button", name="node 2, MUL").click()
+    text = page.locator(".panel").inner_text()
+    assert "runs on\nDelegraph" in text
+    assert "Not sin: op: is MUL" in text
+    assert "fused_activation_function\nNONE" in text
+    assert "float32" in text
+    page.locator(".graph").click(position={"x": 3, "y": 3})
+    assert "Select a node" in page.locator(".panel").inner_text()
+
+
+def test_links_lead_from_node_to_node(sines_page: Any) -> None:
+    page = sines_page
+    page.get_by_role("button", name="node 2, MUL").click()
+    page.locator(".panel").get_by_role("button", name="to 3 SIN").click()
+    assert page.locator(".panel h3").inner_text() == "SIN"
+    assert page.locator(".vertex.selected").get_attribute("aria-label").startswith("node 3, SIN")
+
+
+def test_search_finds_operators_tensors_and_reasons(sines_page: Any) -> None:
+    page = sines_page
+    box = page.get_by_role("searchbox")
+    for text, count in (("mul", 1), ("sin", 5), ("partition 1", 1), ("op: is add", 2), ("zz", 0)):
+        box.fill(text)
+        assert page.locator(".vertex.match").count() == count, text
+        assert page.locator(".status").inner_text() == f"{count} of 7"
+    box.fill("")
+    assert page.locator(".graph.searching").count() == 0
+
+
+def test_keys_go_through_the_graph(sines_page: Any) -> None:
+    page = sines_page
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.keyboard.type("mul")
+    page.keyboard.press("Enter")
+    assert page.locator(".panel h3").inner_text() == "MUL"
+    page.keyboard.press("Escape")
+    assert page.get_by_role("searchbox").input_value() == ""
+
+    def focused() -> str:
+        label: str = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        return label
+
+    assert focused().startswith("node 2, MUL")
+    assert "Select a node" in page.locator(".panel").inner_text()
+    page.keyboard.press("ArrowDown")
+    assert focused().startswith("node 3, SIN")
+    page.keyboard.press("Enter")
+    assert page.locator(".panel h3").inner_text() == "SIN"
+    page.keyboard.press("ArrowUp")
+    assert focused().startswith("node 2, MUL")
+    page.keyboard.press("ArrowLeft")
+    assert focused().startswith("node 1, ADD")
+    page.keyboard.press("End")
+    assert focused().startswith("output: y")
+
+
+def test_one_node_is_in_the_order_of_the_tab_key(sines_page: Any) -> None:
+    page = sines_page
+    assert page.locator(".vertex[tabindex='0']").count() == 1
+    page.keyboard.press("End")
+    seen = []
+    page.locator("#search").focus()
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("document.activeElement.getAttribute('aria-label')"))
+    assert seen == ["Zoom out", "Zoom in", "Show all", "node 0, SIN, sin, partition 0"]
+
+
+def test_another_subgraph_can_be_chosen(opened: Open, tmp_path: Path) -> None:
+    path = tmp_path / "two.tflite"
+    graphs = [([("NEG", "a", "b")], "a", "b", {}), ([("ABS", "c", "d")], "c", "d", {})]
+    path.write_bytes(subgraphs_model(graphs, names=["main", "other"]))
+    page = opened(report(Setup(str(path))))
+    assert page.locator(".node .op").all_text_contents() == ["NEG"]
+    page.get_by_label("Subgraph").select_option("1")
+    assert page.locator(".node .op").all_text_contents() == ["ABS"]
+
+
+def test_a_partition_shows_its_nodes(sines_page: Any) -> None:
+    page = sines_page
+    rows = page.locator("#partitions tbody tr")
+    assert rows.count() == 4
+    rows.nth(1).get_by_role("button").click()
+    assert page.locator(".vertex.match .op").all_text_contents() == ["ADD", "MUL"]
+
+
+def test_headings_sort(sines_page: Any) -> None:
+    page = sines_page
+    heading = page.locator("#partitions th", has_text="count")
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    counts = page.locator("#partitions tbody td:nth-child(3)").all_inner_texts()
+    assert counts == ["2", "1", "1", "1"]
+
+
+def test_names_of_a_hostile_model_are_text(opened: Open, tmp_path: Path) -> None:
+    page = opened(report(Setup(str(hostile_model(tmp_path)))))
+    for node in page.locator(".node").all():
+        node.click()
+    page.get_by_role("searchbox").fill("<img")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img, iframe, svg[onload]").count() == 0
+    page.locator(".output").click()
+    assert page.locator(".panel .name").inner_text() == TEXTS[-1]
+
+
+def test_a_script_that_is_not_the_pages_own_does_not_run(
+    opened: Open, sines: Path, tmp_path: Path, browser: Any
+) -> None:
+    """Were a text to become markup by some mistake, the policy would still stop it."""
+    path = tmp_path / "changed.html"
+    html = report(Setup(str(sines))).html()
+    path.write_text(html.replace("</body>", "<script>window.hacked = 1</script></body>"))
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.locator(".node").count() == 5
+    assert page.evaluate("window.hacked") is None
+    page.close()
+
+
+def test_it_is_dark_where_the_reader_wants_that_and_light_on_paper(
+    opened: Open, sines: Path
+) -> None:
+    def background(page: Any) -> str:
+        colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return colour
+
+    page = opened(report(Setup(str(sines))), color_scheme="dark")
+    dark = background(page)
+    page.emulate_media(color_scheme="light")
+    assert background(page) != dark
+    page.emulate_media(color_scheme="dark", media="print")
+    assert background(page) == "rgb(255, 255, 255)"
+    assert not page.locator(".tools").is_visible()
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_it_fits_a_narrow_window(opened: Open, sines: Path) -> None:
+    page = opened(report(Setup(str(sines), delegates=("sin",))))
+    page.set_viewport_size({"width": 375, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from delegraph.errors import ArgumentError
+from delegraph.schema.options import WhileOptions
+from delegraph.testing import graph_model, subgraphs_model, tensor
+from delegraph.tools import Setup, report
+
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
+
+
+def test_a_node_says_who_runs_it_or_why_not(sines: Path) -> None:
+    data = report(Setup(str(sines), delegates=("sin",))).to_json()
+    nodes = data["subgraphs"][0]["nodes"]
+    assert [node["op"] for node in nodes] == ["SIN", "ADD", "MUL", "SIN", "ADD"]
+    assert (nodes[0]["delegate"], nodes[0]["partition"]) == ("sin", 0)
+    assert "delegate" not in nodes[1]
+    assert nodes[1]["reasons"]["sin"].startswith("op: is ADD")
+    assert data["delegates"] == ["sin"]
+    assert data["summary"].startswith("5 nodes: sin takes 2 in 2 partitions")
+
+
+def test_stages_have_the_bytes_that_enter_and_leave(sines: Path) -> None:
+    data = report(Setup(str(sines), delegates=("sin",))).to_json()
+    first = data["stages"][0]
+    assert (first["delegate"], first["nodes"]) == ("sin", [0])
+    assert (first["input_bytes"], first["output_bytes"], first["constant_bytes"]) == (4, 4, 0)
+    assert {crossing["bytes"] for crossing in data["crossings"]} == {4}
+    assert [r["op"] for r in data["refusals"]] == ["ADD", "MUL"]
+
+
+def test_tensors_have_types_shapes_and_quantization() -> None:
+    graph = report(Setup(str(DIGITS))).to_json()["subgraphs"][0]
+    given = graph["tensors"][graph["inputs"][0]]
+    assert (given["type"], given["shape"], given["bytes"]) == ("int8", [1, 8, 8, 1], 64)
+    assert given["scale"] > 0
+    assert "is_constant" not in given
+    convolution = next(node for node in graph["nodes"] if node["op"] == "CONV_2D")
+    weights = graph["tensors"][convolution["inputs"][1]]
+    assert weights["is_constant"]
+    assert weights["scales"] == weights["shape"][0]
+    assert convolution["options"]["padding"] == "SAME"
+
+
+def test_shapes_are_those_of_the_interpreter(tmp_path: Path) -> None:
+    """A shape that the file leaves open is known once the tensors are allocated."""
+    open_shape = tensor((1, 3), shape_signature=(-1, 3))
+    stale = tensor((1, 1))
+    path = tmp_path / "open.tflite"
+    tensors = {"x": open_shape, "y": stale}
+    path.write_bytes(graph_model([("NEG", "x", "y")], inputs="x", outputs="y", tensors=tensors))
+    x, y = report(Setup(str(path))).to_json()["subgraphs"][0]["tensors"]
+    assert (x["shape"], x["signature"]) == ([1, 3], [-1, 3])
+    assert (y["shape"], y["bytes"]) == ([1, 3], 12)
+
+
+def test_a_node_names_the_subgraphs_that_it_calls(tmp_path: Path) -> None:
+    loop = ("WHILE", "x", "y", WhileOptions(cond_subgraph_index=1, body_subgraph_index=2))
+    truth = {"no": tensor((), "BOOL")}
+    path = tmp_path / "loop.tflite"
+    path.write_bytes(
+        subgraphs_model(
+            [
+                ([loop], "x", "y", {}),
+                ([("LESS", "a b", "no")], "a b", "no", truth),
+                ([("NEG", "a", "c")], "a", "c", {}),
+            ],
+            names=["main", "condition", "body"],
+        )
+    )
+    graphs = report(Setup(str(path))).to_json()["subgraphs"]
+    assert [graph["name"] for graph in graphs] == ["main", "condition", "body"]
+    assert graphs[0]["nodes"][0]["calls"] == [1, 2]
+
+
+def test_a_model_that_cannot_run_is_shown_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(graph_model([("Mine", "x", "y")], inputs="x", outputs="y"))
+    data = report(Setup(str(path))).to_json()
+    assert data["subgraphs"][0]["nodes"][0]["is_unresolved"]
+    assert "Mine" in data["problem"]
+
+
+def test_a_report_of_the_official_interpreter_says_whose_kernels(sines: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    data = report(Setup(str(sines), runtime="litert", use_default_delegates=False)).to_json()
+    assert data["host"] == "LiteRT"
+    assert data["subgraphs"][0]["tensors"][0]["shape"] == [1]
+
+
+def test_long_options_are_shortened(tmp_path: Path) -> None:
+    from delegraph.tools.reporting.graph import LONGEST_VALUE, _shown
+
+    assert len(_shown(tuple(range(1000)))) == LONGEST_VALUE + 3
+    assert _shown(np.zeros(3)) == "3 values"
+
+
+def test_a_page_that_cannot_be_written_is_named(sines: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"cannot write '.*missing.*': "):
+        report(Setup(str(sines))).save(tmp_path / "missing" / "report.html")
