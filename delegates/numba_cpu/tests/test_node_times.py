@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from delegraph import Interpreter
 from delegraph.errors import CallCancelledError
 from delegraph.native import LiteRtInterpreter
-from delegraph.runtime.profile import ProfileEvent
 from delegraph.schema.layer_options import FullyConnectedOptions
 from delegraph.schema.options import AddOptions
 from delegraph.testing import constant, graph_model, tensor
@@ -56,7 +55,7 @@ def output(interpreter: Interpreter) -> NDArray[np.float32]:
     return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
 
 
-def split(events: list[ProfileEvent]) -> tuple[list[ProfileEvent], ProfileEvent]:
+def split(events: list[Any]) -> tuple[list[Any], Any]:
     """Return the events of nodes, and that of the partition."""
     (whole,) = [event for event in events if event.name == "numba_cpu"]
     return [event for event in events if event is not whole], whole

@@ -25,6 +25,7 @@ from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
 from delegraph.native.litert.host import ForeignDelegate, Host
 from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
 from delegraph.native.litert.node_check import check_subgraph
+from delegraph.native.litert.profile import ProfiledContext
 from delegraph.native.litert.subgraph import LiteRtSubgraph
 from delegraph.native.litert.tensors import LiteRtTensors, WorkingMemory, require_resizable
 from delegraph.operators.memory_limit import MemoryLimit
@@ -42,7 +43,7 @@ from delegraph.runtime.delegates.checked_nodes import Findings
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 
-class LiteRtContext:
+class LiteRtContext(ProfiledContext):
     """The ``DelegateContext`` of one application of a delegate to one subgraph.
 
     Attributes:
@@ -63,7 +64,7 @@ class LiteRtContext:
         """
         self.address = address
         self._native = LiteRtSubgraph(address)
-        self._host = host
+        self._host: Host = host
         self._is_delegating = True
         self._acquired: dict[int, LiteRtContext] = {}
         self.has_buffer_handles = False
@@ -386,21 +387,10 @@ class LiteRtContext:
             raise DelegateError(f"{tensor!r} belongs to another delegate")
         if native.buffer_handle not in (-1, handle):
             delegate.free_buffer_handle(self, native.buffer_handle)
-        self.has_buffer_handles, native.delegate, tensor.delegate = True, address, delegate
-        native.buffer_handle = tensor.buffer_handle = handle
+        native.delegate, native.buffer_handle = address, handle
+        tensor.delegate, tensor.buffer_handle = delegate, handle
+        self.has_buffer_handles = True
         self._host.keep_buffer(self, handle)
-
-    @property
-    def is_profiling(self) -> bool:
-        """Whether ``LiteRtInterpreter.profile`` records; see ``DelegateContext``."""
-        return self._host.profile is not None
-
-    def record_event(
-        self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
-    ) -> None:
-        """Add an operator to the profile of ``LiteRtInterpreter``; see ``DelegateContext``."""
-        nodes = [self.operators[node].index for node in (node_index, *fused)]
-        self._host.record(name, self.spec.index, nodes, start, duration)
 
 
 def _refuse(context: OpContext, node: Node) -> Eval:

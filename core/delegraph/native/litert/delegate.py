@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -171,14 +171,6 @@ class LiteRtDelegate:
         """
         guard.require_known(sys._getframe(1).f_globals)
         return self.address
-
-    def record(
-        self, name: str, subgraph: int, nodes: Sequence[int], start: int, duration: int
-    ) -> None:
-        """See ``Host``."""
-        if self.profile is not None:
-            by, (first, *others) = self.delegate_name, nodes
-            self.profile.add(name, subgraph, first, start, duration, by, tuple(others))
 
     # -- what C calls, by way of the thunks ----------------------------------------------------
 

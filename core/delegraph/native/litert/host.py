@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from delegraph.delegation.delegate import DelegateContext
 from delegraph.delegation.rejections import Rejection
 from delegraph.graph.model import Model, OperatorSpec
+from delegraph.native.litert.profile import ProfiledHost
 from delegraph.native.litert.tensors import LiteRtTensors
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Registration
-from delegraph.runtime.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class BufferContext(DelegateContext, Protocol):
     native_tensors: LiteRtTensors
 
 
-class Host(Protocol):
+class Host(ProfiledHost, Protocol):
     """A delegate, as its contexts see it."""
 
     model: Model
@@ -51,14 +51,6 @@ class Host(Protocol):
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
         """Return the model's nodes that the user's rules keep from the delegate, and which rule."""
-
-    profile: Profile | None
-    """Where its nodes are recorded; None while nobody asks."""
-
-    def record(
-        self, name: str, subgraph: int, nodes: Sequence[int], start: int, duration: int
-    ) -> None:
-        """Add an event of some of the model's nodes to the profile, if one is being taken."""
 
     def resources(self, primary: int) -> dict[Any, Any]:
         """Return what the delegate's kernels share in the interpreter known by an address."""
