@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from delegraph.testing import graph_model
 from support.command import Command
 
 
@@ -61,3 +63,72 @@ def test_a_tolerance_that_is_none_is_refused(delegraph: Command, sines: Path, wo
     done = delegraph("diff", sines, f"--tolerance={word}")
     assert done.code == 2
     assert "expected [OUTPUT=]ABSOLUTE[,RELATIVE]" in done.err
+
+
+def test_layers_name_what_is_wrong(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(WRONG)
+    words = ["diff", sines, "--runs", "1", "--delegate-file", wrong, "--layers"]
+    done = delegraph(*words, "--sort", "worst", "--node-data", tmp_path / "data")
+    assert done.code == 0, done.err
+    rows = done.out[done.out.index("Layers") :].splitlines()[2:]
+    assert [row.split()[:2] for row in rows[:2]] == [["0", "SIN"], ["3", "SIN"]]
+    assert "the reference has the same kernel" in done.out
+    data = json.loads((tmp_path / "data" / "max_abs_error_same_inputs.json").read_text())
+    (graph,) = data.values()
+    values = {key: entry["value"] for key, entry in graph["results"].items()}
+    assert values == {"0": pytest.approx(1), "3": pytest.approx(1)}
+    (drift,) = json.loads((tmp_path / "data" / "max_abs_error.json").read_text()).values()
+    assert set(drift["results"]) == {"0", "1", "2", "3", "4"}
+
+
+def test_json_has_each_layer_and_why_not(delegraph: Command, sines: Path) -> None:
+    done = delegraph("diff", sines, "-d", "sin", "--runs", "1", "--layers", "--json")
+    layers = json.loads(done.out)["layers"]
+    assert layers["inner"] == "boundaries"
+    assert [layer["op"] for layer in layers["layers"]] == ["SIN", "ADD", "MUL", "SIN", "ADD"]
+    assert layers["layers"][1]["same_inputs_note"] == "the reference has the same kernel"
+    assert layers["layers"][0]["same_inputs"]["raw"]["max"]["max"] < 1e-6
+
+
+def test_what_partitions_hide_is_said_once(delegraph: Command, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    model = tmp_path / "chain.tflite"
+    nodes: list[Any] = [("ADD", "x x", "a"), ("ADD", "a x", "b"), ("ADD", "b x", "y")]
+    model.write_bytes(graph_model(nodes, inputs="x", outputs="y"))
+    words = ["diff", model, "--runtime", "litert", "--runs", "1", "--layers"]
+    done = delegraph(*words)
+    assert "2 tensors of nodes 0-1: inside partition 0 of XNNPACK" in done.out
+    assert "--inner exposed or --inner alone has delegates compute these" in done.out
+    exposed = delegraph(*words, "--inner", "exposed")
+    assert "inside partition" not in exposed.out
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_layers_are_drawn(delegraph: Command, sines: Path, tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / f"layers{suffix}"
+    done = delegraph("diff", sines, "-d", "sin", "--runs", "1", "--layers", "--plot", picture)
+    assert done.code == 0, done.err
+    if suffix == ".svg":
+        text = picture.read_text()
+        assert all(word in text for word in ("drift", "same inputs", "SIN 0", "ADD 4", "equal"))
+    else:
+        assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--plot", "l.png"], "--plot needs --layers"),
+        (["--node-data", "folder"], "--node-data needs --layers"),
+        (["--inner", "alone"], "--inner needs --layers"),
+        (["--layers", "--plot", "l.pdf"], "expected a file ending in .png, .svg"),
+    ],
+)
+def test_options_of_layers_are_checked_first(
+    delegraph: Command, sines: Path, words: list[str], message: str
+) -> None:
+    done = delegraph("diff", sines, *words)
+    assert done.code == 2
+    assert message in done.err

@@ -6,22 +6,39 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from delegraph.cli.diff_tables import print_difference, print_layers
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options import diagnosis_options, json_option
-from delegraph.cli.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.printing import console, print_json
 from delegraph.cli.setup_options import changed_setup, setup_options
 from delegraph.cli.shown_progress import shown_progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from delegraph.delegation.tolerance import Tolerance
-    from delegraph.tools.differing.difference import Difference, OutputDifference
-    from delegraph.tools.differing.metrics import Spread
+    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.watched import Inner
+    from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
 
 _TOLERANCE = re.compile(r"(?:(.*)=)?([^=,]+)(?:,([^=,]+))?", re.DOTALL)
+
+
+def _of_layers(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Check that an option is not given in vain: it says something of the layers."""
+    is_given = ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    if is_given and not ctx.params["layers"]:
+        raise click.UsageError(f"{parameter.opts[0]} needs --layers")
+    return value
+
+
+def _require_drawable(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
+    if path is not None:
+        from delegraph.tools.differing.layers_plot import require_drawable
+
+        require_drawable(path)
+    return _of_layers(ctx, parameter, path)
 
 
 @click.command("diff")
@@ -86,6 +103,43 @@ _TOLERANCE = re.compile(r"(?:(.*)=)?([^=,]+)(?:,([^=,]+))?", re.DOTALL)
     help="Fail (exit code 1) where an element is further off than ABSOLUTE + RELATIVE * |right|, "
     "in stored values; for one output, or for all.",
 )
+@click.option(
+    "--layers",
+    is_flag=True,
+    is_eager=True,  # the callbacks of others look at it
+    help="Compare every tensor that a node computes, too: where each side goes on with its own "
+    "values (drift), and where the test computes each partition from the reference values (same "
+    "inputs).",
+)
+@click.option(
+    "--inner",
+    type=click.Choice(["boundaries", "exposed", "alone"]),
+    default="boundaries",
+    show_default=True,
+    callback=_of_layers,
+    help="Tensors inside of partitions, which delegates do not compute: leave them out; make them "
+    "outputs of their partition; make a partition of every node.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice(["order", "worst"]),
+    default="order",
+    show_default=True,
+    callback=_of_layers,
+    help="Layers as they run, or those first that add most noise themselves.",
+)
+@click.option(
+    "--plot",
+    metavar="FILE",
+    callback=_require_drawable,
+    help="Draw the layers to a .png or .svg file.",
+)
+@click.option(
+    "--node-data",
+    metavar="FOLDER",
+    callback=_of_layers,
+    help="Write the layers' greatest differences as Model Explorer's node data.",
+)
 @json_option
 @diagnosis_options
 def command(
@@ -95,6 +149,11 @@ def command(
     warmup: int,
     tolerances: tuple[str, ...],
     as_json: bool,
+    layers: bool,
+    inner: Inner,
+    sort: str,
+    plot: str | None,
+    node_data: str | None,
     **feed: Any,
 ) -> None:
     """Compare a model's outputs in two set-ups, on the same inputs.
@@ -105,22 +164,48 @@ def command(
     from delegraph.tools.differing.input_runs import Feed
 
     right = None if reference is None else changed_setup(setup, reference, "--reference")
+    given: Any = {"feed": Feed(**feed), "signature": signature}
     with shown_progress() as progress:
         found = diff(
             setup,
             right,
-            feed=Feed(**feed),
-            signature=signature,
+            **given,
             warmup=warmup,
             tolerance=_tolerances(tolerances),
             progress=progress,
         )
+        seen = _layers(setup, right, inner, progress, given) if layers else None
+    if seen is not None:
+        _write_layers(seen, plot, node_data)
     if as_json:
-        print_json(found.to_json())
+        print_json(found.to_json() | ({} if seen is None else {"layers": seen.to_json()}))
     else:
-        print_difference(console(), found)
+        out = console()
+        print_difference(out, found)
+        if seen is not None:
+            print_layers(out, seen, worst_first=sort == "worst")
     if found.failures:
         raise CheckFailed(f"further off than the tolerance: {'; '.join(found.failures)}")
+
+
+def _layers(
+    setup: Setup, reference: Setup | None, inner: Inner, progress: Progress, given: Any
+) -> LayersDifference:
+    from delegraph.tools.differing.layers import diff_layers
+
+    return diff_layers(setup, reference, inner=inner, progress=progress, **given)
+
+
+def _write_layers(found: LayersDifference, plot: str | None, node_data: str | None) -> None:
+    """Write the files that the user asked for."""
+    if plot is not None:
+        from delegraph.tools.differing.layers_plot import draw_layers
+
+        draw_layers(found, plot)
+    if node_data is not None:
+        from delegraph.tools.differing.layers_node_data import write_layers_node_data
+
+        write_layers_node_data(found, node_data)
 
 
 def _tolerances(words: tuple[str, ...]) -> dict[str, Tolerance] | None:
@@ -142,98 +227,3 @@ def _tolerances(words: tuple[str, ...]) -> dict[str, Tolerance] | None:
             ) from None
         found[match[1] or ""] = tolerance
     return found or None
-
-
-def print_difference(out: Console, found: Difference) -> None:
-    """Print how far two set-ups' results differ."""
-    out.print(f"test:      {found.test}")
-    out.print(f"           {found.test_placement}", style="dim")
-    out.print(f"reference: {found.reference}")
-    out.print(f"           {found.reference_placement}", style="dim")
-    count = len(found.runs)
-    first, last = found.runs[0], found.runs[-1]
-    fed = first if first == last else f"{first} to {last}"
-    out.print(f"{plural(count, 'run')}: {fed}")
-    heading(out, "Outputs")
-    columns = (
-        "name",
-        "type",
-        "values",
-        "mean",
-        "max",
-        "p99.9",
-        "SNR dB",
-        "cosine",
-        "ULP",
-        "unequal",
-    )
-    rows = [row for output in found.outputs for row in _rows(output)]
-    print_table(out, columns, rows, right=columns[3:])
-    for output in found.outputs:
-        _print_worst(out, output, found)
-        for remark in output.remarks:
-            out.print(f"  {output.name}: {remark}")
-    for side, names in (("test", found.only_in_test), ("reference", found.only_in_reference)):
-        for name in names:
-            out.print(f"  {name}: only the {side} has it")
-    heading(out, "Latency")
-    latencies = {"test": found.test_latency, "reference": found.reference_latency}
-    rows = [
-        [side, t.count, *map(_time, (t.mean, t.std, t.min, t.median, t.max))]
-        for side, t in latencies.items()
-    ]
-    times = ("", "runs", "mean", "std", "min", "median", "max")
-    print_table(out, times, rows, right=times[1:])
-
-
-def _rows(output: OutputDifference) -> list[list[object]]:
-    """Return a row for the stored values, and one for the numbers that they stand for."""
-    units = [d.max_units for d in output.runs if d.max_units is not None]
-    count = sum(d.count for d in output.runs)
-    unequal = f"{sum(d.unequal for d in output.runs)} of {count}"
-    kind = output.dtype
-    if output.reference_dtype != kind:
-        kind += f" / {output.reference_dtype}"
-    rows: list[list[object]] = []
-    for values, metrics in (("stored", output.raw()), ("real", output.real())):
-        if metrics:
-            is_ulp = values == "stored" and output.runs[0].unit == "ulp"
-            ulp = number(max(units)) if is_ulp and units else ""
-            rows.append([output.name, kind, values, *_numbers(metrics), ulp, unequal])
-    return rows or [[output.name, kind, "", *[""] * 6, "cannot be compared"]]
-
-
-def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Return what the table shows: the mean over the runs, and the worst of all else."""
-    worst = {"max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
-    shown = [number(getattr(metrics[name], end)) for name, end in worst.items()]
-    return [number(metrics["mean"].avg), *shown]
-
-
-def _print_worst(out: Console, output: OutputDifference, found: Difference) -> None:
-    """Print where the greatest difference is, and what values are no numbers."""
-    compared = output.worst.compared
-    if compared is not None and compared.max > 0:
-        out.print(
-            f"  {output.name}: greatest difference at {list(compared.index)}: "
-            f"{number(compared.found)}, expected {number(compared.expected)} "
-            f"(run {output.worst_run + 1}: {found.runs[output.worst_run]})"
-        )
-    for what in ("nan", "infinite"):
-        test, reference = (sum(getattr(d, what)[side] for d in output.runs) for side in (0, 1))
-        if test or reference:
-            label = "NaN" if what == "nan" else "infinite"
-            out.print(f"  {output.name}: {test} {label} values, {reference} in the reference")
-
-
-def number(value: float) -> str:
-    """Return a number for people.
-
-    >>> number(0.0), number(1.5e-7), number(float("inf"))
-    ('0', '1.5e-07', 'inf')
-    """
-    return f"{value:.4g}"
-
-
-def _time(seconds: float) -> str:
-    return f"{1e3 * seconds:.3f} ms"

@@ -5,6 +5,9 @@ from .differing.difference import Difference as Difference
 from .differing.difference import OutputDifference as OutputDifference
 from .differing.difference import diff as diff
 from .differing.input_runs import Feed as Feed
+from .differing.layers import LayerDifference as LayerDifference
+from .differing.layers import LayersDifference as LayersDifference
+from .differing.layers import diff_layers as diff_layers
 from .differing.metrics import Metrics as Metrics
 from .differing.metrics import TensorDifference as TensorDifference
 from .differing.metrics import tensor_difference as tensor_difference

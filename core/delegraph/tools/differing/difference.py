@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -23,8 +22,9 @@ from delegraph.tools.differing.metrics import (
     spreads,
     tensor_difference,
 )
+from delegraph.tools.differing.side import Outputs, Side
 from delegraph.tools.latency import Latency
-from delegraph.tools.model_call import Details, ModelCall, model_call
+from delegraph.tools.model_call import Details
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.setup import Setup
 
@@ -228,7 +228,7 @@ def diff(
     """
     reference = own_kernels(setup) if reference is None else reference
     with ExitStack() as stack:
-        sides = [_Side(stack.enter_context(s.interpreter()), signature) for s in (setup, reference)]
+        sides = [Side(stack.enter_context(s.interpreter()), signature) for s in (setup, reference)]
         test, right = sides
         order = matched_inputs(test.inputs, right.inputs)
         fed = InputRuns(setup, signature, test.inputs, feed)
@@ -245,38 +245,6 @@ def diff(
                 side.compute(warmup if number == 0 else 0)
             found.take(run, test.outputs(), right.outputs(), tolerance)
         return found.difference(setup, reference, signature, test, right, tolerance)
-
-
-class _Side:
-    """One of the two set-ups while it runs."""
-
-    def __init__(self, interpreter: Any, signature: str | None) -> None:
-        self.interpreter = interpreter
-        self._call: ModelCall = model_call(interpreter, signature)
-        self.inputs: list[Details] = self._call.input_details()
-        self.values: list[NDArray[Any]] = []
-        self.seconds: list[float] = []
-
-    def compute(self, warmup: int) -> None:
-        """Compute on :attr:`values` with variables at zero, and take the time of it."""
-        self._call.prepare(self.values)
-        for _ in range(warmup):
-            self._call.invoke()
-        if warmup:
-            self.interpreter.reset_all_variables()
-            self._call.prepare(self.values)
-        start = time.perf_counter()
-        self._call.invoke()
-        self.seconds.append(time.perf_counter() - start)
-
-    def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
-        """Return details and values of all outputs; then variables are zero again."""
-        found = [(entry, np.array(values)) for entry, values in self._call.outputs()]
-        self.interpreter.reset_all_variables()
-        return found
-
-
-Outputs = Sequence[tuple[Details, NDArray[Any]]]
 
 
 class _Found:
@@ -315,8 +283,8 @@ class _Found:
         setup: Setup,
         reference: Setup,
         signature: str | None,
-        test: _Side,
-        right: _Side,
+        test: Side,
+        right: Side,
         tolerance: Tolerances | None,
     ) -> Difference:
         """Return what was found, with latency and placement."""

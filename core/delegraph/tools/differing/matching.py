@@ -29,17 +29,26 @@ def matched(
     >>> matched(named("a", "b"), named("x"))
     ([(0, 0)], [1], [])
     """
-    places = _unique_names(reference)
-    pairs = [(i, places[n]) for n, i in _unique_names(test).items() if n in places]
+    pairs = sorted(matched_names(test, reference).items())
     if not pairs:
         pairs = [(i, i) for i in range(min(len(test), len(reference)))]
-    pairs.sort()
     paired, paired_too = {i for i, _ in pairs}, {j for _, j in pairs}
     return (
         pairs,
         [i for i in range(len(test)) if i not in paired],
         [j for j in range(len(reference)) if j not in paired_too],
     )
+
+
+def matched_names(test: Sequence[Details], reference: Sequence[Details]) -> dict[int, int]:
+    """Return positions in *test* to those in *reference* that have the same name, once each.
+
+    >>> named = lambda *names: [{"name": name} for name in names]
+    >>> matched_names(named("a", "b", "b", ""), named("", "b", "a"))
+    {0: 2}
+    """
+    places = _unique_names(reference)
+    return {i: places[name] for name, i in _unique_names(test).items() if name in places}
 
 
 def _unique_names(details: Sequence[Details]) -> dict[str, int]:

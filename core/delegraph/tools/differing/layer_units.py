@@ -1,0 +1,178 @@
+"""Parts of a model that are computed one by one, each from values that are given.
+
+A partition is one, and so is each node that has no delegate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph.delegation.placement import PartitionPlacement, Placement
+from delegraph.errors import in_words
+from delegraph.graph.model import Model, SubgraphSpec
+from delegraph.schema.enums import TensorType
+from delegraph.tools.differing.matching import converted
+from delegraph.tools.differing.side import Side
+from delegraph.tools.differing.tapped_models import UNIT, unit_model
+from delegraph.tools.setup import Setup
+
+Values = Mapping[int, tuple[Mapping[str, Any], NDArray[Any]]]
+"""Details and values of tensors, by index."""
+
+_SAME_KERNELS = "the reference has the same kernel"
+
+HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
+"""Types of tensors whose values mean nothing outside of the runtime that made them."""
+
+
+class Unit:
+    """Some nodes as a model of their own, in a set-up.
+
+    Args:
+        nodes: operator indices, in execution order.
+        note: why nothing is to be computed; empty where it is.
+
+    Attributes:
+        nodes: the same.
+        note: why nothing is computed; empty while it can be.
+    """
+
+    def __init__(self, nodes: tuple[int, ...], note: str = "") -> None:
+        self.nodes = nodes
+        self.note = note
+        self._side: Side | None = None
+        self._delegate: str | None = None
+
+    def open(
+        self, stack: ExitStack, path: Path, setup: Setup, whole: Whole, outputs: Sequence[int]
+    ) -> None:
+        """Make the model and its interpreter; :attr:`note` says why where that cannot be done.
+
+        Args:
+            stack: closes the interpreter.
+            path: where the model is written.
+            setup: what runs it; its model is another.
+            whole: what the nodes are a part of.
+            outputs: tensors that are wanted.
+        """
+        tensors, inputs = whole.spec.tensors, self._inputs(whole.spec)
+        handle = next((tensors[i] for i in inputs if tensors[i].type in HANDLES), None)
+        if handle is not None:
+            self.note = f"it reads the resource {handle.name!r}, which is made outside"
+            return
+        content = unit_model(whole.model, whole.spec.index, self.nodes, inputs, outputs)
+        path.write_bytes(content)
+        try:
+            interpreter = replace(setup, model=str(path)).interpreter()
+            self._side = Side(stack.enter_context(interpreter), UNIT)
+        except (RuntimeError, ValueError) as error:  # ours, and the official interpreter's
+            self._give_up(f"it does not run alone: {in_words(error)}")
+
+    def require(self, delegate: str) -> None:
+        """Let nothing count but what *delegate* computes, all nodes of it."""
+        self._delegate = delegate
+
+    def _inputs(self, spec: SubgraphSpec) -> list[int]:
+        """Return the tensors that the nodes read and neither make nor keep."""
+        operators = [spec.operators[i] for i in self.nodes]
+        made = {i for operator in operators for i in operator.outputs}
+        read = dict.fromkeys(i for operator in operators for i in operator.inputs if i >= 0)
+        return [
+            i
+            for i in read
+            if i not in made and spec.tensors[i].data is None and not spec.tensors[i].is_variable
+        ]
+
+    def computed(self, known: Values) -> Values:
+        """Return the outputs that follow from known values; nothing where :attr:`note` says why."""
+        if self._side is None:
+            return {}
+        wanted = {int(entry["index"]): entry for entry in self._side.inputs}
+        missing = next((i for i in wanted if i not in known), None)
+        if missing is not None:
+            return self._give_up(f"the reference has no values for its input, tensor {missing}")
+        try:
+            self._side.values = [
+                converted(known[i][1], known[i][0], entry) for i, entry in wanted.items()
+            ]
+            self._side.compute(0)
+            found = self._side.outputs()
+        except (RuntimeError, ValueError) as error:
+            return self._give_up(f"it does not run alone: {in_words(error)}")
+        taken = [n for n in self._side.interpreter.placement.nodes if n.delegate == self._delegate]
+        if self._delegate is not None and len(taken) < len(self.nodes):
+            whose = f"{len(taken)} of its {len(self.nodes)} nodes"
+            return self._give_up(f"alone, {self._delegate} takes {whose}")
+        return {int(entry["index"]): (entry, values) for entry, values in found}
+
+    def _give_up(self, note: str) -> Values:
+        self.note, self._side = note, None
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The model that units are cut from: the file, the called subgraph, and who runs its nodes."""
+
+    model: Model
+    spec: SubgraphSpec
+    placement: Placement
+
+    def partitions(self) -> list[PartitionPlacement]:
+        """Return the partitions of the called subgraph."""
+        return [p for p in self.placement.partitions if p.subgraph == self.spec.index]
+
+
+def units_of(
+    stack: ExitStack,
+    folder: Path,
+    setup: Setup,
+    whole: Whole,
+    *,
+    is_exposed: bool,
+    shares_kernels: bool,
+) -> list[Unit]:
+    """Return a unit for each partition, and for each node that has no delegate.
+
+    Args:
+        stack: closes their interpreters.
+        folder: where their models are written.
+        setup: what runs the whole model.
+        whole: that model.
+        is_exposed: whether tensors that only their partition reads are computed, too.
+        shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
+            so that there is nothing to compare.
+    """
+    # What names nodes, or judges partitions, is for the whole model.
+    alone = replace(
+        setup,
+        rules=None,
+        require=None,
+        partition_policy="largest",
+        on_failure="raise",
+        validate=False,
+    )
+    units = []
+    for partition in whole.partitions():
+        unit = Unit(partition.nodes)
+        made = [i for n in partition.nodes for i in whole.spec.operators[n].outputs if i >= 0]
+        outputs = [i for i in made if is_exposed or i in partition.outputs]
+        unit.open(stack, folder / f"partition{partition.index}.tflite", alone, whole, outputs)
+        unit.require(partition.delegate)
+        units.append(unit)
+    taken = {node for unit in units for node in unit.nodes}
+    hosted = [o for o in whole.spec.operators if o.index not in taken]
+    plain = replace(alone, delegates=("none",), delegate_files=(), use_default_delegates=False)
+    for operator in hosted:
+        unit = Unit((operator.index,), _SAME_KERNELS if shares_kernels else "")
+        if not shares_kernels:
+            outputs = [i for i in operator.outputs if i >= 0]
+            unit.open(stack, folder / f"node{operator.index}.tflite", plain, whole, outputs)
+        units.append(unit)
+    return units

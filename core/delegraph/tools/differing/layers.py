@@ -1,0 +1,322 @@
+"""``diff_layers``: how far every intermediate tensor of a model is off, and where that begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from delegraph.delegation.placement import PartitionPlacement
+from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
+from delegraph.tools.differing.input_runs import Feed, InputRuns
+from delegraph.tools.differing.layer_units import HANDLES, Unit, Values, Whole, units_of
+from delegraph.tools.differing.matching import converted, matched_inputs, matched_names
+from delegraph.tools.differing.metrics import TensorDifference, tensor_difference
+from delegraph.tools.differing.watched import Inner, Watched
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class LayerDifference:
+    """How far one tensor is off that a node of the model computes.
+
+    Attributes:
+        subgraph: index of the subgraph.
+        node: index of the node in it.
+        op: operator name.
+        tensor: tensor index.
+        name: the tensor's name; may be empty.
+        delegate: what ran the node in the test; None for the host's kernels.
+        partition: position in the test's ``Placement.partitions``; None without a delegate.
+        drift: where each side went on with its own values; None where one of them has no such
+            tensor.
+        drift_note: why there is none; empty where there is.
+        same_inputs: where the test computed from the reference's values: the node's partition, or
+            the node itself; None where that could not be done, or need not.
+        same_inputs_note: why there is none; empty where there is.
+    """
+
+    subgraph: int
+    node: int
+    op: str
+    tensor: int
+    name: str
+    delegate: str | None
+    partition: int | None
+    drift: OutputDifference | None
+    drift_note: str
+    same_inputs: OutputDifference | None
+    same_inputs_note: str
+
+    @property
+    def own_error(self) -> OutputDifference | None:
+        """What this layer itself adds: the difference on the same inputs, else the drift."""
+        return self.drift if self.same_inputs is None else self.same_inputs
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes, the differences over the runs."""
+        shown = {
+            "subgraph": self.subgraph,
+            "node": self.node,
+            "op": self.op,
+            "tensor": self.tensor,
+            "name": self.name,
+            "delegate": self.delegate,
+            "partition": self.partition,
+            "drift_note": self.drift_note,
+            "same_inputs_note": self.same_inputs_note,
+        }
+        for way, found in (("drift", self.drift), ("same_inputs", self.same_inputs)):
+            shown[way] = None if found is None else found.to_json()
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class LayersDifference:
+    """How far the intermediate tensors of a model are off.
+
+    Attributes:
+        test, reference: the set-ups.
+        inner: what was done to see inside of partitions.
+        runs: what each run was fed, in words.
+        layers: every tensor that nodes of the called subgraph compute, in execution order.
+        notes: what looking inside changed; empty where partitions and results stayed as they are.
+    """
+
+    test: Setup
+    reference: Setup
+    inner: Inner
+    runs: tuple[str, ...]
+    layers: tuple[LayerDifference, ...]
+    notes: tuple[str, ...] = ()
+
+    def worst_first(self) -> list[LayerDifference]:
+        """Return the layers, those that add most noise themselves first; unknown ones last."""
+        return sorted(self.layers, key=_rank)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it; what is NaN or infinite is a float still."""
+        return {
+            "test": self.test.to_json(),
+            "reference": self.reference.to_json(),
+            "inner": self.inner,
+            "runs": list(self.runs),
+            "notes": list(self.notes),
+            "layers": [layer.to_json() for layer in self.layers],
+        }
+
+
+def _rank(layer: LayerDifference) -> float:
+    found = layer.own_error
+    return np.inf if found is None else -noise(found)
+
+
+def noise(found: OutputDifference) -> float:
+    """Return the noise as a share of the signal, ``10 ** (-SNR / 20)``, in the worst run.
+
+    Zero where all is equal; infinite where values are NaN or infinite on one side only, or cannot
+    be compared.
+    """
+    shares = []
+    for difference in found.runs:
+        metrics = difference.compared
+        if metrics is None or (np.isnan(metrics.snr_db) and metrics.max > 0):
+            shares.append(np.inf)
+        else:
+            shares.append(0.0 if metrics.max == 0 else 10 ** (-metrics.snr_db / 20))
+    return float(max(shares))
+
+
+def diff_layers(
+    setup: Setup,
+    reference: Setup | None = None,
+    *,
+    inner: Inner = "boundaries",
+    feed: Feed = Feed(),  # noqa: B008 - frozen
+    signature: str | None = None,
+    progress: Progress = untold,
+) -> LayersDifference:
+    """Run a model in two set-ups, and return how far every tensor that its nodes compute is off.
+
+    In two ways: once each side goes on with its own values, so that differences add up (*drift*);
+    once each partition of the test, and each node that has no delegate, is a model of its own and
+    gets the reference's values (*same inputs*).
+
+    A delegate computes no tensor that only its partition reads, so these are left out, with a note,
+    unless *inner* says how to have them computed. The tensors that are looked at are made outputs
+    of the model, so that nothing is read from memory that another tensor took over.
+
+    Args:
+        setup: what is tested.
+        reference: what is right; None for Delegraph's kernels. Its model may be another file: then
+            tensors are the same that have the same name.
+        inner: how tensors inside of partitions are had.
+        feed: what both are fed.
+        signature: of both models; None for the whole models.
+        progress: is told how many runs are done.
+
+    Raises:
+        ArgumentError: inputs that do not fit, or a model without that signature.
+        PluginError: a delegate is missing or broken.
+        DelegraphError: one of the set-ups cannot run its model on these inputs.
+    """
+    reference = own_kernels(setup) if reference is None else reference
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="delegraph-diff-")))
+        test = Watched("test", setup, signature)
+        right = Watched("reference", reference, signature)
+        order = matched_inputs(test.inputs, right.inputs)
+        fed = InputRuns(setup, signature, test.inputs, feed)
+
+        def feed_both(number: int) -> str:
+            run = fed.run(number)
+            test.values = list(run.values)
+            right.values = [
+                converted(run.values[i], test.inputs[i], right.inputs[j])
+                for j, i in enumerate(order)
+            ]
+            return str(run)
+
+        feed_both(0)
+        for side in (test, right):
+            side.open(stack, folder, inner)
+        comparison = _Comparison(stack, folder, test, right, inner, order)
+        runs = []
+        for number in range(len(fed)):
+            progress("comparing layers", number, len(fed))
+            runs.append(feed_both(number))
+            comparison.take(test.computed(), right.computed())
+        notes = (*test.notes, *right.notes)
+        return LayersDifference(setup, reference, inner, tuple(runs), comparison.layers(), notes)
+
+
+class _Comparison:
+    """What the runs have shown so far, tensor by tensor."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        folder: Path,
+        test: Watched,
+        right: Watched,
+        inner: Inner,
+        order: Sequence[int],
+    ) -> None:
+        self._test, self._right = test, right
+        self._is_same_file = os.path.realpath(test.setup.model) == os.path.realpath(
+            right.setup.model
+        )
+        self._twin = _twins(test, right, order, self._is_same_file)
+        self._drift: dict[int, list[TensorDifference]] = {}
+        self._same: dict[int, list[TensorDifference]] = {}
+        self._details: dict[int, tuple[Any, Any]] = {}
+        self._units: list[Unit] = units_of(
+            stack,
+            folder,
+            test.setup,
+            Whole(test.model, test.spec, test.placement),
+            is_exposed=inner == "exposed",
+            shares_kernels=self._is_same_file and _same_host(test, right),
+        )
+
+    def take(self, test: Values, reference: Values) -> None:
+        """Compare the tensors of one run, in both ways."""
+        known = {i: reference[j] for i, j in self._twin.items() if j in reference}
+        for tensor, (entry, values) in test.items():
+            if tensor in known:
+                other, right = known[tensor]
+                self._details[tensor] = entry, other
+                difference = tensor_difference(values, right, entry, other)
+                self._drift.setdefault(tensor, []).append(difference)
+        for unit in self._units:
+            for tensor, (entry, values) in unit.computed(known).items():
+                if tensor in known:
+                    other, right = known[tensor]
+                    self._details[tensor] = entry, other
+                    difference = tensor_difference(values, right, entry, other)
+                    self._same.setdefault(tensor, []).append(difference)
+
+    def layers(self) -> tuple[LayerDifference, ...]:
+        """Return the differences of all tensors, in execution order."""
+        return tuple(
+            self._layer(operator.index, operator.name, tensor)
+            for operator in self._test.spec.operators
+            for tensor in operator.outputs
+            if tensor >= 0
+        )
+
+    def _layer(self, node: int, op: str, tensor: int) -> LayerDifference:
+        index = self._test.spec.index
+        placed = next(
+            n for n in self._test.placement.nodes if (n.subgraph, n.index) == (index, node)
+        )
+        drift, same = (self._over_runs(tensor, d) for d in (self._drift, self._same))
+        return LayerDifference(
+            index,
+            node,
+            op,
+            tensor,
+            self._test.spec.tensors[tensor].name,
+            placed.delegate,
+            placed.partition,
+            drift,
+            "" if drift is not None else self._why_no_drift(tensor),
+            same,
+            "" if same is not None else self._why_not_same(node, tensor),
+        )
+
+    def _over_runs(
+        self, tensor: int, differences: Mapping[int, list[TensorDifference]]
+    ) -> OutputDifference | None:
+        if tensor not in differences:
+            return None
+        entry, other = self._details[tensor]
+        names = self._test.spec.tensors[tensor].name, str(other["name"])
+        kinds = type_name(entry), type_name(other)
+        return OutputDifference(*names, *kinds, tuple(differences[tensor]))
+
+    def _why_no_drift(self, tensor: int) -> str:
+        if tensor in self._test.inside:
+            return _inside_of(self._test.inside[tensor])
+        if self._test.spec.tensors[tensor].type in HANDLES:
+            return "it is a handle, which means nothing outside of its runtime"
+        if tensor not in self._twin:
+            return "the reference has no tensor of this name"
+        twin = self._twin[tensor]
+        if twin in self._right.inside:
+            return f"in the reference {_inside_of(self._right.inside[twin])}"
+        return "it is not computed"
+
+    def _why_not_same(self, node: int, tensor: int) -> str:
+        note = next((u.note for u in self._units if node in u.nodes and u.note), "")
+        return note or self._why_no_drift(tensor)
+
+
+def _inside_of(partition: PartitionPlacement) -> str:
+    return f"inside partition {partition.index} of {partition.delegate}"
+
+
+def _twins(
+    test: Watched, right: Watched, order: Sequence[int], is_same_file: bool
+) -> dict[int, int]:
+    """Return which tensor of the reference is which of the test's, by index in the test's."""
+    if is_same_file and test.spec.index == right.spec.index:
+        return {tensor.index: tensor.index for tensor in test.spec.tensors}
+    named = [[{"name": t.name} for t in side.spec.tensors] for side in (test, right)]
+    fed = {int(test.inputs[i]["index"]): int(right.inputs[j]["index"]) for j, i in enumerate(order)}
+    return matched_names(*named) | fed
+
+
+def _same_host(test: Watched, right: Watched) -> bool:
+    """Return whether nodes without a delegate are computed by the same kernels on either side."""
+    a, b = test.setup, right.setup
+    return (a.runtime, a.numerics) == (b.runtime, b.numerics) and not right.partitions(
+        right.placement
+    )

@@ -1,0 +1,118 @@
+"""One of two set-ups while every tensor that its nodes compute is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from delegraph.delegation.placement import PartitionPlacement, Placement
+from delegraph.graph.loader import load_model
+from delegraph.graph.model import SubgraphSpec
+from delegraph.tools.differing.layer_units import HANDLES, Values
+from delegraph.tools.differing.metrics import tensor_difference
+from delegraph.tools.differing.side import Side
+from delegraph.tools.differing.tapped_models import tapped_model
+from delegraph.tools.setup import Setup
+
+Inner = Literal["boundaries", "exposed", "alone"]
+"""What is done so that tensors inside of partitions are computed: nothing, or a change of these.
+
+``"exposed"`` makes every tensor an output of its partition, ``"alone"`` every node a partition.
+"""
+
+
+class Watched:
+    """One of the two set-ups, first as it is, then with its inner tensors as outputs.
+
+    Attributes:
+        inputs: details of what the call takes.
+        values: what the next computation gets.
+        spec: the called subgraph.
+        placement: who runs the nodes of it, once it is open.
+        inside: tensors that nodes compute and nobody sees, with the partition that keeps each.
+        notes: what watching changed.
+    """
+
+    def __init__(self, label: str, setup: Setup, signature: str | None) -> None:
+        self.setup, self.signature = setup, signature
+        self._label = label
+        self.model = load_model(setup.model, setup.table_limit)
+        called = {s.key: s.subgraph_index for s in self.model.signatures}
+        self.spec: SubgraphSpec = self.model.subgraphs[called.get(signature or "", 0)]
+        with setup.interpreter() as interpreter:
+            self.inputs = Side(interpreter, signature).inputs
+        self.values: list[NDArray[Any]] = []
+        self.notes: list[str] = []
+
+    def open(self, stack: ExitStack, folder: Path, inner: Inner) -> None:
+        """Run it as it is, to know partitions and results; then make what watches the tensors."""
+        with self.setup.interpreter() as interpreter:
+            plain = Side(interpreter, self.signature)
+            plain.values = self.values
+            plain.compute(0)
+            outputs = plain.outputs()
+            asked: Placement = interpreter.placement
+        inside = _kept_inside(self.partitions(asked), self.spec) if inner == "boundaries" else {}
+        watched = [
+            i
+            for operator in self.spec.operators
+            for i in operator.outputs
+            if i >= 0 and i not in inside and self.spec.tensors[i].type not in HANDLES
+        ]
+        path = folder / f"{self._label}.tflite"
+        path.write_bytes(tapped_model(self.model, self.spec.index, watched))
+        arguments = {"experimental_disable_delegate_node_fusion": True} if inner == "alone" else {}
+        tapped = replace(self.setup, model=str(path))
+        self._side = Side(stack.enter_context(tapped.interpreter(**arguments)), self.signature)
+        now = self.computed()
+        self.placement: Placement = self._side.interpreter.placement
+        self.inside = _kept_inside(self.partitions(self.placement), self.spec)
+        self._note_changes(asked, outputs, now)
+
+    def partitions(self, placement: Placement) -> list[PartitionPlacement]:
+        """Return the partitions of the called subgraph."""
+        return [p for p in placement.partitions if p.subgraph == self.spec.index]
+
+    def computed(self) -> Values:
+        """Compute; return details and values of all tensors that are known, by tensor index."""
+        self._side.values = self.values
+        self._side.compute(0)
+        found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
+            int(e["index"]): (e, v) for e, v in zip(self.inputs, self.values, strict=True)
+        }
+        return found | {int(e["index"]): (e, v) for e, v in self._side.outputs()}
+
+    def _note_changes(self, asked: Placement, outputs: Sequence[Any], now: Values) -> None:
+        counts = [len(self.partitions(p)) for p in (asked, self.placement)]
+        nodes = [sorted(p.nodes for p in self.partitions(q)) for q in (asked, self.placement)]
+        if nodes[0] != nodes[1]:
+            self.notes.append(
+                f"{self._label}: {counts[1]} partition{'s' * (counts[1] != 1)} here, "
+                f"{counts[0]} without looking inside"
+            )
+        for entry, values in outputs:
+            other, seen = now[int(entry["index"])]
+            changed = tensor_difference(seen, values, other, entry).compared
+            if changed is not None and changed.max > 0:
+                self.notes.append(
+                    f"{self._label}: looking inside changes output {entry['name']!r} by up to "
+                    f"{changed.max:.4g}"
+                )
+
+
+def _kept_inside(
+    partitions: Sequence[PartitionPlacement], spec: SubgraphSpec
+) -> dict[int, PartitionPlacement]:
+    """Return the tensors that only their partition reads, with the partition."""
+    found = {}
+    for partition in partitions:
+        for node in partition.nodes:
+            for tensor in spec.operators[node].outputs:
+                if tensor >= 0 and tensor not in partition.outputs:
+                    found[tensor] = partition
+    return found

@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter, OpResolverType, Rejection
+from delegraph.graph.loader import load_model
+from delegraph.schema.options import AddOptions, MulOptions, VarHandleOptions, WhileOptions
+from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from delegraph.tools import Feed, LayerDifference, Setup, diff_layers
+from delegraph.tools.differing.layers import noise
+from support.corpus import corpus_file, needs_corpus
+from support.seeded_faults import SoundDelegate, SoundKernel, with_kernel
+from support.signatures import two_signatures
+
+RUNTIMES = ["delegraph", "litert"]
+
+
+def add(inputs: str, output: str) -> Any:
+    return "ADD", inputs, output, AddOptions()
+
+
+def mul(inputs: str, output: str) -> Any:
+    return "MUL", inputs, output, MulOptions()
+
+
+CHAIN = [add("x x", "a"), mul("a x", "b"), add("b x", "c"), add("c a", "y")]
+
+
+class WrongProduct(SoundKernel):
+    """Adds 1 to the first element of each product."""
+
+    def result(self, step: Any, registration: Any, a: Any, b: Any) -> Any:
+        y = np.array(super().result(step, registration, a, b))
+        if registration.name == "MUL":
+            y.reshape(-1)[0] += 1
+        return y
+
+
+def file(folder: Path, content: bytes, name: str = "m.tflite") -> str:
+    path = folder / name
+    path.write_bytes(content)
+    return str(path)
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> str:
+    """y = ((x + x) * x + x) + (x + x) on ``[4], float32``."""
+    return file(tmp_path, graph_model(CHAIN, inputs="x", outputs="y"))
+
+
+def setup_of(model: str, runtime: Any, *delegates: Any) -> Setup:
+    if runtime == "litert":
+        pytest.importorskip("ai_edge_litert")
+    return Setup(model, runtime, delegates or ("none",), use_default_delegates=False)
+
+
+def greatest(difference: Any) -> float | None:
+    return None if difference is None else difference.compared()["max"].max
+
+
+def by_name(layers: tuple[LayerDifference, ...]) -> dict[str, LayerDifference]:
+    return {layer.name: layer for layer in layers}
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_the_wrong_node_shows_when_each_is_alone(chain: str, runtime: str) -> None:
+    setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
+    found = diff_layers(setup, inner="alone", feed=Feed(runs=2))
+    same = {layer.name: greatest(layer.same_inputs) for layer in found.layers}
+    assert {name for name, value in same.items() if value} == {"b"}
+    assert same["b"] == pytest.approx(1, rel=1e-6)
+    drift = {layer.name for layer in found.layers if greatest(layer.drift)}
+    assert drift == {"b", "c", "y"}
+    worst = found.worst_first()[0]
+    assert (worst.node, worst.op, worst.delegate) == (1, "MUL", "careful")
+    assert worst.same_inputs is not None
+    assert worst.same_inputs.worst.compared is not None
+    assert worst.same_inputs.worst.compared.index == (0,)
+    assert any("4 partitions here, 1 without" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_exposed_tensors_show_inside_of_one_partition(chain: str, runtime: str) -> None:
+    setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
+    found = diff_layers(setup, inner="exposed", feed=Feed(runs=2))
+    assert {layer.partition for layer in found.layers} == {0}
+    assert {layer.name for layer in found.layers if greatest(layer.drift)} == {"b", "c", "y"}
+    assert {layer.name for layer in found.layers if greatest(layer.same_inputs)} == {"b", "c", "y"}
+    assert not found.notes
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_what_a_partition_keeps_to_itself_is_said(chain: str, runtime: str) -> None:
+    setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
+    layers = by_name(diff_layers(setup, feed=Feed(runs=1)).layers)
+    for name in "abc":
+        assert layers[name].drift is None
+        assert layers[name].drift_note == "inside partition 0 of careful"
+        assert layers[name].same_inputs_note == "inside partition 0 of careful"
+    assert greatest(layers["y"].drift) == greatest(layers["y"].same_inputs)
+    assert greatest(layers["y"].drift) == pytest.approx(1, rel=1e-6)
+
+
+def test_same_inputs_do_not_carry_errors_on(tmp_path: Path) -> None:
+    """Two partitions with a host's node between them: only the first one is wrong."""
+    nodes: list[Any] = [mul("x x", "m"), ("TANH", "m", "t"), add("t t", "y")]
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y"))
+    setup = setup_of(model, "delegraph", with_kernel(WrongProduct)())
+    layers = by_name(diff_layers(setup, feed=Feed(runs=3)).layers)
+    assert greatest(layers["m"].same_inputs) == pytest.approx(1, rel=1e-6)
+    assert greatest(layers["y"].same_inputs) == 0
+    assert greatest(layers["y"].drift)
+    assert layers["t"].same_inputs_note == "the reference has the same kernel"
+    assert greatest(layers["t"].drift)
+
+
+def slow_layers(model: str, inputs: list[Any]) -> dict[int, Any]:
+    """Compute every tensor by an interpreter that keeps all of them."""
+    with Interpreter(
+        model,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        experimental_preserve_all_tensors=True,
+    ) as interpreter:
+        interpreter.allocate_tensors()
+        for entry, values in zip(interpreter.get_input_details(), inputs, strict=True):
+            interpreter.set_tensor(entry["index"], values)
+        interpreter.invoke()
+        operators = load_model(model).subgraphs[0].operators
+        return {i: interpreter.get_tensor(i) for o in operators for i in o.outputs}
+
+
+class WrongEnd(SoundKernel):
+    """Adds 100 to the last element of everything."""
+
+    def result(self, step: Any, registration: Any, a: Any, b: Any) -> Any:
+        y = np.array(super().result(step, registration, a, b))
+        y.reshape(-1)[-1] += 100
+        return y
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_no_value_is_of_another_tensor_in_the_same_memory(tmp_path: Path, runtime: str) -> None:
+    """A long chain, whose tensors take turns in two places of the arena."""
+    nodes = [add(f"{'x' if i == 0 else f't{i}'} x", f"t{i + 1}") for i in range(9)]
+    parts = {name: tensor((64, 8)) for name in ["x", *(f"t{i}" for i in range(1, 10))]}
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="t9", tensors=parts))
+    given = np.random.default_rng(0).uniform(-1, 1, (64, 8)).astype(np.float32)
+    np.save(tmp_path / "x.npy", given)
+    expected = slow_layers(model, [given])
+    setup = setup_of(model, runtime, with_kernel(WrongEnd)())
+    found = diff_layers(setup, inner="alone", feed=Feed((str(tmp_path / "x.npy"),)))
+    assert len(found.layers) == 9
+    for layer in found.layers:
+        assert layer.drift is not None
+        compared = layer.drift.worst.compared
+        assert compared is not None
+        assert compared.index == (63, 7)
+        assert compared.expected == expected[layer.tensor][63, 7]
+        assert compared.found == pytest.approx(compared.expected + 100 * (layer.node + 1))
+
+
+def test_a_float_model_is_compared_with_its_int8_one_by_name(tmp_path: Path) -> None:
+    nodes: list[Any] = [("ADD", "x x", "s"), ("RELU", "s", "y")]
+    real = file(tmp_path, graph_model(nodes, inputs="x", outputs="y"), "float.tflite")
+    parts = {n: tensor((4,), "INT8", scale=1 / 32) for n in ("x", "s", "y")}
+    content = graph_model(nodes, inputs="x", outputs="y", tensors=parts)
+    small = file(tmp_path, content, "int8.tflite")
+    found = diff_layers(
+        setup_of(small, "delegraph"), setup_of(real, "delegraph"), feed=Feed(("32,-16,8,1",))
+    )
+    for layer in found.layers:
+        assert greatest(layer.drift) == 0
+        assert greatest(layer.same_inputs) == 0, layer.same_inputs_note
+        assert layer.drift is not None
+        assert (layer.drift.dtype, layer.drift.reference_dtype) == ("int8", "float32")
+
+
+def test_tensors_that_the_reference_lacks_are_said(chain: str, tmp_path: Path) -> None:
+    nodes: list[Any] = [("ADD", "x x", "a"), ("SUB", "a x", "other"), ("ADD", "other a", "y")]
+    content = graph_model(nodes, inputs="x", outputs="y")
+    other = setup_of(file(tmp_path, content, "o.tflite"), "delegraph")
+    layers = by_name(diff_layers(setup_of(chain, "delegraph"), other, feed=Feed(runs=1)).layers)
+    assert layers["b"].drift_note == "the reference has no tensor of this name"
+    assert greatest(layers["a"].drift) == 0
+    assert "has no values for its input" in layers["c"].same_inputs_note
+
+
+def test_partitions_of_the_reference_hide_their_tensors_too(chain: str) -> None:
+    plain = setup_of(chain, "delegraph")
+    reference = setup_of(chain, "delegraph", with_kernel(SoundKernel)())
+    layers = by_name(diff_layers(plain, reference, feed=Feed(runs=1)).layers)
+    assert layers["a"].drift_note == "in the reference inside partition 0 of careful"
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("signature", ["negate", "wave"])
+def test_signatures_have_layers_too(tmp_path: Path, runtime: str, signature: str) -> None:
+    setup = setup_of(file(tmp_path, two_signatures()), runtime)
+    reference = setup_of(setup.model, "delegraph")
+    (layer,) = diff_layers(setup, reference, signature=signature, feed=Feed(("x=0.5",))).layers
+    op, value = {"negate": ("NEG", -0.5), "wave": ("SIN", math.sin(0.5))}[signature]
+    assert (layer.op, layer.subgraph) == (op, int(signature == "wave"))
+    assert layer.drift is not None
+    assert layer.drift.worst.compared is not None
+    assert layer.drift.worst.compared.expected == pytest.approx(value)
+    assert greatest(layer.drift) == pytest.approx(0, abs=1e-6)
+    if runtime == "litert":
+        assert greatest(layer.same_inputs) == greatest(layer.drift), layer.same_inputs_note
+
+
+def test_shapes_may_be_open(tmp_path: Path) -> None:
+    parts = {n: tensor((1,), shape_signature=(-1,), name=n) for n in ("x", "s", "y")}
+    nodes: list[Any] = [add("x x", "s"), mul("s x", "y")]
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=parts))
+    np.save(tmp_path / "x.npy", np.arange(7, dtype=np.float32))
+    setup = setup_of(model, "delegraph", with_kernel(WrongProduct)())
+    for inner in ("alone", "exposed"):
+        layers = by_name(
+            diff_layers(setup, inner=inner, feed=Feed((str(tmp_path / "x.npy"),))).layers
+        )
+        assert greatest(layers["y"].same_inputs) == 1, layers["y"].same_inputs_note
+        assert layers["s"].drift is not None
+        assert layers["s"].drift.runs[0].count == 7
+
+
+def loop(folder: Path) -> str:
+    """Doubles x until it is over 10, then adds it to itself."""
+    main: Any = (
+        [
+            ("WHILE", "x", "w", WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)),
+            ("ADD", "w w", "y"),
+        ],
+        "x",
+        "y",
+        {n: tensor(()) for n in ("x", "w", "y")},
+    )
+    condition: Any = (
+        [("LESS", "v ten", "go")],
+        "v",
+        "go",
+        {"v": tensor(()), "ten": constant(np.float32(10)), "go": tensor((), "BOOL")},
+    )
+    body: Any = ([("ADD", "u u", "d")], "u", "d", {n: tensor(()) for n in ("u", "d")})
+    return file(folder, subgraphs_model([main, condition, body]))
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_loop_is_one_layer(tmp_path: Path, runtime: str) -> None:
+    setup = setup_of(loop(tmp_path), runtime)
+    reference = setup_of(setup.model, "delegraph")
+    found = diff_layers(setup, reference, feed=Feed(("0.75",)))
+    assert [layer.op for layer in found.layers] == ["WHILE", "ADD"]
+    assert [greatest(layer.drift) for layer in found.layers] == [0, 0]
+    if runtime == "litert":
+        assert [greatest(layer.same_inputs) for layer in found.layers] == [0, 0]
+
+
+def test_noise_is_a_share_of_the_signal(chain: str) -> None:
+    found = diff_layers(
+        setup_of(chain, "delegraph", with_kernel(WrongProduct)()),
+        inner="alone",
+        feed=Feed(("1,1,1,1",)),
+    )
+    b = by_name(found.layers)["b"]
+    assert b.drift is not None
+    assert noise(b.drift) == pytest.approx(1 / math.sqrt(4 * 2**2))
+
+
+def test_values_that_are_no_numbers_are_the_worst(tmp_path: Path, chain: str) -> None:
+    class Broken(SoundKernel):
+        def result(self, step: Any, registration: Any, a: Any, b: Any) -> Any:
+            y = np.array(super().result(step, registration, a, b))
+            if registration.name == "MUL":
+                y[2] = np.nan
+            return y
+
+    setup = setup_of(chain, "delegraph", with_kernel(Broken)())
+    found = diff_layers(setup, inner="alone", feed=Feed(runs=1))
+    worst = found.worst_first()[0]
+    assert worst.name == "b"
+    assert worst.same_inputs is not None
+    assert worst.same_inputs.worst.nan == (1, 0)
+
+
+class NeedsCompany(SoundDelegate):
+    """Takes nothing of a model of one node."""
+
+    def is_node_supported_by_delegate(self, registration: Any, node: Any, context: Any) -> Any:
+        answer = super().is_node_supported_by_delegate(registration, node, context)
+        return answer if len(context.get_execution_plan()) > 1 else Rejection("alone")
+
+
+def test_what_a_delegate_leaves_alone_is_said(chain: str) -> None:
+    found = diff_layers(
+        setup_of(chain, "delegraph", NeedsCompany()), inner="alone", feed=Feed(runs=1)
+    )
+    for layer in found.layers:
+        assert layer.same_inputs is None
+        assert layer.same_inputs_note == "alone, careful takes 0 of its 1 nodes"
+        assert greatest(layer.drift) == 0
+
+
+def test_a_resource_made_outside_is_said(tmp_path: Path) -> None:
+    nodes: list[Any] = [
+        ("VAR_HANDLE", "", "h", VarHandleOptions(shared_name="v")),
+        ("ASSIGN_VARIABLE", "h x", ""),
+        ("READ_VARIABLE", "h", "y"),
+    ]
+    parts = {"h": tensor((), "RESOURCE")}
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=parts))
+    found = diff_layers(setup_of(model, "litert"), setup_of(model, "delegraph"), feed=Feed(runs=1))
+    (layer,) = (layer for layer in found.layers if layer.op == "READ_VARIABLE")
+    assert layer.same_inputs_note == "it reads the resource 'h', which is made outside"
+    assert greatest(layer.drift) == 0
+    assert "handle" in next(x for x in found.layers if x.op == "VAR_HANDLE").drift_note
+
+
+def test_texts_are_compared(tmp_path: Path) -> None:
+    nodes: list[Any] = [("RESHAPE", "x to", "s"), ("RESHAPE", "s to", "y")]
+    parts = {n: tensor((1,), "STRING") for n in ("x", "s", "y")}
+    parts["to"] = constant([1], "INT32")
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=parts))
+    found = diff_layers(
+        setup_of(model, "litert"), setup_of(model, "delegraph"), feed=Feed(("some words",))
+    )
+    assert [greatest(layer.same_inputs) for layer in found.layers] == [0, 0]
+
+
+CORPUS = [
+    "LiteRT__lstm_quantized",
+    "tiny__pretrainedResnet_quant",
+    "test_data__keras_lstm_mnist_ptq",
+    "test_data__mobilenet_v1_0.25_128_quant",
+    "LiteRT__multi_subgraphs_while",
+    "tflm__trained_lstm",
+]
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", CORPUS)
+def test_integers_of_litert_are_those_of_delegraph_in_each_layer(name: str) -> None:
+    model = str(corpus_file(name))
+    found = diff_layers(
+        setup_of(model, "litert"),
+        setup_of(model, "delegraph"),
+        feed=Feed(distribution="benchmark", runs=1),
+    )
+    assert found.layers
+    for layer in found.layers:
+        if layer.drift is not None and "float" not in layer.drift.dtype:
+            assert greatest(layer.drift) == 0, layer.name
+        if layer.same_inputs is not None and "float" not in layer.same_inputs.dtype:
+            assert greatest(layer.same_inputs) == 0, layer.name
