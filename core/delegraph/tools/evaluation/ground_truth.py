@@ -1,0 +1,110 @@
+"""What is truly in pictures: the objects that detection is measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InPixels:
+    """What COCO's definition asks for, which ``ground_truth.pb`` has not.
+
+    Attributes:
+        width: of the picture, in pixels.
+        height: of the picture.
+        boxes: ``[n, 4], float64``: left, top, width, height, in pixels.
+        areas: ``[n], float64``: of the objects, in square pixels; of their outlines, where the file
+            has these.
+        crowds: ``[n], bool``: whether a box holds many objects that nobody drew boxes round.
+    """
+
+    width: int
+    height: int
+    boxes: NDArray[np.float64]
+    areas: NDArray[np.float64]
+    crowds: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TruePicture:
+    """A picture and the objects in it.
+
+    Attributes:
+        id: its number in the file.
+        name: of its file, below the folder of pictures.
+        boxes: ``[n, 4], float32``: top, left, bottom, right; 0 and 1 are the picture's edges.
+        classes: ``[n], int64``.
+        pixels: the same in pixels, with what only COCO knows; None where the file lacks it.
+    """
+
+    id: int
+    name: str
+    boxes: NDArray[np.float32]
+    classes: NDArray[np.int64]
+    pixels: InPixels | None = None
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the official tool's script drops the picture, as nothing is in it.
+
+        What has no pixels went through the script before.
+        """
+        return self.pixels is not None and not len(self.classes)
+
+    def as_prepared(self) -> TruePicture:
+        """Return the picture without the boxes that the official tool's script drops.
+
+        Those reach over the picture's edge.
+
+        Source:
+            preprocess_coco_minival.py, tflite/tools/evaluation/tasks/coco_object_detection.
+        """
+        if self.pixels is None:
+            return self
+        left, top, width, height = self.pixels.boxes.T
+        inside = (left + width <= self.pixels.width) & (top + height <= self.pixels.height)
+        inside &= (left <= self.pixels.width) & (top <= self.pixels.height)
+        return replace(self, boxes=self.boxes[inside], classes=self.classes[inside])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroundTruth:
+    """Pictures with the objects in them.
+
+    Attributes:
+        source: the file.
+        pictures: by name.
+        class_names: of the classes, by number; empty where the file has none.
+    """
+
+    source: str
+    pictures: tuple[TruePicture, ...]
+    class_names: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def has_pixels(self) -> bool:
+        """Whether COCO's definition can be computed."""
+        return all(picture.pixels is not None for picture in self.pictures)
+
+    def of(self, ids: Sequence[int]) -> GroundTruth:
+        """Return the pictures with these numbers.
+
+        Raises:
+            ArgumentError: there is no picture with one of them.
+        """
+        known = {picture.id for picture in self.pictures}
+        for number in ids:
+            if number not in known:
+                raise ArgumentError(f"picture {number} is not in {self.source!r}")
+        wanted = set(ids)
+        return replace(self, pictures=tuple(p for p in self.pictures if p.id in wanted))
+
+    def first(self, count: int) -> GroundTruth:
+        """Return as many pictures, in their order; all of them for 0."""
+        return replace(self, pictures=self.pictures[:count]) if count else self

@@ -1,0 +1,51 @@
+"""Reads what is truly in pictures, by the ending of a file, and lists of pictures to use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.coco_annotations import read_coco_annotations
+from delegraph.tools.evaluation.ground_truth import GroundTruth
+from delegraph.tools.evaluation.ground_truth_proto import read_ground_truth_proto
+
+_READERS = {".json": read_coco_annotations, ".pb": read_ground_truth_proto}
+
+
+def read_ground_truth(path: str) -> GroundTruth:
+    """Return the objects of a file: COCO's ``.json``, or the official tool's ``.pb``.
+
+    Raises:
+        ArgumentError: the file cannot be read, or holds something else; the message names the
+            place.
+    """
+    reader = _READERS.get(Path(path).suffix.lower())
+    if reader is None:
+        raise ArgumentError(
+            f"{path!r}: expected ground truth in a .json file as COCO has it, or in the official "
+            "tool's ground_truth.pb"
+        )
+    return reader(path)
+
+
+def read_picture_ids(path: str) -> list[int]:
+    """Return the numbers of a file with one a line, as ``mscoco_minival_ids.txt`` has them.
+
+    Raises:
+        ArgumentError: the file cannot be read, or a line is no number.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "expected a text file"
+        raise ArgumentError(f"{path!r} cannot be read: {reason}") from error
+    ids = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if not line.strip().isdecimal():
+            raise ArgumentError(
+                f"{path!r}, line {number}: expected the number of a picture, found {line[:40]!r}"
+            )
+        ids.append(int(line))
+    return ids
