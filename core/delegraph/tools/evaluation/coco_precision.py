@@ -1,0 +1,163 @@
+"""Average precision as COCO defines it. Needs ``pip install 'delegraph[coco]'``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.detections import Detections
+from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
+
+FIGURES = (
+    *("AP", "AP50", "AP75", "APsmall", "APmedium", "APlarge"),
+    *("AR1", "AR10", "AR100", "ARsmall", "ARmedium", "ARlarge"),
+)
+"""COCO's twelve figures in its order: average precision, average recall; AP is over thresholds
+0.5 to 0.95, small is an area below 32 x 32 pixels, large one of 96 x 96 and more, AR10 recall with
+10 detections a picture at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class CocoPrecision:
+    """COCO's figures; NaN where there is nothing to measure.
+
+    Attributes:
+        figures: the twelve of :data:`FIGURES`.
+        by_threshold: AP at each threshold of overlap.
+        by_class: AP of each class of the ground truth.
+    """
+
+    figures: Mapping[str, float]
+    by_threshold: Mapping[float, float]
+    by_class: Mapping[int, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all, under the names of the attributes."""
+        return {
+            "figures": dict(self.figures),
+            "by_threshold": {f"{key:.2f}": value for key, value in self.by_threshold.items()},
+            "by_class": {str(key): value for key, value in self.by_class.items()},
+        }
+
+
+def coco_precision(truth: GroundTruth, found: Sequence[Detections]) -> CocoPrecision:
+    """Return COCO's figures of detections in every picture of the ground truth.
+
+    Args:
+        truth: with pixels.
+        found: for each picture of *truth*, in its order.
+
+    Raises:
+        ArgumentError: the package that computes them is not installed, or the ground truth lacks
+            what they need.
+
+    Source:
+        https://cocodataset.org/#detection-eval
+    """
+    require_coco(truth)
+    from faster_coco_eval import COCO, COCOeval_faster
+
+    kinds = truth.class_names or {int(k): "" for p in truth.pictures for k in p.classes}
+    known: dict[str, Any] = {
+        "categories": [{"id": kind, "name": name} for kind, name in sorted(kinds.items())],
+        "images": [_size(picture) for picture in truth.pictures],
+    }
+    objects = [entry for picture in truth.pictures for entry in _objects(picture)]
+    answers = [e for pair in zip(truth.pictures, found, strict=True) for e in _answers(*pair)]
+    evaluation = COCOeval_faster(
+        COCO({**known, "annotations": _numbered(objects)}),
+        COCO({**known, "annotations": _numbered(answers)}),
+        "bbox",
+    )
+    evaluation.run()
+    # [thresholds, recalls, classes, areas, most detections]: of all areas, at most 100 detections
+    precision = evaluation.eval["precision"][:, :, :, 0, -1]
+    thresholds, classes = evaluation.params.iouThrs, evaluation.params.catIds
+    return CocoPrecision(
+        {name: _known(v) for name, v in zip(FIGURES, evaluation.stats, strict=True)},
+        {round(float(t), 2): _mean(precision[i]) for i, t in enumerate(thresholds)},
+        {int(kind): _mean(precision[:, :, i]) for i, kind in enumerate(classes)},
+    )
+
+
+def require_coco(truth: GroundTruth) -> None:
+    """Check that COCO's figures can be computed.
+
+    Raises:
+        ArgumentError: they cannot; the message says what is missing.
+    """
+    if not truth.has_pixels:
+        raise ArgumentError(
+            f"COCO's definition needs sizes in pixels and crowds, which {truth.source!r} lacks: "
+            "give COCO's .json"
+        )
+    try:
+        import faster_coco_eval  # noqa: F401 - to know whether it is there
+    except ImportError as error:
+        raise ArgumentError(
+            "COCO's definition needs faster-coco-eval; install it with: pip install "
+            "'delegraph[coco]'"
+        ) from error
+
+
+def _size(picture: TruePicture) -> dict[str, Any]:
+    assert picture.pixels is not None  # require_coco saw to it
+    return {"id": picture.id, "width": picture.pixels.width, "height": picture.pixels.height}
+
+
+def _objects(picture: TruePicture) -> Iterator[dict[str, Any]]:
+    pixels = picture.pixels
+    assert pixels is not None  # require_coco saw to it
+    rows = zip(
+        picture.classes.tolist(),
+        pixels.boxes.tolist(),
+        pixels.areas.tolist(),
+        pixels.crowds.tolist(),
+        strict=True,
+    )
+    for kind, box, area, is_crowd in rows:
+        yield {
+            "image_id": picture.id,
+            "category_id": kind,
+            "bbox": box,
+            "area": area,
+            "iscrowd": int(is_crowd),
+        }
+
+
+def _answers(picture: TruePicture, found: Detections) -> Iterator[dict[str, Any]]:
+    assert picture.pixels is not None  # require_coco saw to it
+    size = np.array([picture.pixels.height, picture.pixels.width], np.float64)
+    low, high = found.boxes[:, :2] * size, found.boxes[:, 2:] * size
+    lengths = np.maximum(high - low, 0)
+    boxes = np.concatenate([low[:, ::-1], lengths[:, ::-1]], axis=1).tolist()
+    rows = zip(found.classes.tolist(), found.scores.tolist(), boxes, strict=True)
+    for kind, score, box in rows:
+        yield {
+            "image_id": picture.id,
+            "category_id": kind,
+            "bbox": box,
+            "score": score,
+            "area": box[2] * box[3],
+            "iscrowd": 0,
+        }
+
+
+def _numbered(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return entries with numbers from 1: COCO's code takes 0 for none."""
+    return [{"id": number, **entry} for number, entry in enumerate(entries, 1)]
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """Return the mean of what is known: -1 stands for what is not."""
+    known = values[values > -1]
+    return float(known.mean()) if known.size else np.nan
+
+
+def _known(value: float) -> float:
+    return float(value) if value > -1 else np.nan

@@ -1,0 +1,190 @@
+"""What a model detected in a picture, from its four outputs in whichever order they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.graph.model import SubgraphSpec
+from delegraph.tools.boxes import POSTPROCESS
+from delegraph.tools.evaluation.task import Outputs
+from delegraph.tools.model_call import Details, declared_shape
+from delegraph.tools.quantizing import dequantized
+from delegraph.tools.seen import stated_count
+
+PARTS = ("boxes", "classes", "scores", "count")
+"""What the outputs are, in the official tool's order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detections:
+    """Objects that a model says are in a picture.
+
+    Attributes:
+        boxes: ``[n, 4], float32``: top, left, bottom, right; 0 and 1 are the picture's edges.
+        classes: ``[n], int64``, numbered as in the ground truth.
+        scores: ``[n], float32``.
+        no_numbers: how many more there were with infinities or NaN in them.
+    """
+
+    boxes: NDArray[np.float32]
+    classes: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    no_numbers: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all as lists; :meth:`from_json` gets exactly the same numbers back."""
+        return {
+            "boxes": self.boxes.tolist(),
+            "classes": self.classes.tolist(),
+            "scores": self.scores.tolist(),
+            "no_numbers": self.no_numbers,
+        }
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Detections:
+        """Return what :meth:`to_json` wrote."""
+        return cls(
+            np.array(row["boxes"], np.float32).reshape(-1, 4),
+            np.array(row["classes"], np.int64),
+            np.array(row["scores"], np.float32),
+            row["no_numbers"],
+        )
+
+
+def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Detections:
+    """Return what outputs say: as many as the count says, of those that there are.
+
+    Args:
+        outputs: of a model.
+        order: positions of boxes, classes, scores and count among them.
+        class_offset: is added to the model's classes, whose fractions are cut off.
+    """
+    parts = [outputs[position] for position in order]
+    boxes, classes, scores, count = (dequantized(values, entry) for entry, values in parts)
+    boxes, classes, scores = boxes.reshape(-1, 4), classes.reshape(-1), scores.reshape(-1)
+    n = min(len(boxes), len(classes), len(scores), stated_count(count))
+    rows = np.concatenate([boxes[:n], scores[:n, None], classes[:n, None]], axis=1)
+    sound = rows[np.isfinite(rows).all(axis=1)]
+    return Detections(
+        sound[:, :4].astype(np.float32),
+        np.trunc(sound[:, 5]).astype(np.int64) + class_offset,
+        sound[:, 4].astype(np.float32),
+        n - len(sound),
+    )
+
+
+def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
+    """Return what the operator makes that ends detectors, in the order of :data:`PARTS`.
+
+    Empty unless there is one such operator.
+    """
+    made = [operator.outputs for operator in graph.operators if operator.name == POSTPROCESS]
+    return made[0] if len(made) == 1 else ()
+
+
+def order_of(
+    outputs: Sequence[Details], made: Sequence[int] = (), named: Sequence[str] = ()
+) -> tuple[int, ...]:
+    """Return where boxes, classes, scores and count are among the outputs.
+
+    What the user names counts; else what the operator that ends detectors makes; else names and
+    shapes, where they leave one way only; else the official tool's order, where they allow it.
+
+    Args:
+        outputs: details of all outputs.
+        made: of :func:`made_by_postprocess`.
+        named: what each output is, of :data:`PARTS`; empty where nobody says it.
+
+    Raises:
+        ArgumentError: the model has no such outputs, or it is not clear which is which.
+    """
+    if len(outputs) != len(PARTS):
+        raise ArgumentError(
+            f"the model has {len(outputs)} outputs; detection needs 4: boxes [1, n, 4], classes "
+            "[1, n], scores [1, n] and their count [1]"
+        )
+    if named:
+        return _as_named(named)
+    at = {int(entry["index"]): position for position, entry in enumerate(outputs)}
+    if set(made) == at.keys():
+        return tuple(at[index] for index in made)
+    return _by_names_and_shapes(outputs)
+
+
+def _as_named(named: Sequence[str]) -> tuple[int, ...]:
+    for name in named:
+        if name not in PARTS:
+            raise ArgumentError(
+                f"an output cannot be {name!r}{did_you_mean(name, PARTS)}: name the outputs in the "
+                f"model's order, each once: {', '.join(PARTS)}"
+            )
+    if len(named) != len(PARTS) or len(set(named)) < len(named):
+        raise ArgumentError(
+            f"expected each of {', '.join(PARTS)} once, in the order of the model's outputs; found "
+            f"{', '.join(named)}"
+        )
+    return tuple(named.index(part) for part in PARTS)
+
+
+def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
+    """Return the only order that names and shapes allow, or the official one of those allowed."""
+    able = [
+        {part for part in PARTS if _may_be(part, entry)} & (_said(entry["name"]) or set(PARTS))
+        for entry in outputs
+    ]
+    official = tuple(range(len(PARTS)))
+    orders = [
+        order
+        for order in _permutations()
+        if all(part in able[position] for part, position in zip(PARTS, order, strict=True))
+    ]
+    if len(orders) == 1:
+        return orders[0]
+    if official in orders:
+        return official
+    shown = ", ".join(f"{entry['name']!r} {declared_shape(entry)}" for entry in outputs)
+    raise ArgumentError(
+        f"which outputs are boxes, classes, scores and count is not clear: {shown}; say it, in "
+        f"their order"
+    )
+
+
+def _permutations() -> list[tuple[int, ...]]:
+    from itertools import permutations
+
+    return list(permutations(range(len(PARTS))))
+
+
+_SIZES = {"boxes": r"(1,)?-?\d+,4,", "count": r"(1,)*"}
+_LINE = r"(1,)*-?\d+,"
+
+
+def _may_be(part: str, entry: Details) -> bool:
+    """Return whether an output has the shape of a part."""
+    shape = "".join(f"{size}," for size in declared_shape(entry))
+    return re.fullmatch(_SIZES.get(part, _LINE), shape) is not None
+
+
+_WORDS = {
+    "boxes": ("box", "location"),
+    "classes": ("class", "categor"),
+    "scores": ("score",),
+    "count": ("num", "count"),
+}
+
+
+def _said(name: str) -> set[str]:
+    """Return what an output is by its name; several where it says too much, nothing if nothing.
+
+    >>> sorted(_said("detection_scores")), sorted(_said("StatefulPartitionedCall:1"))
+    (['scores'], [])
+    """
+    last = name.lower().rpartition("/")[2]
+    return {part for part, words in _WORDS.items() if any(word in last for word in words)}

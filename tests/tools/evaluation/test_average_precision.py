@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from delegraph.tools.evaluation.average_precision import THRESHOLDS, Tally, hits, overlaps
+from delegraph.tools.evaluation.detections import Detections
+from delegraph.tools.evaluation.ground_truth import TruePicture
+from support.made_up_detections import found, made_up, truth
+
+UNIT = (0.0, 0.0, 1.0, 1.0)
+
+
+def wide(share: float, kind: int = 1, score: float = 0.9) -> tuple[Sequence[float], int, float]:
+    """Return a detection that overlaps the box UNIT by a share of their union."""
+    return ((0.0, 0.0, 1.0, share), kind, score)
+
+
+# -- known by hand -----------------------------------------------------------------------------
+
+
+def test_one_box_counts_up_to_the_threshold_that_it_overlaps_by() -> None:
+    result = Tally([truth((UNIT, 1))], [found(wide(0.72))]).average_precisions()
+    assert result.by_threshold().tolist() == [1.0] * 5 + [0.0] * 5  # 0.5, 0.55, 0.6, 0.65, 0.7
+    assert result.mean == 0.5
+
+
+def test_an_overlap_right_at_the_threshold_counts() -> None:
+    result = Tally([truth((UNIT, 1))], [found(wide(0.75))]).average_precisions()
+    assert result.by_threshold().tolist() == [1.0] * 6 + [0.0] * 4
+
+
+def test_a_miss_with_a_better_score_halves_the_precision() -> None:
+    other = ((0.0, 0.0, 0.1, 0.1), 1, 0.95)
+    result = Tally([truth((UNIT, 1))], [found(wide(1.0), other)]).average_precisions()
+    assert result.mean == 0.5
+
+
+def test_a_miss_with_a_worse_score_costs_nothing() -> None:
+    other = ((0.0, 0.0, 0.1, 0.1), 1, 0.1)
+    result = Tally([truth((UNIT, 1))], [found(wide(1.0), other)]).average_precisions()
+    assert result.mean == 1.0
+
+
+def test_one_of_two_objects_gives_the_51_levels_up_to_a_half() -> None:
+    far = (2.0, 2.0, 3.0, 3.0)
+    result = Tally([truth((UNIT, 1), (far, 1))], [found(wide(1.0))]).average_precisions()
+    assert result.mean == pytest.approx(51 / 101)
+
+
+def test_precision_at_a_recall_is_the_best_at_that_recall_or_more() -> None:
+    # hit, miss, hit: precision 1 up to recall 1/2, then 2/3.
+    far, miss = (2.0, 2.0, 3.0, 3.0), (5.0, 5.0, 6.0, 6.0)
+    answer = found(wide(1.0, score=0.9), (miss, 1, 0.8), (far, 1, 0.7))
+    result = Tally([truth((UNIT, 1), (far, 1))], [answer]).average_precisions()
+    assert result.mean == pytest.approx((51 + 50 * 2 / 3) / 101)
+
+
+def test_a_class_that_was_only_found_counts_as_zero() -> None:
+    result = Tally([truth((UNIT, 1))], [found(wide(1.0), wide(1.0, kind=7))]).average_precisions()
+    assert result.by_class() == {1: 1.0, 7: 0.0}
+    assert result.mean == 0.5
+
+
+def test_a_class_that_was_never_found_counts_as_zero() -> None:
+    result = Tally([truth((UNIT, 1), (UNIT, 2))], [found(wide(1.0))]).average_precisions()
+    assert result.by_class() == {1: 1.0, 2: 0.0}
+
+
+def test_an_object_is_taken_once() -> None:
+    result = Tally(
+        [truth((UNIT, 1))], [found(wide(1.0, score=0.8), wide(0.9, score=0.9))]
+    ).average_precisions()
+    # Up to 0.85 the second takes it first; from 0.9 (float32) on, the second is a miss before.
+    assert result.by_threshold()[0] == 1.0
+    assert result.by_threshold()[-1] == 0.5
+
+
+def test_a_detection_takes_the_object_that_it_overlaps_most() -> None:
+    objects = truth(((0.0, 0.0, 1.0, 0.8), 1), (UNIT, 1))
+    answer = found((UNIT, 1, 0.9), ((0.0, 0.0, 1.0, 0.8), 1, 0.8))
+    assert hits(objects, answer).all()
+
+
+def test_the_next_best_object_is_taken_where_the_best_is_gone() -> None:
+    objects = truth((UNIT, 1), ((0.0, 0.0, 1.0, 0.6), 1))
+    answer = found((UNIT, 1, 0.9), (UNIT, 1, 0.8))
+    assert hits(objects, answer)[:, 1].tolist() == [True, True, True] + [False] * 7
+
+
+def test_objects_of_another_class_or_picture_are_no_hit() -> None:
+    assert not hits(truth((UNIT, 2)), found(wide(1.0))).any()
+    result = Tally([truth((UNIT, 1)), truth()], [found(), found(wide(1.0))]).average_precisions()
+    assert result.mean == 0.0
+
+
+def test_scores_order_the_detections_of_all_pictures() -> None:
+    miss = ((5.0, 5.0, 6.0, 6.0), 1, 0.95)
+    result = Tally(
+        [truth((UNIT, 1)), truth()], [found(wide(1.0)), found(miss)]
+    ).average_precisions()
+    assert result.mean == 0.5
+
+
+def test_nothing_at_all_has_no_precision() -> None:
+    result = Tally([truth()], [found()]).average_precisions()
+    assert np.isnan(result.mean)
+    assert np.isnan(result.by_threshold()).all()
+
+
+def test_boxes_without_area_overlap_nothing() -> None:
+    point = np.zeros((1, 4), np.float32)
+    turned = np.array([[1, 1, 0, 0]], np.float32)
+    assert overlaps(point, point).tolist() == [[0.0]]
+    assert overlaps(turned, turned).tolist() == [[0.0]]
+
+
+# -- the definition, slowly --------------------------------------------------------------------
+
+
+def slow_overlap(a: np.ndarray, b: np.ndarray) -> np.float32:
+    zero = np.float32(0)
+
+    def side(low: np.float32, high: np.float32) -> np.float32:
+        return max(zero, np.float32(high - low))
+
+    def area(box: np.ndarray) -> np.float32:
+        return side(box[0], box[2]) * side(box[1], box[3])
+
+    both = side(max(a[0], b[0]), min(a[2], b[2])) * side(max(a[1], b[1]), min(a[3], b[3]))
+    total = area(a) + area(b) - both
+    return both / total if total > 0 else zero
+
+
+def slow_average_precision(
+    truths: Sequence[TruePicture], answers: Sequence[Detections], kind: int, threshold: np.float32
+) -> float:
+    free = {i: list(t.boxes[t.classes == kind]) for i, t in enumerate(truths)}
+    count = sum(map(len, free.values()))
+    listed = [
+        (-score, i, box)
+        for i, answer in enumerate(answers)
+        for box, this, score in zip(answer.boxes, answer.classes, answer.scores, strict=True)
+        if this == kind
+    ]
+    listed.sort(key=lambda item: item[0])
+    points = []
+    right = 0
+    for number, (_, i, box) in enumerate(listed, 1):
+        shares = [slow_overlap(box, other) for other in free[i]]
+        if shares and max(shares) >= threshold:
+            del free[i][int(np.argmax(shares))]
+            right += 1
+        points.append((right / number, np.float32(right) / np.float32(max(count, 1))))
+    if not count:
+        return 0.0
+    best = [
+        max((p for p, recall in points if recall * np.float32(100) >= level), default=0.0)
+        for level in range(101)
+    ]
+    return sum(best) / 101
+
+
+def slow_values(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> np.ndarray:
+    kinds = sorted({int(k) for item in [*truths, *answers] for k in item.classes})
+    return np.array(
+        [[slow_average_precision(truths, answers, k, t) for k in kinds] for t in THRESHOLDS]
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_values_are_those_of_the_definition(seed: int) -> None:
+    truths, answers = made_up(seed)
+    values = Tally(truths, answers).average_precisions().values
+    assert np.allclose(values, slow_values(truths, answers), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_draw_is_as_if_the_pictures_were_there_repeatedly(seed: int) -> None:
+    truths, answers = made_up(seed)
+    for i, answer in enumerate(answers):  # no ties: what is drawn twice would come in another order
+        answer.scores[:] += i * 1e-4 + np.arange(len(answer.scores)) * 1e-6
+    tally = Tally(truths, answers)
+    drawn = np.sort(np.random.default_rng(seed).integers(0, len(truths), len(truths)))
+    result = tally.average_precisions(drawn)
+    again = Tally([truths[i] for i in drawn], [answers[i] for i in drawn]).average_precisions()
+    there = ~np.isnan(result.values).any(axis=0)
+    assert result.classes[there].tolist() == again.classes.tolist()
+    assert np.allclose(result.values[:, there], again.values, rtol=0, atol=1e-6)
+    assert result.mean == pytest.approx(again.mean, abs=1e-6)
+
+
+def test_a_class_that_was_not_drawn_does_not_count() -> None:
+    tally = Tally([truth((UNIT, 1)), truth((UNIT, 2))], [found(wide(1.0)), found()])
+    assert tally.average_precisions().mean == 0.5
+    assert tally.average_precisions(np.array([0, 0])).mean == 1.0
+    assert tally.average_precisions(np.array([1, 1])).mean == 0.0
