@@ -8,7 +8,7 @@ import click
 
 from delegraph.cli.options import diagnosis_options
 
-TASKS = ("classification",)
+TASKS = ("classification", "detection")
 """In the order of ``--help``; each is ``command`` in the module ``evaluate_NAME``."""
 
 

@@ -13,6 +13,10 @@ from .differing.metrics import TensorDifference as TensorDifference
 from .differing.metrics import tensor_difference as tensor_difference
 from .evaluation.classification import Classification as Classification
 from .evaluation.classification import evaluate_classification as evaluate_classification
+from .evaluation.detection import Detection as Detection
+from .evaluation.detection import evaluate_detection as evaluate_detection
+from .evaluation.ground_truth import GroundTruth as GroundTruth
+from .evaluation.ground_truth_files import read_ground_truth as read_ground_truth
 from .evaluation.picture_files import PictureFile as PictureFile
 from .evaluation.preprocessing import Preprocessing as Preprocessing
 from .latency import Latency as Latency

@@ -1,0 +1,146 @@
+"""Detection of objects: mean average precision of every set-up, and the drop between them.
+
+Open first: ``ground_truth.py`` for what is truly in pictures, ``detections.py`` for what a model
+says, ``average_precision.py`` for the official tool's definition, ``coco_precision.py`` for COCO's.
+
+Source:
+    CocoObjectDetection and ObjectDetectionStage, tflite/tools/evaluation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delegraph.tools.bootstrap import RESAMPLES
+from delegraph.tools.evaluation.answers import Answers
+from delegraph.tools.evaluation.detection_precision import DEFINITIONS, Judgement, judged
+from delegraph.tools.evaluation.detection_task import DetectionTask, made_by_models
+from delegraph.tools.evaluation.detections import Detections
+from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
+from delegraph.tools.evaluation.picture_files import PictureFile
+from delegraph.tools.evaluation.preprocessing import Preprocessing
+from delegraph.tools.evaluation.presets import preset
+from delegraph.tools.evaluation.runner import run_task
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detection:
+    """How well set-ups detect objects.
+
+    Attributes:
+        task: what decided the detections.
+        truth: the ground truth, of the pictures that were used.
+        answers: of every set-up, with times.
+        judgement: how well they detect.
+    """
+
+    task: DetectionTask
+    truth: GroundTruth
+    answers: Answers
+    judgement: Judgement
+
+    def class_name(self, kind: int) -> str:
+        """Return what a class is called: by the ground truth, else by the labels, else nothing."""
+        labels = dict(enumerate(self.task.labels))
+        return self.truth.class_names.get(kind) or labels.get(kind, "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return precisions, drops and times of every set-up."""
+        shown, judgement = self.answers.to_json(), self.judgement
+        for position, entry in enumerate(shown["setups"]):
+            entry["precision"] = judgement.precisions[position].to_json()
+            drop = judgement.drops[position]
+            if drop is not None:
+                entry["drop"] = drop.to_json()
+        kinds = {int(kind) for p in judgement.precisions for kind in p.tflite.classes}
+        return {
+            **self.task.identity(),
+            "task": "detection",
+            "ground_truth": self.truth.source,
+            "prepared_as_by_script": judgement.prepared,
+            "resamples": judgement.resamples,
+            "seed": judgement.seed,
+            "definitions": DEFINITIONS,
+            "without_coco": judgement.without_coco,
+            "class_names": {str(kind): self.class_name(kind) for kind in sorted(kinds)},
+            **shown,
+        }
+
+
+def evaluate_detection(
+    setups: Sequence[Setup] | Setup,
+    folder: str,
+    truth: GroundTruth,
+    preprocessing: Preprocessing | str = "tflite",
+    *,
+    class_offset: int = 1,
+    labels: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    prepared: bool = True,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    journal: str | None = None,
+    warmup_runs: int = 1,
+    progress: Progress = untold,
+) -> Detection:
+    """Return how well set-ups detect objects in the same pictures.
+
+    Args:
+        setups: one or several; the others are compared with the first.
+        folder: of the pictures.
+        truth: what is in them; all its pictures are used.
+        preprocessing: how pictures become inputs, or the name of a preset; nothing is cut out of a
+            picture, whatever the preset says, as boxes are parts of the whole.
+        class_offset: is added to the model's classes.
+        labels: of the classes of the ground truth, from 0 on; a class without one is an error.
+        outputs: what each output of the models is: boxes, classes, scores, count; empty to find
+            out.
+        prepared: whether for the official tool's definition pictures without objects, and boxes
+            over the edge, are dropped, as its script does. COCO's has them always.
+        resamples: draws of the bootstrap.
+        seed: of the bootstrap.
+        journal: a file that says what is done, so that an interrupted evaluation goes on.
+        warmup_runs: runs before any time counts.
+        progress: is told how far it is.
+
+    Raises:
+        ArgumentError: a model is no detector, it found a class without a label, no picture can be
+            read, or the journal is of another evaluation.
+        DelegraphError: a set-up failed.
+    """
+    known = [setups] if isinstance(setups, Setup) else list(setups)
+    how = preset(preprocessing) if isinstance(preprocessing, str) else preprocessing
+    task = DetectionTask(
+        replace(how, crop="none"),
+        class_offset,
+        tuple(labels),
+        tuple(outputs),
+        made_by_models(known),
+    )
+    samples = [PictureFile(os.path.join(folder, picture.name)) for picture in truth.pictures]
+    answers = run_task(
+        known, samples, task, journal=journal, warmup_runs=warmup_runs, progress=progress
+    )
+    seen = replace(truth, pictures=_with(answers.keys, samples, truth.pictures))
+    judgement = judged(
+        seen,
+        [[Detections.from_json(row) for row in rows] for rows in answers.rows],
+        prepared=prepared,
+        resamples=resamples,
+        seed=seed,
+        progress=progress,
+    )
+    return Detection(task, seen, answers, judgement)
+
+
+def _with(
+    keys: Sequence[str], samples: Sequence[PictureFile], pictures: Sequence[TruePicture]
+) -> tuple[TruePicture, ...]:
+    """Return the pictures that were used, in the order of their answers."""
+    by_key = {sample.key: picture for sample, picture in zip(samples, pictures, strict=True)}
+    return tuple(by_key[key] for key in keys)

@@ -1,0 +1,118 @@
+"""Asks a model which objects are where in a picture, as the official tool does.
+
+Source:
+    ObjectDetectionStage, tflite/tools/evaluation/stages/object_detection_stage.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.graph.loader import load_model
+from delegraph.tools.evaluation.detections import detections, made_by_postprocess, order_of
+from delegraph.tools.evaluation.picture_files import PictureFile
+from delegraph.tools.evaluation.preprocessing import Preprocessing, picture_size
+from delegraph.tools.evaluation.task import Outputs, Row
+from delegraph.tools.model_call import Details
+from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionTask:
+    """Asks which objects are where in a picture.
+
+    Attributes:
+        preprocessing: how pictures become inputs; nothing is cut out of them.
+        class_offset: is added to the model's classes; 1 where the ground truth has a background,
+            or nothing, as class 0, and the model has not.
+        labels: of the classes of the ground truth, from 0 on; a class that has none is an error.
+            Empty: every class is allowed.
+        outputs: what each output is: boxes, classes, scores, count; empty to find out.
+        made: of :func:`made_by_models`.
+    """
+
+    preprocessing: Preprocessing
+    class_offset: int = 1
+    labels: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    made: Mapping[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+
+    def identity(self) -> Mapping[str, Any]:
+        """Return all that decides which detections are read."""
+        return {
+            "name": "detection",
+            "preprocessing": self.preprocessing.to_json(),
+            "class_offset": self.class_offset,
+            "labels": list(self.labels),
+            "outputs": list(self.outputs),
+        }
+
+    def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
+        """Check that one picture goes in, and boxes, classes, scores and a count come out.
+
+        Raises:
+            ArgumentError: the model has others, or it is not clear which is which.
+        """
+        if len(inputs) != 1:
+            raise ArgumentError(
+                f"the model has {len(inputs)} inputs; a detector has one, a picture"
+            )
+        picture_size(inputs[0])
+        self._order(outputs)
+
+    def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
+        """Return the picture as the model takes it.
+
+        Raises:
+            ArgumentError: it cannot be read.
+        """
+        return [self.preprocessing.input(sample, details[0])]
+
+    def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
+        """Return the detections.
+
+        Raises:
+            ArgumentError: the class of one has no label.
+        """
+        order = self._order([entry for entry, _ in outputs])
+        found = detections(outputs, order, self.class_offset)
+        for kind in found.classes.tolist():
+            if kind < 0 or (self.labels and kind >= len(self.labels)):
+                its = kind - self.class_offset
+                raise ArgumentError(
+                    f"{sample.key}: the model found class {kind} (its own, {its}, and the class "
+                    f"offset {self.class_offset}), {self._allowed()}"
+                )
+        return found.to_json()
+
+    def _allowed(self) -> str:
+        if not self.labels:
+            return "and classes begin at 0"
+        return f"and the {len(self.labels)} labels are of classes 0 to {len(self.labels) - 1}"
+
+    def _order(self, outputs: Sequence[Details]) -> tuple[int, ...]:
+        made = self.made.get(tuple(int(entry["index"]) for entry in outputs), ())
+        return order_of(outputs, made, self.outputs)
+
+
+def made_by_models(setups: Sequence[Setup]) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """Return for the outputs of each model what the operator that ends detectors makes.
+
+    Raises:
+        ArgumentError: two models have the same outputs, in another order.
+    """
+    made: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for setup in setups:
+        graph = load_model(setup.model, setup.table_limit).subgraphs[0]
+        its = made_by_postprocess(graph)
+        if made.setdefault(graph.outputs, its) != its:
+            raise ArgumentError(
+                f"{setup.model!r} has its outputs in another order than the model before it, under "
+                "the same numbers: evaluate them one at a time"
+            )
+    return made
