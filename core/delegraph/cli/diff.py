@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from delegraph.cli.diff_tables import print_difference, print_layers
 from delegraph.cli.failure import CheckFailed
+from delegraph.cli.input_options import input_request_options
 from delegraph.cli.options import diagnosis_options, json_option
 from delegraph.cli.printing import console, print_json
 from delegraph.cli.setup_options import changed_setup, setup_options
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from delegraph.tools.differing.layers import LayersDifference
     from delegraph.tools.differing.watched import Inner
     from delegraph.tools.progress import Progress
+    from delegraph.tools.requested_inputs import InputRequest
     from delegraph.tools.setup import Setup
 
 _TOLERANCE = re.compile(r"(?:(.*)=)?([^=,]+)(?:,([^=,]+))?", re.DOTALL)
@@ -51,26 +53,10 @@ def _require_drawable(ctx: click.Context, parameter: click.Parameter, path: str)
     "kernels, without any delegate]",
 )
 @click.option(
-    "-i",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="[NAME=]VALUE",
-    help="An input, as 'delegraph run' takes it, or a folder: one run for each of its files. What "
-    "is not given is random.",
-)
-@click.option(
-    "--distribution",
-    type=click.Choice(["inference_diff", "benchmark", "run"]),
-    default="inference_diff",
-    show_default=True,
-    help="How random values are spread: as inference_diff, benchmark_model or 'delegraph run' do.",
-)
-@click.option(
     "--runs",
     type=click.IntRange(1),
-    help="Runs, each on values of its own.  [default: one a file of a folder; 1 where nothing is "
-    "random; else 50]",
+    help="Runs, each on values of its own: an input that is a folder gives each its next file, "
+    "random ones have the next seed.  [default: one a file; 1 where nothing is random; else 50]",
 )
 @click.option(
     "--warmup",
@@ -79,19 +65,7 @@ def _require_drawable(ctx: click.Context, parameter: click.Parameter, path: str)
     show_default=True,
     help="Invokes before the runs, on either side, which no time is taken of.",
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Seed of the first run's random values; each run after it has the next one.",
-)
-@click.option(
-    "--sample-rate",
-    type=click.IntRange(1_000, 768_000),
-    metavar="HERTZ",
-    help="Rate of the sounds that the model takes.  [default: what the metadata says; else 16000]",
-)
+@input_request_options("inference_diff")
 @click.option(
     "--signature", metavar="NAME", help="Call this signature, its inputs and outputs by its names."
 )
@@ -154,17 +128,17 @@ def command(
     sort: str,
     plot: str | None,
     node_data: str | None,
-    **feed: Any,
+    inputs: InputRequest,
+    runs: int | None,
 ) -> None:
     """Compare a model's outputs in two set-ups, on the same inputs.
 
     The options name what is tested; --reference what it is compared with.
     """
     from delegraph.tools.differing.difference import diff
-    from delegraph.tools.differing.input_runs import Feed
 
     right = None if reference is None else changed_setup(setup, reference, "--reference")
-    given: Any = {"feed": Feed(**feed), "signature": signature}
+    given: Any = {"inputs": inputs, "runs": runs, "signature": signature}
     with shown_progress() as progress:
         found = diff(
             setup,

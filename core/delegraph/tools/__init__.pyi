@@ -4,7 +4,6 @@ from .benchmarking.run_control import RunControl as RunControl
 from .differing.difference import Difference as Difference
 from .differing.difference import OutputDifference as OutputDifference
 from .differing.difference import diff as diff
-from .differing.input_runs import Feed as Feed
 from .differing.layers import LayerDifference as LayerDifference
 from .differing.layers import LayersDifference as LayersDifference
 from .differing.layers import diff_layers as diff_layers

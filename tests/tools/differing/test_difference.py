@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegraph.delegation.rules import PlacementRule
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools import Feed, Setup, diff
+from delegraph.tools import InputRequest, Setup, diff
 from support.faulty_delegate import Faulty, off_by
+from support.signatures import two_signatures
 
 
 @pytest.fixture
@@ -22,6 +24,10 @@ def chain(tmp_path: Path) -> str:
     return str(path)
 
 
+def fed(**given: Any) -> InputRequest:
+    return InputRequest(**{"distribution": "inference_diff", **given})
+
+
 def model_file(folder: Path, name: str, content: bytes) -> str:
     path = folder / name
     path.write_bytes(content)
@@ -29,14 +35,14 @@ def model_file(folder: Path, name: str, content: bytes) -> str:
 
 
 def test_a_sound_delegate_differs_by_nothing(chain: str) -> None:
-    found = diff(Setup(chain, delegates=(Faulty(),)), feed=Feed(runs=3))
+    found = diff(Setup(chain, delegates=(Faulty(),)), runs=3)
     assert [d.unequal for d in found.outputs[0].runs] == [0, 0, 0]
     assert found.test_placement.partitions
     assert not found.reference_placement.partitions
 
 
 def test_a_wrong_delegate_differs_where_it_is_wrong(chain: str) -> None:
-    found = diff(Setup(chain, delegates=(Faulty(fault=off_by(1.0)),)), feed=Feed(runs=4))
+    found = diff(Setup(chain, delegates=(Faulty(fault=off_by(1.0)),)), runs=4)
     output = found.outputs[0]
     assert [d.unequal for d in output.runs] == [1] * 4
     assert output.raw()["max"].avg == pytest.approx(1, rel=1e-6)
@@ -50,30 +56,30 @@ def test_a_wrong_delegate_differs_where_it_is_wrong(chain: str) -> None:
 def test_the_worst_run_is_the_one_to_look_at(chain: str) -> None:
     # One warm-up comes first, so its third run is the second one that counts.
     delegate = Faulty(fault=lambda c, n, run: off_by(5.0 if run == 3 else 0.5)(c, n, run))
-    found = diff(Setup(chain, delegates=(delegate,)), feed=Feed(runs=4, seed=7))
+    found = diff(Setup(chain, delegates=(delegate,)), inputs=fed(seed=7), runs=4)
     assert found.outputs[0].worst_run == 1
     assert found.runs[1] == "seed 8"
 
 
 def test_warm_up_runs_are_not_counted(chain: str) -> None:
     delegate = Faulty()
-    found = diff(Setup(chain, delegates=(delegate,)), feed=Feed(runs=2), warmup=3)
+    found = diff(Setup(chain, delegates=(delegate,)), runs=2, warmup=3)
     assert (delegate.runs, found.test_latency.count) == (5, 2)
 
 
 def test_a_tolerance_says_what_fails(chain: str) -> None:
     setup = Setup(chain, delegates=(Faulty(fault=off_by(1.0)),))
-    kept = diff(setup, feed=Feed(runs=2), tolerance=Tolerance(absolute=1.01))
+    kept = diff(setup, runs=2, tolerance=Tolerance(absolute=1.01))
     assert (kept.failures, kept.outputs[0].outside) == ((), 0)
-    failed = diff(setup, feed=Feed(runs=2), tolerance={"": Tolerance(absolute=0.5)})
+    failed = diff(setup, runs=2, tolerance={"": Tolerance(absolute=0.5)})
     assert failed.failures == ("y: 2 of 8 elements",)
     with pytest.raises(ArgumentError, match="given for 'z'; the outputs are 'y'"):
-        diff(setup, feed=Feed(runs=1), tolerance={"z": Tolerance()})
+        diff(setup, runs=1, tolerance={"z": Tolerance()})
 
 
 def test_the_reference_may_be_the_official_interpreter(chain: str) -> None:
     pytest.importorskip("ai_edge_litert")
-    found = diff(Setup(chain), Setup(chain, runtime="litert"), feed=Feed(runs=2))
+    found = diff(Setup(chain), Setup(chain, runtime="litert"), runs=2)
     assert found.reference_placement.delegates == ("XNNPACK",)
     assert found.outputs[0].raw()["max"].max < 1e-6
 
@@ -84,7 +90,7 @@ def test_variables_start_from_zero_in_each_run(tmp_path: Path) -> None:
     parts |= {"x": tensor((1, 4)), "state": tensor((1, 4), is_variable=True), "y": tensor((1, 4))}
     content = graph_model([("RNN", "x w r b state", "y")], inputs="x", outputs="y", tensors=parts)
     setup = Setup(model_file(tmp_path, "rnn.tflite", content))
-    once = diff(setup, feed=Feed(("x=1",), runs=3), warmup=2).outputs[0]
+    once = diff(setup, inputs=fed(values=("x=1",)), runs=3, warmup=2).outputs[0]
     expected = [d.compared and d.compared.expected for d in once.runs]
     assert expected == [1.0] * 3  # it would be 1, 2, 3 if the state stayed
 
@@ -98,7 +104,7 @@ def quantized_add(folder: Path) -> str:
 def test_another_file_is_fed_the_same_numbers(tmp_path: Path) -> None:
     nodes: list[Any] = [("ADD", "x x", "y")]
     real = model_file(tmp_path, "f.tflite", graph_model(nodes, inputs="x", outputs="y"))
-    found = diff(Setup(quantized_add(tmp_path)), Setup(real), feed=Feed(("x=8,16,-8,3",)))
+    found = diff(Setup(quantized_add(tmp_path)), Setup(real), inputs=fed(values=("x=8,16,-8,3",)))
     output = found.outputs[0]
     assert output.remarks == ("types differ: int8, reference float32",)
     assert output.raw() == {}
@@ -111,7 +117,7 @@ def test_inputs_are_matched_by_name(tmp_path: Path) -> None:
     found = diff(
         Setup(model_file(tmp_path, "ab.tflite", ab)),
         Setup(model_file(tmp_path, "ba.tflite", ba)),
-        feed=Feed(runs=1),
+        runs=1,
     )
     assert found.outputs[0].raw()["max"].max == 0
 
@@ -147,7 +153,7 @@ def test_inputs_that_do_not_fit_are_named(
     chain: str, tmp_path: Path, other: bytes, message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
-        diff(Setup(chain), Setup(model_file(tmp_path, "other.tflite", other)), feed=Feed(runs=1))
+        diff(Setup(chain), Setup(model_file(tmp_path, "other.tflite", other)), runs=1)
 
 
 def test_outputs_of_other_shapes_are_said(chain: str, tmp_path: Path) -> None:
@@ -157,7 +163,7 @@ def test_outputs_of_other_shapes_are_said(chain: str, tmp_path: Path) -> None:
     found = diff(
         Setup(chain),
         Setup(model_file(tmp_path, "o.tflite", other)),
-        feed=Feed(runs=2),
+        runs=2,
         tolerance=Tolerance(absolute=9),
     )
     assert found.outputs[0].remarks == ("shapes differ: [4], reference [2, 2]",)
@@ -167,7 +173,7 @@ def test_outputs_of_other_shapes_are_said(chain: str, tmp_path: Path) -> None:
 def test_outputs_that_one_side_lacks_are_said(chain: str, tmp_path: Path) -> None:
     nodes: list[Any] = [("ADD", "x x", "s"), ("MUL", "s x", "y")]
     other = graph_model(nodes, inputs="x", outputs="s y")
-    found = diff(Setup(chain), Setup(model_file(tmp_path, "o.tflite", other)), feed=Feed(runs=1))
+    found = diff(Setup(chain), Setup(model_file(tmp_path, "o.tflite", other)), runs=1)
     assert [output.name for output in found.outputs] == ["y"]
     assert (found.only_in_test, found.only_in_reference) == ((), ("s",))
     assert found.outputs[0].raw()["max"].max == 0
@@ -178,13 +184,13 @@ def test_a_folder_is_a_run_for_each_file(chain: str, tmp_path: Path) -> None:
     folder.mkdir()
     for name, value in (("b.npy", 2.0), ("a.npy", 1.0)):
         np.save(folder / name, np.full(4, value, np.float32))
-    found = diff(Setup(chain), feed=Feed((str(folder),)))
+    found = diff(Setup(chain), inputs=fed(values=(str(folder),)))
     assert [Path(run).name for run in found.runs] == ["a.npy", "b.npy"]
     assert [d.count for d in found.outputs[0].runs] == [4, 4]
-    named = diff(Setup(chain), feed=Feed((f"x={folder}",)))
+    named = diff(Setup(chain), inputs=fed(values=(f"x={folder}",)))
     assert len(named.runs) == 2
     with pytest.raises(ArgumentError, match="holds no files"):
-        diff(Setup(chain), feed=Feed((str(_empty(tmp_path)),)))
+        diff(Setup(chain), inputs=fed(values=(str(_empty(tmp_path)),)))
 
 
 def _empty(folder: Path) -> Path:
@@ -193,14 +199,53 @@ def _empty(folder: Path) -> Path:
 
 
 def test_given_values_need_one_run_and_random_ones_fifty(chain: str) -> None:
-    assert diff(Setup(chain), feed=Feed(("x=1",))).runs == ("x=1",)
+    assert diff(Setup(chain), inputs=fed(values=("x=1",))).runs == ("x=1",)
     assert len(diff(Setup(chain)).runs) == 50
 
 
 def test_the_same_seed_gives_the_same_numbers(chain: str) -> None:
     setup = Setup(chain, delegates=(Faulty(fault=off_by(1.0)),))
     worst = [
-        diff(setup, feed=Feed(runs=1, seed=seed)).outputs[0].worst.compared for seed in (3, 3, 4)
+        diff(setup, inputs=fed(seed=seed), runs=1).outputs[0].worst.compared for seed in (3, 3, 4)
     ]
     assert worst[0] == worst[1]
     assert worst[0] != worst[2]
+
+
+@pytest.mark.parametrize("runtime", ["delegraph", "litert"])
+def test_random_indices_out_of_range_are_explained(tmp_path: Path, runtime: Any) -> None:
+    parts = {
+        "table": constant(np.arange(8, dtype=np.float32)),
+        "i": tensor((4,), "INT32"),
+        "y": tensor((4,)),
+    }
+    content = graph_model([("GATHER", "table i", "y")], inputs="i", outputs="y", tensors=parts)
+    setup = Setup(model_file(tmp_path, "gather.tflite", content), runtime)
+    if runtime == "litert":
+        pytest.importorskip("ai_edge_litert")
+    with pytest.raises(RuntimeError, match=r"distribution='run' gives small ones"):
+        diff(setup, inputs=fed(), runs=1)
+    assert diff(setup, inputs=fed(distribution="run"), runs=1).outputs[0].worst.unequal == 0
+
+
+def test_rules_threads_and_open_shapes_are_those_of_the_set_up(chain: str) -> None:
+    rule = PlacementRule("exclude", nodes=1)
+    setup = Setup(chain, delegates=(Faulty(),), rules=[rule], threads=2)
+    found = diff(setup, runs=1)
+    assert [node.delegate for node in found.test_placement.nodes] == ["faulty", None]
+    shaped = diff(setup, inputs=fed(shapes={"x": [7]}), runs=1)
+    assert shaped.outputs[0].runs[0].count == 7
+
+
+def test_a_signature_is_called_by_its_names(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    model = model_file(tmp_path, "two.tflite", two_signatures())
+    found = diff(
+        Setup(model), Setup(model, "litert"), signature="wave", inputs=fed(values=("x=0.5",))
+    )
+    (output,) = found.outputs
+    assert output.name == "y"
+    assert output.worst.compared is not None
+    assert output.worst.compared.expected == pytest.approx(np.sin(0.5))
+    with pytest.raises(ArgumentError, match="no signature 'wav'"):
+        diff(Setup(model), signature="wav", runs=1)

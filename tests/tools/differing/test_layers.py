@@ -11,7 +11,7 @@ from delegraph import Interpreter, OpResolverType, Rejection
 from delegraph.graph.loader import load_model
 from delegraph.schema.options import AddOptions, MulOptions, VarHandleOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
-from delegraph.tools import Feed, LayerDifference, Setup, diff_layers
+from delegraph.tools import InputRequest, LayerDifference, Setup, diff_layers
 from delegraph.tools.differing.layers import noise
 from support.corpus import corpus_file, needs_corpus
 from support.seeded_faults import SoundDelegate, SoundKernel, with_kernel
@@ -39,6 +39,10 @@ class WrongProduct(SoundKernel):
         if registration.name == "MUL":
             y.reshape(-1)[0] += 1
         return y
+
+
+def fed(**given: Any) -> InputRequest:
+    return InputRequest(**{"distribution": "inference_diff", **given})
 
 
 def file(folder: Path, content: bytes, name: str = "m.tflite") -> str:
@@ -70,7 +74,7 @@ def by_name(layers: tuple[LayerDifference, ...]) -> dict[str, LayerDifference]:
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_the_wrong_node_shows_when_each_is_alone(chain: str, runtime: str) -> None:
     setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
-    found = diff_layers(setup, inner="alone", feed=Feed(runs=2))
+    found = diff_layers(setup, inner="alone", runs=2)
     same = {layer.name: greatest(layer.same_inputs) for layer in found.layers}
     assert {name for name, value in same.items() if value} == {"b"}
     assert same["b"] == pytest.approx(1, rel=1e-6)
@@ -87,7 +91,7 @@ def test_the_wrong_node_shows_when_each_is_alone(chain: str, runtime: str) -> No
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_exposed_tensors_show_inside_of_one_partition(chain: str, runtime: str) -> None:
     setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
-    found = diff_layers(setup, inner="exposed", feed=Feed(runs=2))
+    found = diff_layers(setup, inner="exposed", runs=2)
     assert {layer.partition for layer in found.layers} == {0}
     assert {layer.name for layer in found.layers if greatest(layer.drift)} == {"b", "c", "y"}
     assert {layer.name for layer in found.layers if greatest(layer.same_inputs)} == {"b", "c", "y"}
@@ -97,7 +101,7 @@ def test_exposed_tensors_show_inside_of_one_partition(chain: str, runtime: str) 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_what_a_partition_keeps_to_itself_is_said(chain: str, runtime: str) -> None:
     setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
-    layers = by_name(diff_layers(setup, feed=Feed(runs=1)).layers)
+    layers = by_name(diff_layers(setup, runs=1).layers)
     for name in "abc":
         assert layers[name].drift is None
         assert layers[name].drift_note == "inside partition 0 of careful"
@@ -111,7 +115,7 @@ def test_same_inputs_do_not_carry_errors_on(tmp_path: Path) -> None:
     nodes: list[Any] = [mul("x x", "m"), ("TANH", "m", "t"), add("t t", "y")]
     model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y"))
     setup = setup_of(model, "delegraph", with_kernel(WrongProduct)())
-    layers = by_name(diff_layers(setup, feed=Feed(runs=3)).layers)
+    layers = by_name(diff_layers(setup, runs=3).layers)
     assert greatest(layers["m"].same_inputs) == pytest.approx(1, rel=1e-6)
     assert greatest(layers["y"].same_inputs) == 0
     assert greatest(layers["y"].drift)
@@ -153,7 +157,7 @@ def test_no_value_is_of_another_tensor_in_the_same_memory(tmp_path: Path, runtim
     np.save(tmp_path / "x.npy", given)
     expected = slow_layers(model, [given])
     setup = setup_of(model, runtime, with_kernel(WrongEnd)())
-    found = diff_layers(setup, inner="alone", feed=Feed((str(tmp_path / "x.npy"),)))
+    found = diff_layers(setup, inner="alone", inputs=fed(values=(str(tmp_path / "x.npy"),)))
     assert len(found.layers) == 9
     for layer in found.layers:
         assert layer.drift is not None
@@ -171,7 +175,9 @@ def test_a_float_model_is_compared_with_its_int8_one_by_name(tmp_path: Path) -> 
     content = graph_model(nodes, inputs="x", outputs="y", tensors=parts)
     small = file(tmp_path, content, "int8.tflite")
     found = diff_layers(
-        setup_of(small, "delegraph"), setup_of(real, "delegraph"), feed=Feed(("32,-16,8,1",))
+        setup_of(small, "delegraph"),
+        setup_of(real, "delegraph"),
+        inputs=fed(values=("32,-16,8,1",)),
     )
     for layer in found.layers:
         assert greatest(layer.drift) == 0
@@ -184,7 +190,7 @@ def test_tensors_that_the_reference_lacks_are_said(chain: str, tmp_path: Path) -
     nodes: list[Any] = [("ADD", "x x", "a"), ("SUB", "a x", "other"), ("ADD", "other a", "y")]
     content = graph_model(nodes, inputs="x", outputs="y")
     other = setup_of(file(tmp_path, content, "o.tflite"), "delegraph")
-    layers = by_name(diff_layers(setup_of(chain, "delegraph"), other, feed=Feed(runs=1)).layers)
+    layers = by_name(diff_layers(setup_of(chain, "delegraph"), other, runs=1).layers)
     assert layers["b"].drift_note == "the reference has no tensor of this name"
     assert greatest(layers["a"].drift) == 0
     assert "has no values for its input" in layers["c"].same_inputs_note
@@ -193,7 +199,7 @@ def test_tensors_that_the_reference_lacks_are_said(chain: str, tmp_path: Path) -
 def test_partitions_of_the_reference_hide_their_tensors_too(chain: str) -> None:
     plain = setup_of(chain, "delegraph")
     reference = setup_of(chain, "delegraph", with_kernel(SoundKernel)())
-    layers = by_name(diff_layers(plain, reference, feed=Feed(runs=1)).layers)
+    layers = by_name(diff_layers(plain, reference, runs=1).layers)
     assert layers["a"].drift_note == "in the reference inside partition 0 of careful"
 
 
@@ -202,7 +208,9 @@ def test_partitions_of_the_reference_hide_their_tensors_too(chain: str) -> None:
 def test_signatures_have_layers_too(tmp_path: Path, runtime: str, signature: str) -> None:
     setup = setup_of(file(tmp_path, two_signatures()), runtime)
     reference = setup_of(setup.model, "delegraph")
-    (layer,) = diff_layers(setup, reference, signature=signature, feed=Feed(("x=0.5",))).layers
+    (layer,) = diff_layers(
+        setup, reference, signature=signature, inputs=fed(values=("x=0.5",))
+    ).layers
     op, value = {"negate": ("NEG", -0.5), "wave": ("SIN", math.sin(0.5))}[signature]
     assert (layer.op, layer.subgraph) == (op, int(signature == "wave"))
     assert layer.drift is not None
@@ -221,7 +229,7 @@ def test_shapes_may_be_open(tmp_path: Path) -> None:
     setup = setup_of(model, "delegraph", with_kernel(WrongProduct)())
     for inner in ("alone", "exposed"):
         layers = by_name(
-            diff_layers(setup, inner=inner, feed=Feed((str(tmp_path / "x.npy"),))).layers
+            diff_layers(setup, inner=inner, inputs=fed(values=(str(tmp_path / "x.npy"),))).layers
         )
         assert greatest(layers["y"].same_inputs) == 1, layers["y"].same_inputs_note
         assert layers["s"].drift is not None
@@ -253,7 +261,7 @@ def loop(folder: Path) -> str:
 def test_a_loop_is_one_layer(tmp_path: Path, runtime: str) -> None:
     setup = setup_of(loop(tmp_path), runtime)
     reference = setup_of(setup.model, "delegraph")
-    found = diff_layers(setup, reference, feed=Feed(("0.75",)))
+    found = diff_layers(setup, reference, inputs=fed(values=("0.75",)))
     assert [layer.op for layer in found.layers] == ["WHILE", "ADD"]
     assert [greatest(layer.drift) for layer in found.layers] == [0, 0]
     if runtime == "litert":
@@ -264,7 +272,7 @@ def test_noise_is_a_share_of_the_signal(chain: str) -> None:
     found = diff_layers(
         setup_of(chain, "delegraph", with_kernel(WrongProduct)()),
         inner="alone",
-        feed=Feed(("1,1,1,1",)),
+        inputs=fed(values=("1,1,1,1",)),
     )
     b = by_name(found.layers)["b"]
     assert b.drift is not None
@@ -280,7 +288,7 @@ def test_values_that_are_no_numbers_are_the_worst(tmp_path: Path, chain: str) ->
             return y
 
     setup = setup_of(chain, "delegraph", with_kernel(Broken)())
-    found = diff_layers(setup, inner="alone", feed=Feed(runs=1))
+    found = diff_layers(setup, inner="alone", runs=1)
     worst = found.worst_first()[0]
     assert worst.name == "b"
     assert worst.same_inputs is not None
@@ -296,9 +304,7 @@ class NeedsCompany(SoundDelegate):
 
 
 def test_what_a_delegate_leaves_alone_is_said(chain: str) -> None:
-    found = diff_layers(
-        setup_of(chain, "delegraph", NeedsCompany()), inner="alone", feed=Feed(runs=1)
-    )
+    found = diff_layers(setup_of(chain, "delegraph", NeedsCompany()), inner="alone", runs=1)
     for layer in found.layers:
         assert layer.same_inputs is None
         assert layer.same_inputs_note == "alone, careful takes 0 of its 1 nodes"
@@ -313,7 +319,7 @@ def test_a_resource_made_outside_is_said(tmp_path: Path) -> None:
     ]
     parts = {"h": tensor((), "RESOURCE")}
     model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=parts))
-    found = diff_layers(setup_of(model, "litert"), setup_of(model, "delegraph"), feed=Feed(runs=1))
+    found = diff_layers(setup_of(model, "litert"), setup_of(model, "delegraph"), runs=1)
     (layer,) = (layer for layer in found.layers if layer.op == "READ_VARIABLE")
     assert layer.same_inputs_note == "it reads the resource 'h', which is made outside"
     assert greatest(layer.drift) == 0
@@ -326,7 +332,7 @@ def test_texts_are_compared(tmp_path: Path) -> None:
     parts["to"] = constant([1], "INT32")
     model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=parts))
     found = diff_layers(
-        setup_of(model, "litert"), setup_of(model, "delegraph"), feed=Feed(("some words",))
+        setup_of(model, "litert"), setup_of(model, "delegraph"), inputs=fed(values=("some words",))
     )
     assert [greatest(layer.same_inputs) for layer in found.layers] == [0, 0]
 
@@ -348,7 +354,8 @@ def test_integers_of_litert_are_those_of_delegraph_in_each_layer(name: str) -> N
     found = diff_layers(
         setup_of(model, "litert"),
         setup_of(model, "delegraph"),
-        feed=Feed(distribution="benchmark", runs=1),
+        inputs=fed(distribution="benchmark"),
+        runs=1,
     )
     assert found.layers
     for layer in found.layers:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
-from delegraph.tools.differing.input_runs import FedRun, Feed, InputRuns
+from delegraph.tools.differing.input_runs import OFFICIAL, FedRun, InputRuns
 from delegraph.tools.differing.matching import converted, matched, matched_inputs
 from delegraph.tools.differing.metrics import (
     Metrics,
@@ -26,6 +26,7 @@ from delegraph.tools.differing.side import Outputs, Side
 from delegraph.tools.latency import Latency
 from delegraph.tools.model_call import Details
 from delegraph.tools.progress import Progress, untold
+from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 Tolerances = Tolerance | Mapping[str, Tolerance]
@@ -200,7 +201,8 @@ def diff(
     setup: Setup,
     reference: Setup | None = None,
     *,
-    feed: Feed = Feed(),  # noqa: B008 - frozen
+    inputs: InputRequest = OFFICIAL,
+    runs: int | None = None,
     signature: str | None = None,
     warmup: int = 1,
     tolerance: Tolerances | None = None,
@@ -214,7 +216,9 @@ def diff(
         setup: what is tested.
         reference: what is right; None for :func:`own_kernels`. Its model may be another file with
             the same inputs; values are quantised for it, or back, where its types say so.
-        feed: what both are fed.
+        inputs: what both are fed; a folder among the values stands for each of its files in turn.
+        runs: how many; None for one a file, one where nothing is random, else 50. Random values
+            have the seed of *inputs* in the first, and the next one in each after it.
         signature: of both models; None for the whole models.
         warmup: computations on either side that are not counted, first.
         tolerance: how far outputs may be off; for ``failures``, which says where they are further.
@@ -231,7 +235,7 @@ def diff(
         sides = [Side(stack.enter_context(s.interpreter()), signature) for s in (setup, reference)]
         test, right = sides
         order = matched_inputs(test.inputs, right.inputs)
-        fed = InputRuns(setup, signature, test.inputs, feed)
+        fed = InputRuns(setup, signature, test.inputs, inputs, runs)
         found = _Found()
         for number in range(len(fed)):
             progress("comparing", number, len(fed))
@@ -241,8 +245,9 @@ def diff(
                 converted(run.values[i], test.inputs[i], right.inputs[j])
                 for j, i in enumerate(order)
             ]
-            for side in sides if number % 2 else sides[::-1]:
-                side.compute(warmup if number == 0 else 0)
+            with fed.explained():
+                for side in sides if number % 2 else sides[::-1]:
+                    side.compute(warmup if number == 0 else 0)
             found.take(run, test.outputs(), right.outputs(), tolerance)
         return found.difference(setup, reference, signature, test, right, tolerance)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +14,18 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
-from delegraph.tools.called_inputs import called_metadata, require_room_for, signature_names
-from delegraph.tools.given_inputs import given_inputs
-from delegraph.tools.input_distributions import Distribution, distributed_inputs
+from delegraph.tools.called_inputs import require_room_for
 from delegraph.tools.model_call import Details
-from delegraph.tools.model_inputs import input_values
+from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
+
+OFFICIAL = InputRequest(distribution="inference_diff")
+"""What ``inference_diff`` feeds a model."""
+
+_WIDE = (np.dtype(np.int32), np.dtype(np.int64))
 
 RUNS = 50
 """Runs on random inputs, as ``inference_diff`` has them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """Where the values of one or more runs come from.
-
-    Attributes:
-        inputs: what the user gives, as ``delegraph run --input`` takes it: ``[NAME=]VALUE``. A
-            folder stands for each of its files in turn, by name. What is not given is random.
-        distribution: how random values are spread.
-        seed: of the first run's random values; each run after it has the next one.
-        runs: how many; None for one a file, one where nothing is random, else :data:`RUNS`.
-        sample_rate: of sounds, in hertz, when the metadata is wrong or does not say.
-    """
-
-    inputs: tuple[str, ...] = ()
-    distribution: Distribution = "inference_diff"
-    seed: int = 0
-    runs: int | None = None
-    sample_rate: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +53,9 @@ class InputRuns:
         setup: whose model is fed.
         signature: what is called; None for the whole model.
         details: of the inputs, as ``ModelCall.input_details`` gives them.
-        feed: where the values come from.
+        request: what they are to be. A folder stands for each of its files in turn, by name; random
+            values have the seed of the request in the first run, and the next one in each after it.
+        runs: how many; None for one a file, one where nothing is random, else :data:`RUNS`.
 
     Raises:
         ArgumentError: folders of different sizes, or one without files.
@@ -77,21 +63,40 @@ class InputRuns:
     """
 
     def __init__(
-        self, setup: Setup, signature: str | None, details: Sequence[Details], feed: Feed
+        self,
+        setup: Setup,
+        signature: str | None,
+        details: Sequence[Details],
+        request: InputRequest,
+        runs: int | None,
     ) -> None:
-        model = load_model(setup.model, setup.table_limit)
-        require_room_for(setup, model, details)
+        self._model = load_model(setup.model, setup.table_limit)
+        require_room_for(setup, self._model, details)
+        self._signature = signature
         self._details = details
-        self._metadata = called_metadata(model, signature)
-        self._names = signature_names(model, signature, details)
-        self._feed = feed
-        self._words = _words_of_runs(feed.inputs)
-        self._count = feed.runs or len(self._words)
-        if feed.runs is None and len(self._words) == 1 and self.run(0).seed is not None:
+        self._request = request
+        self._words = _words_of_runs(request.values)
+        self._count = runs or len(self._words)
+        if runs is None and len(self._words) == 1 and self.run(0).seed is not None:
             self._count = RUNS
 
     def __len__(self) -> int:
         return self._count
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Add what may help to an error of computing on these values."""
+        try:
+            yield
+        except RuntimeError as error:
+            wide = [e["name"] for e in self._details if np.dtype(e["dtype"]) in _WIDE]
+            if wide and self._request.distribution == "inference_diff":
+                error.args = (
+                    f"{error}; random integers are of the whole range of their type here, as "
+                    f"inference_diff has them: where {wide[0]!r} is an index, distribution='run' "
+                    "gives small ones",
+                )
+            raise
 
     def run(self, number: int) -> FedRun:
         """Return the values of a run, counted from 0.
@@ -100,21 +105,11 @@ class InputRuns:
             ArgumentError: values that an input cannot take, or a name that none has.
         """
         words = self._words[number % len(self._words)]
-        seed = self._feed.seed + number
-        random = distributed_inputs(self._details, self._feed.distribution, seed)
-        position = {id(entry): i for i, entry in enumerate(self._details)}
-        taken: list[str] = []
-
-        def values_of(text: str, entry: Details, note: Callable[[str], object]) -> NDArray[Any]:
-            if text == "random":
-                taken.append(text)
-                return random[position[id(entry)]]
-            described = self._metadata.tensor(int(entry["index"]))
-            rate, rng = self._feed.sample_rate, np.random.default_rng(seed)
-            return input_values(text, entry, rng, described=described, sample_rate=rate, note=note)
-
-        given = given_inputs(words, self._details, self._names, values_of)
-        return FedRun(tuple(g.values for g in given), words, seed if taken else None)
+        seed = self._request.seed + number
+        request = replace(self._request, values=words, seed=seed)
+        given = request.arrays(self._details, self._model, self._signature)
+        is_random = any(one.source == "random" for one in given)
+        return FedRun(tuple(one.values for one in given), words, seed if is_random else None)
 
 
 def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:

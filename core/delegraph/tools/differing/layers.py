@@ -14,12 +14,13 @@ import numpy as np
 
 from delegraph.delegation.placement import PartitionPlacement
 from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
-from delegraph.tools.differing.input_runs import Feed, InputRuns
+from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
 from delegraph.tools.differing.layer_units import HANDLES, Unit, Values, Whole, units_of
 from delegraph.tools.differing.matching import converted, matched_inputs, matched_names
 from delegraph.tools.differing.metrics import TensorDifference, tensor_difference
 from delegraph.tools.differing.watched import Inner, Watched
 from delegraph.tools.progress import Progress, untold
+from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 
@@ -139,7 +140,8 @@ def diff_layers(
     reference: Setup | None = None,
     *,
     inner: Inner = "boundaries",
-    feed: Feed = Feed(),  # noqa: B008 - frozen
+    inputs: InputRequest = OFFICIAL,
+    runs: int | None = None,
     signature: str | None = None,
     progress: Progress = untold,
 ) -> LayersDifference:
@@ -158,7 +160,9 @@ def diff_layers(
         reference: what is right; None for Delegraph's kernels. Its model may be another file: then
             tensors are the same that have the same name.
         inner: how tensors inside of partitions are had.
-        feed: what both are fed.
+        inputs: what both are fed; a folder among the values stands for each of its files in turn.
+        runs: how many; None for one a file, one where nothing is random, else 50. Random values
+            have the seed of *inputs* in the first, and the next one in each after it.
         signature: of both models; None for the whole models.
         progress: is told how many runs are done.
 
@@ -173,7 +177,7 @@ def diff_layers(
         test = Watched("test", setup, signature)
         right = Watched("reference", reference, signature)
         order = matched_inputs(test.inputs, right.inputs)
-        fed = InputRuns(setup, signature, test.inputs, feed)
+        fed = InputRuns(setup, signature, test.inputs, inputs, runs)
 
         def feed_both(number: int) -> str:
             run = fed.run(number)
@@ -185,16 +189,18 @@ def diff_layers(
             return str(run)
 
         feed_both(0)
-        for side in (test, right):
-            side.open(stack, folder, inner)
+        with fed.explained():
+            for side in (test, right):
+                side.open(stack, folder, inner)
         comparison = _Comparison(stack, folder, test, right, inner, order)
-        runs = []
+        told = []
         for number in range(len(fed)):
             progress("comparing layers", number, len(fed))
-            runs.append(feed_both(number))
-            comparison.take(test.computed(), right.computed())
+            told.append(feed_both(number))
+            with fed.explained():
+                comparison.take(test.computed(), right.computed())
         notes = (*test.notes, *right.notes)
-        return LayersDifference(setup, reference, inner, tuple(runs), comparison.layers(), notes)
+        return LayersDifference(setup, reference, inner, tuple(told), comparison.layers(), notes)
 
 
 class _Comparison:
