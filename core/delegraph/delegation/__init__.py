@@ -15,6 +15,7 @@ from delegraph.delegation.delegate import (
     DelegateOptions,
     DelegateParams,
 )
+from delegraph.delegation.partition_model import PartitionModel
 from delegraph.delegation.partitioner import (
     GraphInfo,
     NodeInfo,
@@ -37,6 +38,7 @@ __all__ = [
     "GraphInfo",
     "NodeInfo",
     "NodeSubset",
+    "PartitionModel",
     "Rejection",
     "SimpleDelegate",
     "SimpleDelegateInterface",

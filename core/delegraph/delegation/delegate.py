@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from delegraph.delegation.partition_model import PartitionModel
     from delegraph.operators.tensor import Tensor
 
 PartitionPolicy = Literal["largest", "measured"]
@@ -92,20 +93,20 @@ class DelegateParams:
     output_tensors: tuple[int, ...]
     context: Any = field(default=None, repr=False, compare=False)
 
-    def as_model(self) -> bytes:
-        """Return the partition as a stand-alone ``.tflite`` file.
-
-        Its inputs are the ``input_tensors`` that are neither constant nor variable, its outputs the
-        ``output_tensors``, in their order; constants, variables (with a state of their own),
-        quantization, options and tensor names are kept.
+    def partition_model(self) -> PartitionModel:
+        """Return the partition as a stand-alone ``.tflite`` file, with the maps to the graph.
 
         Raises:
             DelegateError: a node calls another subgraph, is another delegate's, or reads a resource
                 that is made outside.
         """
-        from delegraph.delegation.partition_model import partition_as_model
+        from delegraph.delegation.partition_model import partition_model
 
-        return partition_as_model(self.context, self)
+        return partition_model(self.context, self)
+
+    def as_model(self) -> bytes:
+        """Return the ``content`` of :meth:`partition_model`, which raises the same errors."""
+        return self.partition_model().content
 
 
 class StopRequest(Protocol):
