@@ -7,13 +7,14 @@ Most delegates implement :class:`~delegraph.delegation.simple_delegate.SimpleDel
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.shared_objects import Shared
 from delegraph.errors import DelegateError
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.schema.enums import TensorType
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from delegraph.delegation.blob_cache import BlobCache
     from delegraph.delegation.partition_model import PartitionModel
     from delegraph.operators.tensor import Tensor
 
@@ -201,6 +203,16 @@ class DelegateContext(OpContext, Protocol):
             DelegateError: no delegate is being applied, or ``registration.init`` failed.
         """
 
+    def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
+        """Return why a partition is left whose kernel could not be made, where users accept that.
+
+        Under ``on_failure="fallback"`` or ``"shadow"`` such a failure costs that partition only,
+        and is an incident.
+
+        Raises:
+            DelegateError: *error*, where they do not, or nothing else can compute its nodes.
+        """
+
     def add_tensors(self, count: int) -> int:
         """Append tensors without type or shape; return the index of the first."""
 
@@ -254,6 +266,30 @@ class DelegateContext(OpContext, Protocol):
             start: ``time.perf_counter_ns()`` when it began.
             duration: nanoseconds it took.
             fused: more of the model's nodes that it computes.
+        """
+
+    def cache(self, namespace: str, version: str) -> BlobCache:
+        """Return the files that a delegate keeps of what it has compiled.
+
+        ``context.cache("mine", engine_version).get_or_make(key, make)`` gives the file.
+        ``Interpreter(cache_dir=...)`` and ``$DELEGRAPH_CACHE`` say where they are.
+
+        Args:
+            namespace: the delegate's name.
+            version: all that they depend on besides their keys.
+
+        Raises:
+            ArgumentError: other characters than letters, digits, ``.``, ``_`` and ``-``.
+        """
+
+    def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
+        """Return an object that the interpreters of this process share, made by the first.
+
+        It is let go of when the last interpreter that has asked for it closes.
+
+        Args:
+            key: who shares it: begin with the delegate's name, ``("mine", device)``.
+            make: makes it; called once, however many threads ask.
         """
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
