@@ -26,6 +26,7 @@ SHORT = {
     "tests/benchmarks/memory_bounds.py": [SINES, FLOAT, INT8, "--all"],
     "tests/benchmarks/memory_table.py": [FLOAT, INT8],
     "tests/benchmarks/models.py": [SINES, FLOAT, INT8],
+    "tests/benchmarks/official_benchmark.py": [FLOAT, INT8, "--rounds", "1"],
     "tests/benchmarks/partition.py": ["--nodes", "2000", "--rounds", "2"],
     "tests/benchmarks/plugins.py": [],
     "delegates/edgetpu/benchmarks/compile_models.py": [INT8],

@@ -11,7 +11,7 @@ import click
 
 from delegraph.cli.benchmark_answer import print_answer
 from delegraph.cli.input_options import input_request_options
-from delegraph.cli.options import diagnosis_options, json_option
+from delegraph.cli.options import diagnosis_options, json_option, save_option
 from delegraph.cli.printing import console, print_json
 from delegraph.cli.run_control_options import run_control_options
 from delegraph.cli.setup_options import setup_options
@@ -33,6 +33,7 @@ class BenchmarkRequest:
     control: RunControl
     signature: str | None
     name: str
+    save: str | None
     result_json: str | None
 
 
@@ -42,6 +43,7 @@ class BenchmarkRequest:
 @input_request_options("benchmark")
 @click.option("--signature", metavar="NAME", help="Call this signature, its inputs by its names.")
 @click.option("--name", default="", help="What to call this in the result.")
+@save_option
 @click.option(
     "--result-json",
     type=click.Path(dir_okay=False, writable=True),
@@ -78,6 +80,7 @@ def _measured(request: BenchmarkRequest) -> BenchmarkResult:
             request.control,
             signature=request.signature,
             name=request.name,
+            save=request.save,
             progress=progress,
         )
 

@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from delegraph.cli.printing import plural
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -105,7 +107,7 @@ def _named_numbers(
         except ValueError:
             raise click.BadParameter(f"{word!r}, expected {parameter.metavar}") from None
         if name in found:
-            raise click.BadParameter(f"{word!r} comes after another one for the same input")
+            raise click.BadParameter(f"{word!r} is a second one for the same input")
         found[name] = values
     return found
 
@@ -116,8 +118,8 @@ def _named_ranges(
     found = _named_numbers(ctx, parameter, words)
     for name, values in found.items():
         if len(values) != 2:
-            count = len(values)
+            of = f" for {name!r}" if name else ""
             raise click.BadParameter(
-                f"{count} numbers{f' for {name!r}' if name else ''}, expected {parameter.metavar}"
+                f"{plural(len(values), 'number')}{of}, expected {parameter.metavar}"
             )
     return found

@@ -165,6 +165,23 @@ def runtime_option(command: Command) -> Command:
     )(command)
 
 
+def save_option(command: Command) -> Command:
+    """Add ``--save``, for the outputs."""
+    return click.option(
+        "--save",
+        metavar="FILE.npz",
+        callback=_require_npz,
+        help="Save all outputs, by tensor name (output_0, output_1, ... where names are not "
+        "unique).",
+    )(command)
+
+
+def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith(".npz"):
+        raise click.BadParameter(f"{path!r}: expected a file ending in .npz")
+    return path
+
+
 def json_option(command: Command) -> Command:
     """Add ``--json``; with it, nobody else prints to standard output while the command runs."""
 

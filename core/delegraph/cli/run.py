@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.input_options import input_option, sample_rate_option, seed_option
-from delegraph.cli.options import diagnosis_options, json_option
+from delegraph.cli.options import diagnosis_options, json_option, save_option
 from delegraph.cli.printing import console, print_json, progress
 from delegraph.cli.run_answer import RunAnswer, print_answer
 from delegraph.cli.setup_options import setup_options
@@ -48,12 +48,6 @@ class RunRequest:
     repeat: int
     save: str | None
     draw: str | None
-
-
-def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
-    if path is not None and not path.lower().endswith(".npz"):
-        raise click.BadParameter(f"{path!r}: expected a file ending in .npz")
-    return path
 
 
 def _require_drawable(
@@ -92,12 +86,7 @@ def _require_drawable(
 )
 @sample_rate_option
 @seed_option
-@click.option(
-    "--save",
-    metavar="FILE.npz",
-    callback=_require_npz,
-    help="Save all outputs, by tensor name (output_0, output_1, ... where names are not unique).",
-)
+@save_option
 @click.option(
     "--draw",
     metavar="FILE.png",

@@ -87,12 +87,10 @@ def _check_range(details: Details, distribution: Distribution, between: Range) -
     if dtype.kind in "SOUb":
         raise ArgumentError(f"{input_name(details)} takes no range")
     low, high = between
-    fits = low <= high
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        fits = limits.min <= low <= high <= limits.max
-    if not fits:
+    if low > high:
         raise ArgumentError(f"{input_name(details)}: no values lie between {low} and {high}")
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= low <= high <= np.iinfo(dtype).max:
+        raise ArgumentError(f"{input_name(details)}: {dtype.name} cannot go from {low} to {high}")
 
 
 def _as_run(details: Details, rng: np.random.Generator, between: Any) -> NDArray[Any]:

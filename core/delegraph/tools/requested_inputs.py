@@ -73,7 +73,12 @@ class InputRequest:
             rate = self.sample_rate
             return input_values(text, entry, rng, described=described, sample_rate=rate, note=note)
 
-        return given_inputs(self.values, shaped, others, values_of)
+        found = given_inputs(self.values, shaped, others, values_of)
+        for position in ranges:
+            if found[position].source != "random":
+                name = shaped[position]["name"]
+                raise ArgumentError(f"input {name!r} has values and a range; give one")
+        return found
 
 
 class _Positions:
@@ -94,9 +99,9 @@ class _Positions:
             if name not in self._names:
                 known = ", ".join(map(repr, self._known))
                 if not name:
-                    raise ArgumentError(f"{what}: say of which input: {known}")
+                    raise ArgumentError(f"a {what} without a name: say of which input, {known}")
                 close = did_you_mean(name, sorted(self._names))
-                raise ArgumentError(f"{what} of {name!r}, none of the inputs: {known}{close}")
+                raise ArgumentError(f"a {what} of {name!r}, none of the inputs: {known}{close}")
             if self._names[name] in found:
                 raise ArgumentError(f"input {name!r} is given two {what}s")
             found[self._names[name]] = value
@@ -109,8 +114,8 @@ def _with_shape(details: Details, shape: Sequence[int] | None) -> Details:
     declared = declared_shape(details)
     if len(shape) != len(declared) or any(dim < 0 for dim in shape):
         raise ArgumentError(
-            f"{input_name(details)}: shape {list(shape)} does not fit, expected {len(declared)} "
-            "dimensions, none of them negative"
+            f"{input_name(details)}: shape {list(shape)} does not fit, expected "
+            f"{len(declared)} sizes, none of them negative"
         )
     dims = np.array(shape, np.int32)
     return {**details, "shape": dims, "shape_signature": dims}

@@ -34,7 +34,7 @@ class FakeTime:
     def times(self, lasting: Iterable[float] | float, **control: Any) -> list[float]:
         """Return the times of runs that last so long each."""
         each = iter(lasting) if isinstance(lasting, Iterable) else iter(lambda: lasting, None)
-        return run_times(lambda: self.run(next(each)), RunControl(**control), self.clock())
+        return list(run_times(lambda: self.run(next(each)), RunControl(**control), self.clock()))
 
 
 def test_runs_go_on_for_their_number_and_their_time() -> None:
@@ -73,7 +73,8 @@ def test_the_warm_up_has_a_number_and_a_time_of_its_own() -> None:
 def test_a_dry_run_runs_nothing() -> None:
     fake = FakeTime()
     for control in (DRY_RUN, DRY_RUN.warm_up):
-        assert run_times(lambda: fake.run(1), control, fake.clock()) == []
+        assert len(run_times(lambda: fake.run(1), control, fake.clock())) == 0
+    assert fake.begins == []
 
 
 def test_the_defaults_are_the_official_ones() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from delegraph.errors import ArgumentError
+from delegraph.tools.array_files import write_npz
 from delegraph.tools.benchmarking.cautions import cautions
 from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.machine import machine
 from delegraph.tools.benchmarking.result import BenchmarkResult
 from delegraph.tools.benchmarking.run_control import RunControl, run_times
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
+from delegraph.tools.given_inputs import GivenInput
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
@@ -22,10 +27,14 @@ def benchmark(
     *,
     signature: str | None = None,
     name: str = "",
+    save: str | None = None,
     clock: Clock | None = None,
     progress: Progress = untold,
 ) -> BenchmarkResult:
     """Return how long a set-up takes: until it is ready, the first time, and from then on.
+
+    Where the system lets it, this resets what it holds to be the most memory that this process ever
+    had, ``VmHWM``.
 
     Args:
         setup: a model and what runs it.
@@ -33,6 +42,7 @@ def benchmark(
         control: how often it runs; default: as ``benchmark_model`` does.
         signature: which of the model's is called; None: the whole model.
         name: what to call the result.
+        save: a ``.npz`` file for the outputs of the last run; None: they are not kept.
         clock: where times come from.
         progress: is told between the runs.
 
@@ -43,7 +53,10 @@ def benchmark(
     """
     request = inputs or InputRequest()
     with timed_model(setup, request, signature=signature, clock=clock) as model:
-        return measured(model, request, control or RunControl(), signature, name, progress)
+        result = measured(model, request, control or RunControl(), signature, name, progress)
+        if save is not None:
+            _save(save, model, result)
+        return result
 
 
 def measured(
@@ -54,45 +67,50 @@ def measured(
     name: str,
     progress: Progress,
 ) -> BenchmarkResult:
-    """Return how long a model that is ready takes."""
+    """Return how long a model that is ready takes; see :func:`benchmark`."""
     where = machine()  # its load is that before the runs
     model.stages.skip()
     warmup = _runs(model, control.warm_up, "warming up", progress)
-    model.stages.end("warm-up")
     runs = _runs(model, control, "running", progress)
-    model.stages.end("run")
+    model.stages.end("invoke")
     return BenchmarkResult(
         name,
         model.setup.to_json(),
         signature,
         str(model.placement),
-        [
-            {
-                "name": given.details["name"],
-                "dtype": given.values.dtype.name,
-                "shape": list(given.values.shape),
-                "source": given.source,
-            }
-            for given in model.inputs
-        ],
+        tuple(map(_input_json, model.inputs)),
         request.seed,
         request.distribution,
         control,
         tuple(model.stages.done),
         model.stages.before.current,
-        warmup,
-        runs,
+        tuple(warmup),
+        tuple(runs),
         Path(model.setup.model).stat().st_size,
         model.input_bytes,
-        tuple(cautions(runs)),
+        tuple(cautions(runs, control, where)),
         where,
     )
 
 
-def _runs(
-    model: TimedModel, control: RunControl, what: str, progress: Progress
-) -> tuple[float, ...]:
+def _runs(model: TimedModel, control: RunControl, what: str, progress: Progress) -> Sequence[float]:
     def told(share: float) -> None:
         progress(what, share, 1.0)
 
-    return tuple(run_times(model.run, control, model.clock, told))
+    return run_times(model.run, control, model.clock, told)
+
+
+def _input_json(given: GivenInput) -> dict[str, Any]:
+    return {
+        "name": given.details["name"],
+        "dtype": "string" if given.values.dtype.kind == "O" else given.values.dtype.name,
+        "shape": list(given.values.shape),
+        "source": given.source,
+    }
+
+
+def _save(path: str, model: TimedModel, result: BenchmarkResult) -> None:
+    if not result.warmup and not result.runs:
+        raise ArgumentError(f"there are no outputs to save in {path!r}: the model did not run")
+    outputs = model.call.outputs()
+    write_npz(path, [details["name"] for details, _ in outputs], [array for _, array in outputs])

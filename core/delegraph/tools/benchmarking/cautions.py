@@ -6,48 +6,60 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from delegraph.tools.benchmarking.machine import Machine
+from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.latency import Latency
 
 UNSTABLE = 0.025
-"""Coefficient of variation above which times are called unstable, as ``trtexec`` does."""
+"""Coefficient of variation above which times are unstable, as ``trtexec`` has it."""
 
 OUTLIER = 14.826
-"""Median deviations from the median that make an outlier, as in hyperfine."""
+"""Median absolute deviations from the median that make an outlier, as hyperfine has it."""
 
-SHORTEST = 1e-4
-"""Seconds below which a run is too short for a clock and a call in Python."""
+FEW = 10
+"""Runs that hyperfine makes at least."""
+
+SHORT = 1e-3
+"""Seconds below which pyperf warns of a value."""
 
 
-def cautions(runs: Sequence[float]) -> Iterator[str]:
-    """Yield why the times of the runs that count may mislead.
+def cautions(runs: Sequence[float], control: RunControl, machine: Machine) -> Iterator[str]:
+    """Yield why the times of runs may mislead, in words.
 
     Args:
-        runs: seconds, in the order in which they were taken.
+        runs: seconds of those that count, in the order in which they were taken.
+        control: how many there should be.
+        machine: where, and what else went on there.
     """
     if not runs:
         return
     latency = Latency.of(runs)
     if latency.variation > UNSTABLE:
         yield (
-            f"unstable: the standard deviation is {latency.variation:.1%} of the mean "
-            f"(more than {UNSTABLE:.1%}); other work, or a clock rate that changes"
+            f"unstable: the standard deviation is {latency.variation:.1%} of the mean, more than "
+            f"{UNSTABLE:.1%}; prefer the median, and a machine without other work"
         )
-    outliers = [index for index, is_one in enumerate(_outliers(runs)) if is_one]
-    if outliers[:1] == [0]:
+    if is_first_outlier(runs):
         yield "the first run is an outlier: warm up longer"
-    elif outliers:
-        yield f"{len(outliers)} of {len(runs)} runs are outliers: quieten the machine"
-    if latency.median < SHORTEST:
+    if len(runs) < control.runs:
+        yield f"the maximum of {control.max_seconds:g} s was over after {len(runs)} runs"
+    if len(runs) < FEW:
+        yield f"{len(runs)} of at least {FEW} runs: too few to tell how much times vary"
+    if latency.median < SHORT:
         yield (
-            f"a run takes {1e6 * latency.median:.0f} us: the call itself, some microseconds, is a "
-            "part of it"
+            f"a run takes {1e6 * latency.median:.0f} us: the call from Python, some microseconds, "
+            "is a part of it"
         )
+    cores = machine.processor.usable_cores
+    if machine.load is not None and machine.load[0] > cores:
+        yield f"other work: the load was {machine.load[0]:.1f} on {cores} usable cores before"
+    if machine.governors and machine.governors != ("performance",):
+        yield f"the clock rate may change: governor {', '.join(machine.governors)}"
 
 
-def _outliers(runs: Sequence[float]) -> Sequence[bool]:
-    """Return which times are far from the median, by the median absolute deviation."""
+def is_first_outlier(runs: Sequence[float]) -> bool:
+    """Return whether the first run took much longer or shorter than most."""
     times = np.asarray(runs)
     away = np.abs(times - np.median(times))
-    deviation = np.median(away)
-    found: list[bool] = (away > OUTLIER * deviation).tolist() if deviation else [False] * len(runs)
-    return found
+    deviation = float(np.median(away))
+    return deviation > 0 and bool(away[0] > OUTLIER * deviation)

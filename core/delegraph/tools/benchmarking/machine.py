@@ -11,7 +11,7 @@ from typing import Any
 
 from delegraph.tools.machine_report import Processor, processor, versions
 
-_GOVERNORS = "cpu[0-9]*/cpufreq/scaling_governor"
+_GOVERNORS = "cpu*/cpufreq/scaling_governor"
 
 
 @dataclass(frozen=True, slots=True)

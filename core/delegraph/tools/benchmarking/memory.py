@@ -6,7 +6,6 @@ import re
 import sys
 from dataclasses import dataclass
 
-_STATUS = "/proc/self/status"
 _CLEAR_REFS = "/proc/self/clear_refs"
 _RESET_PEAK = "5"
 """Makes the peak what is resident now: ``proc_pid_clear_refs(5)``."""
@@ -25,14 +24,18 @@ class Memory:
     peak: int | None
 
 
-def memory() -> Memory:
-    """Return the memory of this process; on Linux both, elsewhere on POSIX the peak alone."""
+def memory(status: str = "/proc/self/status") -> Memory:
+    """Return the memory of this process; on Linux both, elsewhere on POSIX the peak alone.
+
+    Args:
+        status: the file where Linux tells it.
+    """
     try:
-        with open(_STATUS, encoding="ascii", errors="replace") as file:
-            status = file.read()
+        with open(status, encoding="ascii", errors="replace") as file:
+            text = file.read()
     except OSError:
         return Memory(None, _peak_of_usage())
-    return Memory(_bytes(status, "VmRSS"), _bytes(status, "VmHWM"))
+    return Memory(_bytes(text, "VmRSS"), _bytes(text, "VmHWM"))
 
 
 def reset_peak() -> bool:

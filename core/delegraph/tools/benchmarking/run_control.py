@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -64,8 +65,8 @@ def run_times(
     control: RunControl,
     clock: Clock,
     told: Callable[[float], object] = bool,
-) -> list[float]:
-    """Run as often as *control* says, or as long, whichever lasts longer, up to the maximum.
+) -> array[float]:
+    """Run as often as *control* says, or as long, if that is more, up to its maximum.
 
     Source:
         ``BenchmarkModel::Run``, tflite/tools/benchmark/benchmark_model.cc.
@@ -75,8 +76,11 @@ def run_times(
         control: whose runs count.
         clock: for the length of all.
         told: gets the share that is done, 0 to 1, after each run.
+
+    Returns:
+        The seconds of each run.
     """
-    times: list[float] = []
+    times = array("d")  # a list of so many numbers would show in the memory
     least, seconds, frequency = control.runs, control.min_seconds, control.frequency
     begin = now = clock.now()
     while (len(times) < least or now < begin + seconds) and now <= begin + control.max_seconds:

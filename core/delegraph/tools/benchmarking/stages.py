@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,8 +15,7 @@ class Stage:
     """A part of the work.
 
     Attributes:
-        name: ``create delegates``, ``load``, ``apply delegates``, ``allocate``, ``warm-up``,
-            ``run``.
+        name: ``create delegates``, ``load``, ``apply delegates``, ``allocate``, ``invoke``.
         seconds: how long it took.
         memory: bytes of this process in RAM at its end; None where the system does not tell.
         peak: most bytes while it lasted; None where the system does not tell.
@@ -39,11 +39,15 @@ class Stages:
 
     Attributes:
         clock: where times come from.
+        read: tells the memory.
+        reset: makes the peak what is in RAM now, where the system lets it.
         before: memory when the first one begins.
         done: the stages so far.
     """
 
     clock: Clock
+    read: Callable[[], Memory] = memory
+    reset: Callable[[], bool] = reset_peak
     before: Memory = field(init=False)
     done: list[Stage] = field(init=False)
     _begin: float = field(init=False)
@@ -51,13 +55,13 @@ class Stages:
 
     def __post_init__(self) -> None:
         self.done = []
-        self.before = memory()
+        self.before = self.read()
         self._next()
 
     def end(self, name: str) -> None:
         """End the present stage, and begin the next one."""
         seconds = self.clock.now() - self._begin
-        now = memory()
+        now = self.read()
         highest = max((s.peak or 0 for s in self.done), default=self.before.peak or 0)
         # What cannot be reset says something of this stage only where it is higher than before.
         is_own = self._has_peaks or (now.peak or 0) > highest
@@ -69,5 +73,5 @@ class Stages:
         self._next()
 
     def _next(self) -> None:
-        self._has_peaks = reset_peak()
+        self._has_peaks = self.reset()
         self._begin = self.clock.now()

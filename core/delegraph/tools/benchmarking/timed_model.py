@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from delegraph.delegation.placement import Placement
 from delegraph.graph.loader import load_model
 from delegraph.graph.model import Model
@@ -35,7 +37,8 @@ class TimedModel:
         setup: what it is.
         interpreter: what runs it.
         call: how it is called.
-        inputs: the values of its inputs, made once.
+        inputs: what its inputs are, made once.
+        values: their arrays.
         clock: where times come from.
         stages: of making it; more may follow.
     """
@@ -44,12 +47,13 @@ class TimedModel:
     interpreter: Interpreter | LiteRtInterpreter
     call: ModelCall
     inputs: Sequence[GivenInput]
+    values: Sequence[NDArray[Any]]
     clock: Clock
     stages: Stages
 
     def run(self) -> float:
         """Run once; return the seconds of computing alone, without those of copying the inputs."""
-        self.call.fill([given.values for given in self.inputs])
+        self.call.fill(self.values)
         now = self.clock.now
         begin = now()
         self.call.invoke()
@@ -63,10 +67,10 @@ class TimedModel:
     @property
     def input_bytes(self) -> int:
         """Bytes of all inputs together; strings by their characters."""
-        return sum(_bytes(given.values) for given in self.inputs)
+        return sum(map(_bytes, self.values))
 
 
-def _bytes(values: Any) -> int:
+def _bytes(values: NDArray[Any]) -> int:
     if values.dtype.kind == "O":
         return sum(len(text) for text in values.ravel())
     return int(values.nbytes)
@@ -105,20 +109,24 @@ def timed_model(
         stages.end("apply delegates")
         call = model_call(interpreter, signature)
         chosen = _inputs(setup, call, model, inputs or InputRequest(), signature)
+        values = [given.values for given in chosen]
         stages.skip()
-        call.allocate([given.values for given in chosen])
+        call.allocate(values)
         stages.end("allocate")
-        yield TimedModel(setup, interpreter, call, chosen, clock, stages)
+        yield TimedModel(setup, interpreter, call, chosen, values, clock, stages)
 
 
 def _import_runtime(setup: Setup) -> None:
     """Import what runs the model, so that it is in no stage's time or memory."""
+    import delegraph.plugins.delegate_file
+
     if setup.runtime == "litert":
+        import delegraph.native.litert.interpreter
         from delegraph.native.litert.installed_runtimes import interpreter_module
 
         interpreter_module(None)
     else:
-        import delegraph.runtime.interpreter  # noqa: F401
+        import delegraph.runtime.interpreter  # noqa: F401 - imported only
 
 
 def _inputs(
