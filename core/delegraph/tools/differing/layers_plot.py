@@ -70,16 +70,10 @@ def _figure(found: LayersDifference) -> Any:
     axes.set_yscale("log")
     axes.set_ylim(floor / 2, ceiling * 2)
     axes.set_xlim(-0.5, max(len(found.layers), 1) - 0.5)
-    axes.axhline(floor, color="tab:gray", linestyle=":", linewidth=1)
-    axes.annotate(
-        "equal",
-        (0, floor),
-        xycoords=("axes fraction", "data"),
-        xytext=(3, 2),
-        textcoords="offset points",
-        fontsize=8,
-        color="tab:gray",
-    )
+    if 0 in (*drift, *same):
+        _draw_line(axes, floor, "equal")
+    if math.inf in (*drift, *same):
+        _draw_line(axes, ceiling, "NaN, infinite, or not to be compared")
     _label_nodes(axes, found.layers)
     axes.set_ylabel("noise as a share of the signal")
     axes.set_title(f"{found.test} against {found.reference}", fontsize=10)
@@ -93,8 +87,22 @@ def _height(difference: OutputDifference | None) -> float | None:
 
 def _limits(heights: list[float | None]) -> tuple[float, float]:
     """Return where equal tensors are drawn, and what cannot be compared."""
-    found = [h for h in heights if h is not None and 0 < h < math.inf]
-    return min([*found, 1e-8]) / 3, max([*found, 1e-6]) * 3
+    found = [h for h in heights if h is not None and 0 < h < math.inf] or [1e-6]
+    return min(found) / 5, max(found) * 5
+
+
+def _draw_line(axes: Any, height: float, label: str) -> None:
+    axes.axhline(height, color="tab:gray", linestyle=":", linewidth=1)
+    axes.annotate(
+        label,
+        (1, height),
+        xycoords=("axes fraction", "data"),
+        xytext=(-3, 2),
+        textcoords="offset points",
+        ha="right",
+        fontsize=8,
+        color="tab:gray",
+    )
 
 
 def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
