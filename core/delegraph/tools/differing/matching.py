@@ -108,7 +108,7 @@ def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray
     """Return values of one tensor as another takes them: quantised, or not, as that one is.
 
     Raises:
-        ArgumentError: numbers cannot be made of the one, or for the other.
+        ArgumentError: numbers cannot be made of the one, or for the other; NaN has no integer.
     """
     dtype = np.dtype(target["dtype"])
     same = values.dtype == dtype and source["quantization"] == target["quantization"]
@@ -125,6 +125,8 @@ def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray
     assert real is not None  # _stands_for_numbers
     if has_nan(dtype):
         return real.astype(dtype)
+    if np.isnan(real).any():
+        raise ArgumentError(f"{source['name']!r} holds NaN, which no {dtype.name} stands for")
     scale, zero_point = target["quantization"]
     limits: Any = np.iinfo(dtype.type)
     stored = np.clip(np.round(real / scale) + zero_point, limits.min, limits.max)
