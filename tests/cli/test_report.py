@@ -32,3 +32,18 @@ def test_a_place_that_cannot_be_written_is_a_mistake_of_usage(
     ran = delegraph("report", sines, "-o", tmp_path / "missing" / "page.html")
     assert ran.code == 2
     assert "cannot write" in ran.err
+
+
+def test_parts_appear_where_they_are_asked_for(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    words = ["report", sines, "-d", "sin", "-o", tmp_path / "page.html", "--json"]
+    short = ["--runs", "3", "--min-seconds", "0", "--warmup-seconds", "0"]
+    asked = ["--memory", "--benchmark", "--diff", "--diff-runs", "1", "--reference", "-d add_sub"]
+    answer = json.loads(delegraph(*words, *asked, *short).out)
+    assert answer["memory"]["lower_bound"] > 0
+    assert len(answer["benchmark"]["samples"]["runs"]) == 3
+    assert answer["differences"]["runs"] == 1
+    assert "add_sub" in answer["differences"]["reference"]
+    plain = json.loads(delegraph(*words).out)
+    assert not {"memory", "benchmark", "differences"} & plain.keys()

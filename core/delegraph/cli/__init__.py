@@ -32,7 +32,6 @@ COMMANDS = (
     "memory",
     "report",
     "plugins",
-    "cache",
     "doctor",
     "new",
 )

@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.input_options import input_request_options
 from delegraph.cli.options import diagnosis_options, json_option
 from delegraph.cli.printing import print_json, progress, size
-from delegraph.cli.setup_options import setup_options
+from delegraph.cli.run_control_options import run_control_options
+from delegraph.cli.setup_options import changed_setup, setup_options
+from delegraph.cli.shown_progress import shown_progress
 
 if TYPE_CHECKING:
+    from delegraph.tools.benchmarking.run_control import RunControl
+    from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.watched import Inner
+    from delegraph.tools.progress import Progress
+    from delegraph.tools.reporting.report import Report
+    from delegraph.tools.requested_inputs import InputRequest
     from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """What the user asks for, as typed."""
+
+    setup: Setup
+    output: str
+    memory: bool
+    benchmark: bool
+    diff: bool
+    reference: str | None
+    inner: Inner
+    diff_runs: int
+    control: RunControl
+    inputs: InputRequest
 
 
 @click.command("report")
@@ -25,22 +51,74 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where the page goes; a file that is there is replaced.",
 )
+@click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
+@click.option("--benchmark", is_flag=True, help="Measure how long the model takes, and show it.")
+@click.option("--diff", is_flag=True, help="Compare every layer with the reference, and show it.")
+@click.option(
+    "--reference",
+    metavar='"[MODEL] [OPTION]..."',
+    help="What is right for --diff: the words that differ from this command's own, as 'delegraph "
+    "diff' has it.  [default: Delegraph's kernels, without any delegate]",
+)
+@click.option(
+    "--inner",
+    type=click.Choice(["boundaries", "exposed", "alone"]),
+    default="exposed",
+    show_default=True,
+    help="Tensors inside of partitions, for --diff, as 'delegraph diff' has it.",
+)
+@click.option(
+    "--diff-runs",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Runs for --diff, each on values of its own where they are random.",
+)
+@run_control_options
+@input_request_options("benchmark")
 @json_option
 @diagnosis_options
-def command(setup: Setup, output: str, as_json: bool) -> None:
+def command(as_json: bool, **options: Any) -> None:
     """Write a page that shows a model.
 
-    It has the graph, who runs what, and why not others. It is one file that loads nothing from
-    elsewhere: it can be mailed, kept beside a model or printed.
+    It has the graph, who runs what, and why not others; what is measured where that is asked for.
+    It is one file that loads nothing from elsewhere: it can be mailed, kept beside a model or
+    printed.
     """
-    from delegraph.tools.reporting.report import report
-
-    with progress(f"making a report of {setup.model}"):
-        made = report(setup)
-        made.save(output)
+    request = ReportRequest(**options)
+    made, output = _report(request), request.output
+    made.save(output)
     if as_json:
         print_json({"report": output, **made.to_json()})
     else:
         click.echo(
             f"{made.data['summary']}\nwritten to {output}, {size(Path(output).stat().st_size)}"
         )
+
+
+def _report(request: ReportRequest) -> Report:
+    from delegraph.tools.benchmarking.benchmark import benchmark
+    from delegraph.tools.reporting.report import report
+
+    measured = None
+    with shown_progress() as told:
+        if request.benchmark:
+            measured = benchmark(request.setup, request.inputs, request.control, progress=told)
+        layers = _layers(request, told) if request.diff else None
+    with progress(f"making a report of {request.setup.model}"):
+        return report(request.setup, memory=request.memory, benchmark=measured, layers=layers)
+
+
+def _layers(request: ReportRequest, told: Progress) -> LayersDifference:
+    from delegraph.tools.differing.layers import diff_layers
+
+    words = request.reference
+    right = None if words is None else changed_setup(request.setup, words, "--reference")
+    return diff_layers(
+        request.setup,
+        right,
+        inputs=request.inputs,
+        inner=request.inner,
+        runs=request.diff_runs,
+        progress=told,
+    )

@@ -99,28 +99,16 @@ class CacheFolder:
         Raises:
             OSError: it cannot be written, or others may write its folder.
         """
-        folder, _, last = name.rpartition("/")
-        place = self.made(folder)
-        _replace(place / last, content)
-        logger.debug("wrote %s, %d bytes", place / last, len(content))
-
-    def made(self, name: str) -> Path:
-        """Return a folder inside this one; both are made where they are missing.
-
-        Args:
-            name: its name, as for :meth:`read`; this folder itself when empty.
-
-        Raises:
-            OSError: it cannot be made, or others may write it.
-        """
         _made(self.path)
         place = self.place()
-        for folder in name.split("/") if name else ():
+        *folders, last = name.split("/")
+        for folder in folders:
             place = place / folder
             with contextlib.suppress(FileExistsError):
                 os.mkdir(place, 0o755)
             _require_private(place, os.lstat(place))
-        return place
+        _replace(place / last, content)
+        logger.debug("wrote %s, %d bytes", place / last, len(content))
 
 
 def user_cache_folder() -> Path:

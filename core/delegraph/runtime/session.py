@@ -181,7 +181,6 @@ class Session(SharedState):
         self.contexts.clear()
         self.delegates.clear()
         self.resources.clear()
-        self.shared.clear()
         self.cancellation.close()
 
     @property

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from delegraph.testing import subgraphs_model
-from delegraph.tools import Setup, report
+from delegraph.tools import RunControl, Setup, benchmark, diff_layers, report
+from support.faulty_delegate import Faulty, off_by
 from support.hostile_model import TEXTS, hostile_model
 
 Open = Callable[..., Any]
@@ -177,3 +178,57 @@ def test_it_fits_a_narrow_window(opened: Open, sines: Path) -> None:
     page = opened(report(Setup(str(sines), delegates=("sin",))))
     page.set_viewport_size({"width": 375, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+def test_parts_are_there_where_they_were_measured(opened: Open, sines: Path) -> None:
+    def parts(page: Any) -> list[str]:
+        titles: list[str] = page.locator("h2").all_inner_texts()
+        return titles
+
+    setup = Setup(str(sines), delegates=("sin",))
+    assert parts(opened(report(setup))) == ["Graph", "Partitions", "Why not"]
+    page = opened(measured(setup))
+    assert parts(page) == ["Graph", "Partitions", "Why not", "Time", "Memory", "Differences"]
+    assert page.locator("nav a").all_inner_texts() == parts(page)
+
+
+def measured(setup: Setup) -> Any:
+    control = RunControl(runs=5, min_seconds=0, warmup_runs=1, warmup_seconds=0)
+    return report(
+        setup,
+        memory=True,
+        benchmark=benchmark(setup, control=control),
+        layers=diff_layers(setup, runs=1),
+    )
+
+
+def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Path) -> None:
+    page = opened(measured(Setup(str(sines), delegates=("sin",))))
+    assert page.locator("#time .dot").count() == 5
+    assert page.locator("#memory .box").count() == 6
+    tall = page.locator("#memory .box rect").first.get_attribute("y")
+    page.get_by_label("Plan of").select_option("naive")
+    assert page.locator("#memory .box rect").first.get_attribute("y") != tall
+    page.set_viewport_size({"width": 500, "height": 800})
+    page.wait_for_function("document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
+
+
+def test_what_is_off_has_a_colour_and_a_row(opened: Open, sines: Path) -> None:
+    setup = Setup(str(sines), delegates=(Faulty("MUL", fault=off_by(0.5)),))
+    page = opened(report(setup, layers=diff_layers(setup, runs=1)))
+    first = page.locator("#differences tbody tr").first
+    assert first.locator("td").nth(1).inner_text() == "MUL"
+    first.get_by_role("button").click()
+    assert "difference\nnoise " in page.locator(".panel").inner_text()
+    page.get_by_label("Colour").select_option("difference")
+    heat = "element => element.style.getPropertyValue('--heat')"
+    heats = [int(node.evaluate(heat).strip("%")) for node in page.locator(".node").all()]
+    assert heats[2] > 0
+    assert heats[0] == 0
+
+
+def test_equal_results_are_called_equal(opened: Open, sines: Path) -> None:
+    setup = Setup(str(sines), delegates=("add_sub",))
+    page = opened(report(setup, layers=diff_layers(setup, runs=1)))
+    assert "Every tensor is the same, value for value." in page.locator("#differences").inner_text()
+    assert page.locator("#differences .chart").count() == 0

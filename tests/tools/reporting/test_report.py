@@ -8,7 +8,7 @@ import pytest
 from delegraph.errors import ArgumentError
 from delegraph.schema.options import WhileOptions
 from delegraph.testing import graph_model, subgraphs_model, tensor
-from delegraph.tools import Setup, report
+from delegraph.tools import Setup, diff_layers, report
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -102,3 +102,30 @@ def test_long_options_are_shortened(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_written_is_named(sines: Path, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"cannot write '.*missing.*': "):
         report(Setup(str(sines))).save(tmp_path / "missing" / "report.html")
+
+
+def test_memory_has_plans_and_what_is_in_use() -> None:
+    memory = report(Setup(str(DIGITS)), memory=True).to_json()["memory"]
+    assert [p["planner"] for p in memory["planners"]][:2] == ["delegraph", "tflite"]
+    assert max(count for _, count in memory["in_use"]) == memory["lower_bound"] == 3072
+    assert all(len(p["offsets"]) == len(memory["tensors"]) for p in memory["planners"])
+    assert len(memory["operators"]) == 15
+    assert "memory" not in report(Setup(str(DIGITS))).to_json()
+
+
+def test_the_official_interpreter_tells_no_memory(sines: Path) -> None:
+    with pytest.raises(ArgumentError, match="memory needs runtime='delegraph'"):
+        report(Setup(str(sines), runtime="litert"), memory=True)
+
+
+def test_differences_are_those_of_the_worst_run(sines: Path) -> None:
+    from support.faulty_delegate import Faulty, off_by
+
+    setup = Setup(str(sines), delegates=(Faulty("MUL", fault=off_by(0.5)),))
+    found = diff_layers(setup, runs=2)
+    told = report(setup, layers=found).to_json()["differences"]
+    by_node = {layer["node"]: layer for layer in told["layers"]}
+    assert by_node[2]["same_inputs"]["max"] == pytest.approx(0.5)
+    assert by_node[0]["drift"]["noise"] == 0
+    assert by_node[4]["drift"]["noise"] > 0
+    assert by_node[2]["delegate"] is not None

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from delegraph.delegation.placement import NodePlacement, Placement
-from delegraph.errors import printable
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
@@ -38,7 +37,7 @@ def graph_json(
     placed = {(node.subgraph, node.index): node for node in placement.nodes}
     return [
         {
-            "name": printable(spec.name),
+            "name": spec.name,
             "inputs": list(spec.inputs),
             "outputs": list(spec.outputs),
             "tensors": list(_tensors(spec, shapes.get(spec.index, ()))),
@@ -62,7 +61,7 @@ def _tensors(spec: SubgraphSpec, shapes: Sequence[Sequence[int]]) -> Iterator[di
 def _tensor(tensor: TensorSpec, shape: tuple[int, ...]) -> dict[str, Any]:
     """Return a tensor; what is usual is left out, so that the page stays small."""
     told: dict[str, Any] = {
-        "name": printable(tensor.name),
+        "name": tensor.name,
         "type": tensor.type.name.lower(),
         "shape": list(shape),
     }
@@ -92,7 +91,7 @@ def _node(
     facts: Mapping[str, str] | None,
 ) -> dict[str, Any]:
     told: dict[str, Any] = {
-        "op": printable(operator.name),
+        "op": operator.name,
         "version": operator.version,
         "inputs": list(operator.inputs),
         "outputs": list(operator.outputs),
@@ -101,14 +100,14 @@ def _node(
     if operator.is_custom and operator.custom_options is not None and not facts:
         options["custom options"] = f"{len(operator.custom_options)} bytes"
     if options:
-        told["options"] = {printable(name): _shown(value) for name, value in options.items()}
+        told["options"] = {name: _shown(value) for name, value in options.items()}
     if calls := list(called_subgraphs(operator.options)):
         told["calls"] = calls
     if node.delegate is not None:
         told["delegate"], told["partition"] = node.delegate, node.partition
     if node.is_unresolved:
         told["is_unresolved"] = True
-    if reasons := {name: printable(str(r)) for name, r in node.refusals(placement.delegates)}:
+    if reasons := {name: str(r) for name, r in node.refusals(placement.delegates)}:
         told["reasons"] = reasons
     return told
 
@@ -131,5 +130,5 @@ def _shown(value: Any) -> str:
         return f"{value.size} values"
     if isinstance(value, tuple) and not isinstance(value, Table):
         value = ", ".join(map(_shown, value)) or "none"
-    text = printable(str(value))
+    text = str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

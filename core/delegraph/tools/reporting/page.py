@@ -1,8 +1,8 @@
 """One HTML document from data, the page's own script and style, and the libraries it draws with.
 
 What a model's file says reaches the document in two places: its name in the title, escaped, and the
-JSON, in which no ``<`` is left. The policy in the head lets no other script run than those here,
-and nothing be loaded.
+JSON, in which no ``<`` is left. Characters that cannot be seen are told by their codes. The policy
+in the head lets no other script run than those here, and nothing be loaded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def page(title: str, data: Mapping[str, Any]) -> str:
 
     Args:
         title: what the browser calls it; any text.
-        data: what the scripts show; any text, NaN and infinities become null.
+        data: what the scripts show.
     """
     return Template(_asset("page.html")).substitute(
         title=escape(printable(title)),
@@ -48,18 +48,22 @@ def page(title: str, data: Mapping[str, Any]) -> str:
 def in_script(data: Mapping[str, Any]) -> str:
     r"""Return JSON that ends no script element, whatever texts are in it.
 
+    Texts are made printable; NaN and infinities, which JSON lacks, become null.
+
     >>> in_script({"name": "</script>"})
     '{"name":"\\u003c/script\\u003e"}'
     """
-    text = json.dumps(_finite(data), separators=(",", ":"))
+    text = json.dumps(_shown(data), separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 
-def _finite(value: Any) -> Any:
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
+        return {printable(str(key)): _shown(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_shown(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -11,18 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 import delegraph
 from delegraph.delegation.placement import Placement, record_json
-from delegraph.errors import ArgumentError, DelegraphError, TimeLimitError, printable
+from delegraph.errors import ArgumentError, DelegraphError, TimeLimitError
 from delegraph.graph.loader import load_model
 from delegraph.graph.model import Model
 from delegraph.runtime.interpreter import Interpreter
-from delegraph.tools.explanation import Explanation, explain, explain_placement, operator_counts
+from delegraph.tools.explanation import (
+    Explanation,
+    Stage,
+    explain,
+    explain_placement,
+    operator_counts,
+)
+from delegraph.tools.memory_report import memory_report
 from delegraph.tools.model_summary import ModelSummary, summarize_model
+from delegraph.tools.reporting.differences import differences_json
 from delegraph.tools.reporting.graph import Shapes, graph_json
+from delegraph.tools.reporting.memory import memory_json
 from delegraph.tools.reporting.page import page
 from delegraph.tools.setup import Setup
 
 if TYPE_CHECKING:
     from delegraph.native import LiteRtInterpreter
+    from delegraph.tools.benchmarking.result import BenchmarkResult
+    from delegraph.tools.differing.layers import LayersDifference
 
 FORMAT = 1
 """Of the JSON; goes up when a program that reads it has to change."""
@@ -60,30 +71,49 @@ class Report:
             raise ArgumentError(f"cannot write {os.fspath(path)!r}: {error}") from error
 
 
-def report(setup: Setup) -> Report:
+def report(
+    setup: Setup,
+    *,
+    memory: bool = False,
+    benchmark: BenchmarkResult | None = None,
+    layers: LayersDifference | None = None,
+) -> Report:
     """Return a report of a model: its graph, who runs what in it, and why.
 
-    Delegates are applied and tensors get their shapes; nothing is computed.
+    Delegates are applied and tensors get their shapes; nothing is computed. What was measured comes
+    from the other tools.
 
     Args:
         setup: the model and what runs it.
+        memory: whether to show the arena, by every planner.
+        benchmark: how long the same set-up takes.
+        layers: how far its tensors are off.
 
     Raises:
+        ArgumentError: *memory* of the official interpreter, which does not tell.
         DelegraphError: the model or a delegate cannot be used.
     """
+    if memory and setup.runtime != "delegraph":
+        raise ArgumentError("memory needs runtime='delegraph': the official one does not tell")
     model = load_model(setup.model, setup.table_limit)
+    summary = summarize_model(model)
     with setup.interpreter() as interpreter:
         problem = _allocated(interpreter)
         explanation = _explanation(interpreter, model)
+        shapes = _shapes(interpreter)
         data = {
-            **_head(setup, model, summarize_model(model)),
+            **_head(setup, model, summary),
             **_placement_json(explanation),
-            "subgraphs": graph_json(
-                model, explanation.placement, summarize_model(model), _shapes(interpreter)
-            ),
+            "subgraphs": graph_json(model, explanation.placement, summary, shapes),
         }
         if problem is not None:
-            data["problem"] = printable(problem)
+            data["problem"] = problem
+        if memory and isinstance(interpreter, Interpreter):
+            data["memory"] = memory_json(memory_report(interpreter))
+    if benchmark is not None:
+        data["benchmark"] = benchmark.to_json()
+    if layers is not None:
+        data["differences"] = differences_json(layers)
     return Report(Path(setup.model).name, data)
 
 
@@ -126,11 +156,11 @@ def _details(interpreter: Interpreter | LiteRtInterpreter, number: int) -> list[
 def _head(setup: Setup, model: Model, summary: ModelSummary) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "model": printable(Path(setup.model).name),
-        "setup": printable(str(setup)),
+        "model": Path(setup.model).name,
+        "setup": str(setup),
         "made_by": f"Delegraph {delegraph.__version__}",
         "made_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "description": printable(model.description),
+        "description": model.description,
         "bytes": summary.bytes,
         "constant_bytes": summary.constant_bytes,
     }
@@ -142,31 +172,15 @@ def _placement_json(explanation: Explanation) -> dict[str, Any]:
         "summary": str(placement),
         "host": placement.host,
         "delegates": list(placement.delegates),
-        "notes": {name: printable(note) for name, note in placement.notes.items()},
-        "stages": [_stage_json(placement, i, explanation) for i in range(len(explanation.stages))],
-        "crossings": [
-            record_json(crossing) | {"name": printable(crossing.name)}
-            for crossing in placement.crossings
-        ],
-        "refusals": [
-            {"delegate": r.delegate, "op": printable(r.op), "reason": printable(r.reason)}
-            | {"subgraph": r.subgraph, "nodes": list(r.nodes), "runs_on": r.runs_on}
-            | {"constraint": printable(r.constraint), "is_unresolved": r.is_unresolved}
-            for r in explanation.refusals
-        ],
+        "notes": dict(placement.notes),
+        "stages": [_stage_json(placement, stage) for stage in explanation.stages],
+        "crossings": list(map(record_json, placement.crossings)),
+        "refusals": list(map(record_json, explanation.refusals)),
     }
 
 
-def _stage_json(placement: Placement, position: int, explanation: Explanation) -> dict[str, Any]:
-    stage = explanation.stages[position]
-    told: dict[str, Any] = {
-        "subgraph": stage.subgraph,
-        "delegate": stage.delegate,
-        "partition": stage.partition,
-        "nodes": list(stage.nodes),
-        "operators": printable(operator_counts(stage.ops)),
-        "is_unresolved": stage.is_unresolved,
-    }
+def _stage_json(placement: Placement, stage: Stage) -> dict[str, Any]:
+    told = record_json(stage) | {"ops": operator_counts(stage.ops)}
     if stage.partition is not None:
         found = placement.partitions[stage.partition]
         told |= {"input_bytes": found.input_bytes, "output_bytes": found.output_bytes}

@@ -1,0 +1,217 @@
+// The sections of what was measured, each with a drawing and its figures as a table.
+
+const MARGIN = { left: 70, right: 14, top: 14, bottom: 40 };
+const ROOM_FOR_TEXT = 14; // pixels of a box that has its operator's name in it
+
+const seconds = (value) => {
+  if (value === null || value === undefined) return "-";
+  const [factor, unit] = value < 1e-3 ? [1e6, "µs"] : value < 1 ? [1e3, "ms"] : [1, "s"];
+  return `${Number((value * factor).toPrecision(4))} ${unit}`;
+};
+
+const whole = (value) => (Number.isInteger(value) ? value.toLocaleString("en") : "");
+
+// A drawing that is made again when its width changes: texts keep their size.
+function drawing(label, draw) {
+  const figure = h("figure", { role: "img", "aria-label": label });
+  let drawn = 0;
+  const show = () => {
+    const width = figure.clientWidth;
+    if (!width || width === drawn) return;
+    drawn = width;
+    figure.replaceChildren(draw(width));
+  };
+  new ResizeObserver(show).observe(figure);
+  figure.redraw = () => {
+    drawn = 0;
+    show();
+  };
+  return figure;
+}
+
+// The ground of a chart: axes, the title of the one across, and a group to draw in.
+function chart(width, height, x, y, title, formats) {
+  const inner = [MARGIN.left, width - MARGIN.right, height - MARGIN.bottom, MARGIN.top];
+  x.range([inner[0], inner[1]]);
+  y.range([inner[2], inner[3]]);
+  const root = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, width: "100%" });
+  const across = svg("g", { class: "axis", transform: `translate(0,${inner[2]})` });
+  const up = svg("g", { class: "axis", transform: `translate(${inner[0]},0)` });
+  d3.select(across).call(d3.axisBottom(x).ticks(Math.max(2, width / 90)).tickFormat(formats.x).tickSizeOuter(0));
+  d3.select(up).call(d3.axisLeft(y).ticks(5).tickFormat(formats.y).tickSizeOuter(0).tickSizeInner(inner[0] - inner[1]));
+  const plot = svg("g");
+  root.append(up, across, plot,
+    svg("text", { class: "title", x: inner[1], y: height - 6, "text-anchor": "end" }, title));
+  return { root, plot };
+}
+
+const key = (entries) => h("ul", { class: "legend" }, entries.map(([colour, text]) =>
+  h("li", {}, h("span", { class: `swatch ${colour}` }), text)));
+
+// -- memory -------------------------------------------------------------------------------------
+
+function memorySection() {
+  const memory = report.memory;
+  if (!memory) return null;
+  const choice = h("select", { id: "planner", change: () => figure.redraw() },
+    memory.planners.map(({ planner }) => h("option", {}, planner)));
+  const planner = () => memory.planners.find((p) => p.planner === choice.value);
+  const figure = drawing("Places of tensors in the arena over the plan, bytes in use, and the lower bound",
+    (width) => memoryChart(width, memory, planner()));
+  const told = [`${count(memory.tensors.length, "tensor")} in the arena, aligned to ${memory.alignment}; ${size(memory.persistent_bytes)} of variables beside it.`,
+    memory.is_complete ? "" : " Up to the first node whose output shape is known only while invoking."];
+  return h("section", { id: "memory" }, h("h2", {}, "Memory"), h("p", {}, ...told),
+    h("label", {}, "Plan of ", choice),
+    key([["d0", "a tensor, as wide as its life"], ["line used", "bytes in use"], ["line bound", "lower bound"]]),
+    figure, plannerTable(memory), memory.peak ? peakTable(memory) : null);
+}
+
+function memoryChart(width, { tensors, in_use: used, operators }, plan) {
+  const top = Math.max(plan.bytes, plan.bound, ...used.map(([, bytes]) => bytes), 1);
+  const steps = Math.max(operators.length, 1);
+  const x = d3.scaleLinear([0, steps], [0, 1]), y = d3.scaleLinear([0, top], [0, 1]);
+  const { root, plot } = chart(width, 380, x, y, "node, in execution order", { x: whole, y: size });
+  tensors.forEach((tensor, i) => {
+    const from = x(tensor.first), to = x(tensor.last + 1), offset = plan.offsets[i];
+    const low = y(offset), high = y(offset + tensor.bytes);
+    const box = svg("g", { class: "box" },
+      svg("title", {}, `${tensor.name}\n${tensor.made_by}, ${size(tensor.bytes)} from ${offset}, nodes ${tensor.first}-${tensor.last}`),
+      svg("rect", { x: from, y: high, width: Math.max(to - from - 0.5, 1), height: Math.max(low - high - 0.5, 0.5) }));
+    if (low - high > ROOM_FOR_TEXT && to - from > 7 * tensor.made_by.length + 8) {
+      box.append(svg("text", { x: from + 4, y: high + 12 }, tensor.made_by));
+    }
+    plot.append(box);
+  });
+  const line = d3.line().curve(d3.curveStepAfter).x(([task]) => x(task)).y(([, bytes]) => y(bytes));
+  const last = used.length ? [[steps, used[used.length - 1][1]]] : [];
+  plot.append(svg("path", { class: "line used", d: line([...used, ...last]) }),
+    svg("path", { class: "line bound", d: `M${x(0)},${y(plan.bound)}H${x(steps)}` }));
+  return root;
+}
+
+function plannerTable(memory) {
+  return table("Every planner", [
+    { title: "planner", value: (p) => p.planner },
+    { title: "bytes", value: (p) => p.bytes, cell: (p) => p.bytes.toLocaleString("en"), isNumber: true },
+    { title: "bound", value: (p) => p.bound, cell: (p) => p.bound.toLocaleString("en"), isNumber: true },
+    { title: "of the bound", value: (p) => p.ratio, cell: (p) => p.is_optimal ? "least possible" : p.ratio.toFixed(3), isNumber: true },
+    { title: "in place", value: (p) => memory.in_place.includes(p.planner) ? "yes" : "no" },
+    { title: "planning", value: (p) => p.milliseconds, cell: (p) => seconds(p.milliseconds / 1e3), isNumber: true },
+  ], memory.planners);
+}
+
+function peakTable({ peak, tensors }) {
+  const rows = peak.tensors.map((i) => tensors[i]);
+  const caption = `Most is in use at node ${peak.node}, ${peak.operator}: ${size(peak.bytes)}`;
+  return table(caption, [
+    { title: "tensor", value: (t) => t.index, isNumber: true },
+    { title: "name", value: (t) => t.name, class: "wide" },
+    { title: "made by", value: (t) => t.made_by },
+    { title: "bytes", value: (t) => t.bytes, cell: (t) => t.bytes.toLocaleString("en"), isNumber: true },
+    { title: "nodes", value: (t) => t.first, cell: (t) => `${t.first}-${t.last}`, isNumber: true },
+  ], rows);
+}
+
+// -- time -----------------------------------------------------------------------------------------
+
+function timeSection() {
+  const { benchmark } = report;
+  if (!benchmark) return null;
+  const { latency, samples, machine } = benchmark;
+  const pairs = latency ? [["median", seconds(latency.median)], ["mean", seconds(latency.mean)],
+    ["95 %", seconds(latency.percentiles.p95)], ["fastest", seconds(latency.min)], ["slowest", seconds(latency.max)],
+    ["runs", `${latency.count}`], ["runs a second", benchmark.inferences_per_second.toFixed(1)]] : [];
+  pairs.push(["first run", seconds(benchmark.first_inference_seconds)], ["until ready", seconds(benchmark.init_seconds)]);
+  if (benchmark.peak_memory !== null) pairs.push(["most memory of the process", size(benchmark.peak_memory)]);
+  return h("section", { id: "time" }, h("h2", {}, "Time"), h("div", { class: "facts" }, facts(pairs)),
+    benchmark.cautions.map((caution) => h("p", { class: "reason" }, caution)),
+    samples.runs.length > 1 ? drawing("Time of every run", (width) => runsChart(width, samples.runs, latency.median)) : null,
+    stageTable(benchmark),
+    h("p", { class: "muted" }, `${machine.processor.name || machine.processor.machine}, ${machine.processor.usable_cores} cores, ${machine.system}, Python ${machine.python}, ${machine.date}`));
+}
+
+function runsChart(width, runs, median) {
+  const x = d3.scaleLinear([0, runs.length], [0, 1]);
+  const y = d3.scaleLinear([0, d3.max(runs)], [0, 1]).nice();
+  const { root, plot } = chart(width, 220, x, y, "run", { x: whole, y: seconds });
+  plot.append(svg("path", { class: "line bound", d: `M${x(0)},${y(median)}H${x(runs.length)}` }));
+  const radius = runs.length > 2000 ? 1 : 2;
+  runs.forEach((run, i) => plot.append(svg("circle", { class: "dot", cx: x(i + 0.5), cy: y(run), r: radius })));
+  return root;
+}
+
+function stageTable({ stages }) {
+  return table("Until the model is ready, and after", [
+    { title: "stage", value: (s) => s.name },
+    { title: "time", value: (s) => s.seconds, cell: (s) => seconds(s.seconds), isNumber: true },
+    { title: "memory after", value: (s) => s.memory ?? -1, cell: (s) => size(s.memory), isNumber: true },
+    { title: "most memory", value: (s) => s.peak ?? -1, cell: (s) => size(s.peak), isNumber: true },
+  ], stages);
+}
+
+// -- differences ------------------------------------------------------------------------------------
+
+const QUIETEST = 1e-9; // noise below this is drawn as this: equal values have none at all
+
+const figure = (value) => (value === null || value === undefined ? "-" : `${Number(value.toPrecision(4))}`);
+
+// Infinite noise comes as null: values that are NaN or infinite on one side only.
+const isKnown = (way) => "noise" in way;
+const noiseOf = (way) => (way.noise === null ? Infinity : way.noise ?? 0);
+const own = (layer) => (isKnown(layer.same_inputs) ? layer.same_inputs : layer.drift);
+
+function differenceSection(view, go) {
+  const found = report.differences;
+  if (!found) return null;
+  const known = found.layers.filter((layer) => isKnown(layer.drift) || isKnown(layer.same_inputs));
+  const unknown = found.layers.length - known.length;
+  const worst = [...known].sort((a, b) => noiseOf(own(b)) - noiseOf(own(a)));
+  return h("section", { id: "differences" }, h("h2", {}, "Differences"),
+    h("p", {}, `${found.test} against ${found.reference}, ${count(found.runs, "run")}. Noise is the difference's energy as a share of the signal, in the worst run: in drift each side goes on with its own values, with the same inputs each partition gets those of the reference.`),
+    found.notes.map((note) => h("p", { class: "muted" }, note)),
+    unknown ? h("p", { class: "muted" }, `${count(unknown, "tensor")} inside of partitions, which nothing computes, left out.`) : null,
+    worst.length && !noiseOf(worst[0].drift) && !noiseOf(own(worst[0])) ? h("p", {}, h("strong", {}, "Every tensor is the same, value for value.")) : [
+      key([["dot drift", "drift"], ["dot same", "same inputs"]]),
+      drawing("Noise of every layer, in execution order", (width) => noiseChart(width, known))],
+    differenceTable(worst, view, go));
+}
+
+function noiseChart(width, layers) {
+  const shown = (way) => Math.min(Math.max(noiseOf(way), QUIETEST), 10);
+  const x = d3.scaleLinear([0, Math.max(layers.length, 1)], [0, 1]);
+  const y = d3.scaleLog([QUIETEST, 10], [0, 1]);
+  const { root, plot } = chart(width, 260, x, y, "tensor, in execution order", { x: whole, y: (v) => Number.isInteger(Math.log10(v) / 2) ? v.toExponential(0) : "" });
+  layers.forEach((layer, i) => {
+    for (const [way, name] of [[layer.drift, "drift"], [layer.same_inputs, "same"]]) {
+      if (!isKnown(way)) continue;
+      const title = `${layer.node} ${layer.op}, ${layer.name}\nnoise ${figure(way.noise)}, greatest difference ${figure(way.max)}`;
+      plot.append(svg("circle", { class: `dot ${name}`, cx: x(i + 0.5), cy: y(shown(way)), r: 3 }, svg("title", {}, title)));
+    }
+  });
+  return root;
+}
+
+function differenceTable(layers, view, go) {
+  const way = (name, title) => [
+    { title: `noise, ${title}`, isNumber: true, value: (l) => isKnown(l[name]) ? noiseOf(l[name]) : -1, cell: (l) => isKnown(l[name]) ? l[name].noise === null ? "∞" : figure(l[name].noise) : "-" },
+    { title: `greatest, ${title}`, isNumber: true, value: (l) => l[name].max ?? -1, cell: (l) => figure(l[name].max) },
+  ];
+  return table("Layers, those first that add most noise themselves", [
+    { title: "node", isNumber: true, value: (l) => l.node, cell: (l) => nodeLink(l.subgraph, l.node, view, go) },
+    { title: "operator", value: (l) => l.op },
+    { title: "tensor", value: (l) => l.name, class: "wide" },
+    { title: "runs on", value: (l) => l.delegate ?? report.host, class: "nowrap" },
+    ...way("drift", "drift"), ...way("same_inputs", "same inputs"),
+    { title: "note", value: (l) => l.same_inputs.note || l.drift.note, cell: (l) => l.same_inputs.note || l.drift.note || "" },
+  ], layers);
+}
+
+// A button that shows a node in the graph.
+function nodeLink(subgraph, index, view, go) {
+  const show = () => {
+    if (view.number !== subgraph) go(subgraph);
+    view.openNode(index);
+    document.getElementById("graph").scrollIntoView();
+  };
+  return h("button", { type: "button", class: "link", click: show }, `${index}`);
+}

@@ -64,5 +64,24 @@ function links(view, tensor, direction) {
 
 // What was measured of a node, as pairs.
 function measured(report, subgraph, index) {
-  return [];
+  return heats(report).flatMap(({ word, of, shown }) => {
+    const value = of(subgraph, index);
+    return value === undefined ? [] : [[word, shown(value)]];
+  });
+}
+
+// The measurements that a node can be coloured by: of a node, in words, and as 0 (none) to 1.
+function heats(report) {
+  const found = [];
+  if (report.differences) {
+    const noises = new Map();
+    for (const layer of report.differences.layers) {
+      const way = own(layer), key = `${layer.subgraph} ${layer.node}`;
+      if (isKnown(way)) noises.set(key, Math.max(noises.get(key) ?? 0, noiseOf(way)));
+    }
+    found.push({ word: "difference", of: (subgraph, index) => noises.get(`${subgraph} ${index}`),
+      shown: (noise) => noise === Infinity ? "infinite noise" : `noise ${figure(noise)}`,
+      share: (noise) => noise > 0 ? Math.min(1, Math.max(0.05, 1 + Math.log10(noise) / 6)) : 0 });
+  }
+  return found;
 }

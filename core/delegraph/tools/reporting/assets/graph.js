@@ -44,6 +44,8 @@ class GraphView {
     window.addEventListener("beforeprint", () => this.show(this.box));
     window.addEventListener("afterprint", () => this.show(null));
     this.matches = [];
+    this.heat = null;
+    this.selected = null;
   }
 
   // Draws a subgraph and shows all of it.
@@ -58,6 +60,7 @@ class GraphView {
     const edges = svg("g", { class: "edges" }, ...this.graph.edges.map((edge) => this.edge(edge)));
     const nodes = svg("g", { class: "nodes" }, ...this.graph.vertices.map((v) => this.vertex(v)));
     this.world.replaceChildren(edges, nodes);
+    this.colourBy(this.heat);
     this.select(null);
     this.focusable(this.graph.vertices.find((v) => v.kind === "node") ?? this.graph.vertices[0]);
     this.fit();
@@ -97,6 +100,17 @@ class GraphView {
     const isCrossing = ends[0]?.partition !== ends[1]?.partition;
     edge.element = svg("path", { d: edge.path, class: isCrossing ? "crossing" : null, "marker-end": "url(#arrow)" });
     return edge.element;
+  }
+
+  // Colours nodes by a measurement; null: by who runs them.
+  colourBy(heat) {
+    this.heat = heat;
+    this.canvas.classList.toggle("heated", heat !== null);
+    for (const { kind, index, element } of this.graph.vertices) {
+      const value = heat && kind === "node" ? heat.of(this.number, index) : undefined;
+      element.style.setProperty("--heat", `${Math.round(100 * (value === undefined ? 0 : heat.share(value)))}%`);
+      element.classList.toggle("unmeasured", heat !== null && value === undefined);
+    }
   }
 
   // -- what is seen of it ------------------------------------------------------------------------
@@ -277,9 +291,13 @@ function graphSection(report) {
     view.draw(number);
     view.searchText(search.value);
   };
+  const measurements = heats(report);
+  const colours = h("select", { "aria-label": "Colour", change: () => view.colourBy(measurements[Number(colours.value)] ?? null) },
+    h("option", { value: -1 }, "who runs it"), measurements.map(({ word }, i) => h("option", { value: i }, word)));
   const button = (text, label, click) => h("button", { type: "button", "aria-label": label, title: label, click }, text);
   const tools = h("div", { class: "tools" }, search, view.status,
     report.subgraphs.length > 1 ? h("label", {}, "Subgraph ", subgraphs) : null,
+    measurements.length ? h("label", {}, "Colour ", colours) : null,
     h("span", { class: "buttons" }, button("−", "Zoom out", () => view.zoomBy(1 / 1.5)),
       button("+", "Zoom in", () => view.zoomBy(1.5)), button("Fit", "Show all", () => view.fit())));
   document.addEventListener("keydown", (event) => {

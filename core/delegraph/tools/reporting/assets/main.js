@@ -23,13 +23,13 @@ function partitionSection(view, go) {
   const columns = [
     several ? { title: "subgraph", value: (s) => s.subgraph, isNumber: true } : null,
     { title: "partition", value: (s) => s.partition ?? -1, isNumber: true, cell: (s) => s.partition === null ? "-" : `P${s.partition}` },
-    { title: "runs on", value: who, cell: (s) => [h("span", { class: `swatch ${s.is_unresolved ? "unresolved" : colourOf(report, s.delegate)}` }), who(s)] },
+    { title: "runs on", value: who, class: "nowrap", cell: (s) => [h("span", { class: `swatch ${s.is_unresolved ? "unresolved" : colourOf(report, s.delegate)}` }), who(s)] },
     { title: "count", value: (s) => s.nodes.length, isNumber: true },
-    { title: "nodes", value: (s) => s.nodes[0], cell: (s) => h("button", { type: "button", class: "link", click: () => show(s) }, numbers(s.nodes)) },
+    { title: "nodes", class: "wide", value: (s) => s.nodes[0], cell: (s) => h("button", { type: "button", class: "link", click: () => show(s) }, numbers(s.nodes)) },
     ...["input", "output", "constant"].map((word) => ({
       title: { input: "in", output: "out", constant: "constants" }[word], isNumber: true,
       value: (s) => s[`${word}_bytes`] ?? -1, cell: (s) => s.partition === null ? "-" : size(s[`${word}_bytes`]) })),
-    { title: "operators", value: (s) => s.operators },
+    { title: "operators", value: (s) => s.ops },
   ].filter(Boolean);
   const crossing = report.crossings.reduce((sum, c) => sum + (c.bytes ?? 0), 0);
   const told = report.crossings.length
@@ -45,7 +45,7 @@ function refusalSection() {
     several ? { title: "subgraph", value: (r) => r.subgraph, isNumber: true } : null,
     { title: "operator", value: (r) => r.op },
     { title: "count", value: (r) => r.nodes.length, isNumber: true },
-    { title: "nodes", value: (r) => r.nodes[0], cell: (r) => numbers(r.nodes) },
+    { title: "nodes", class: "wide", value: (r) => r.nodes[0], cell: (r) => numbers(r.nodes) },
     { title: "reason", value: (r) => r.reason, class: "wide" },
     { title: "runs on", value: (r) => r.is_unresolved ? "nothing" : r.runs_on ?? report.host },
   ].filter(Boolean);
@@ -56,7 +56,7 @@ function main() {
   document.getElementById("head").append(...head());
   const { section, view, go } = graphSection(report);
   view.open_subgraph = go;
-  const sections = [section, partitionSection(view, go), refusalSection()].filter(Boolean);
+  const sections = [section, partitionSection(view, go), refusalSection(), timeSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
   document.getElementById("head").append(h("nav", { "aria-label": "Parts" }, sections.map((s) =>
     h("a", { href: `#${s.id}` }, s.querySelector("h2").textContent))));
   document.getElementById("main").replaceChildren(...sections);

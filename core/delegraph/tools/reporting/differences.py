@@ -1,0 +1,48 @@
+"""How far layers are off, as the page gets it: for each layer the worst of all runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from delegraph.tools.differing.difference import OutputDifference
+from delegraph.tools.differing.layers import LayerDifference, LayersDifference, noise
+
+
+def differences_json(found: LayersDifference) -> dict[str, Any]:
+    """Return the layers in execution order, and between what they differ."""
+    return {
+        "test": str(found.test),
+        "reference": str(found.reference),
+        "inner": found.inner,
+        "runs": len(found.runs),
+        "notes": list(found.notes),
+        "layers": list(map(_layer_json, found.layers)),
+    }
+
+
+def _layer_json(layer: LayerDifference) -> dict[str, Any]:
+    return {
+        "subgraph": layer.subgraph,
+        "node": layer.node,
+        "op": layer.op,
+        "tensor": layer.tensor,
+        "name": layer.name,
+        "delegate": layer.delegate,
+        "drift": _way_json(layer.drift, layer.drift_note),
+        "same_inputs": _way_json(layer.same_inputs, layer.same_inputs_note),
+    }
+
+
+def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
+    """Return greatest and mean difference and the noise; that may be infinite, which is None."""
+    if found is None:
+        return {"note": note}
+    metrics = found.compared()
+    told: dict[str, Any] = {
+        "noise": noise(found),
+        "note": "; ".join((note, *found.remarks)).strip("; "),
+    }
+    if metrics:
+        told |= {"max": metrics["max"].max, "mean": metrics["mean"].avg}
+        told["cosine"] = metrics["cosine"].min
+    return told
