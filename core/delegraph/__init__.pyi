@@ -7,6 +7,7 @@ from .delegation.delegate import DelegateOptions as DelegateOptions
 from .delegation.delegate import DelegateParams as DelegateParams
 from .delegation.graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .delegation.graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
+from .delegation.partition_model import PartitionModel as PartitionModel
 from .delegation.placement import Placement as Placement
 from .delegation.rejections import Rejection as Rejection
 from .delegation.rules import PlacementRule as PlacementRule

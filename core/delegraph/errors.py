@@ -23,6 +23,7 @@ DelegraphError
     - DelegateLoadError       (ValueError) a compiled delegate that cannot be loaded
       + DelegateLibraryError  (OSError) its library is not there, or the system cannot load it
       + NotADelegateError     (AttributeError) a library without the functions of a delegate
+    - PartitionRejected       raised by a kernel that does not want its partition
     - PlacementError          nodes are not where the rules or ``require`` want them
   + UnsupportedRuntimeError   (RuntimeError) an official runtime that cannot take our delegates
   + PluginError               an installed plugin is at fault, or the one asked for is missing
@@ -141,7 +142,8 @@ class DelegateError(DelegraphError, RuntimeError):
     Attributes:
         delegate: name of the delegate; empty when it is not known.
         phase: what it was doing; None when it was not the delegate's own code.
-        node_index: the node concerned: the one asked about, or the delegate's own node; or None.
+        node_index: the node concerned: the one asked about, the first of a partition whose kernel
+            could not be made, or the delegate's own node; or None.
     """
 
     def __init__(
@@ -156,6 +158,20 @@ class DelegateError(DelegraphError, RuntimeError):
         self.delegate = delegate
         self.phase = phase
         self.node_index = node_index
+
+
+class PartitionRejected(DelegateError):
+    """Raised by a kernel's ``init`` that does not want its partition: others compute its nodes.
+
+    The placement shows why, as it shows why a node was refused.
+
+    Attributes:
+        constraint: short stable id of the reason, as a ``Rejection`` has it.
+    """
+
+    def __init__(self, message: str, *, constraint: str = "partition") -> None:
+        super().__init__(message, phase="init")
+        self.constraint = constraint
 
 
 class DelegateNodeError(NodeError, DelegateError):

@@ -293,8 +293,8 @@ class Odd(SimpleDelegateInterface):
         ({"options": {"max_delegated_partitions": 1}}, "initialize", None,
          r"delegate_options\(\) returned {'max_delegated_partitions': 1}, not DelegateOptions"),
         ({"answer": None}, "claim", 0, r"node 0 \(SIN\): its answer is None"),
-        ({"kernel": "none"}, "init", 2, r"returned 'none', not a SimpleDelegateKernelInterface"),
-        ({}, "init", 2, r"create_delegate_kernel_interface\(\): KeyError: 'kernel'"),
+        ({"kernel": "none"}, "init", 0, r"returned 'none', not a SimpleDelegateKernelInterface"),
+        ({}, "init", 0, r"create_delegate_kernel_interface\(\): KeyError: 'kernel'"),
     ],
 )  # fmt: skip
 def test_what_a_simple_delegate_returns_by_mistake_is_shown(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from typing import Any
 
@@ -11,9 +12,20 @@ from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from ai_edge_litert.interpreter import OpResolverType
 from numpy.testing import assert_array_equal
 
-from delegraph import Delegate, DelegateFlags, DelegateParams, Interpreter, Node, Registration
+from delegraph import (
+    Delegate,
+    DelegateFlags,
+    DelegateParams,
+    Interpreter,
+    Node,
+    PartitionModel,
+    Registration,
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
 from delegraph.errors import DelegateError
 from delegraph.graph import parse_model
+from delegraph.native import LiteRtInterpreter
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, DimensionType
 from delegraph.schema.options import (
@@ -38,7 +50,7 @@ class Partitions(Delegate):
 
     def __init__(self, start: int, stop: int) -> None:
         self.claim = slice(start, stop)
-        self.found: list[tuple[DelegateParams, bytes]] = []
+        self.found: list[tuple[DelegateParams, PartitionModel]] = []
 
     def name(self) -> str:
         return "partitions"
@@ -47,14 +59,14 @@ class Partitions(Delegate):
         if context.subgraph_index == 0:
             nodes = context.get_execution_plan()[self.claim]
             for params in context.preview_delegate_partitioning(nodes):
-                self.found.append((params, params.as_model()))
+                self.found.append((params, params.partition_model()))
 
 
 def partitions(content: bytes, start: int, stop: int) -> list[tuple[DelegateParams, bytes]]:
     delegate = Partitions(start, stop)
     with Interpreter(model_content=content) as interpreter:
         interpreter.modify_graph_with_delegate(delegate)
-    return delegate.found
+    return [(params, part.content) for params, part in delegate.found]
 
 
 def only_partition(content: bytes, start: int = 0, stop: int = 99) -> bytes:
@@ -148,6 +160,77 @@ def test_inputs_are_what_is_not_constant_and_outputs_what_others_need() -> None:
     assert [model.tensors[i].name for i in model.outputs] == ["b", "d"]
     assert [operator.name for operator in model.operators] == ["ADD", "MUL"]
     assert model.operators[0].options == AddOptions()
+
+
+def partition_of(content: bytes, start: int, stop: int) -> PartitionModel:
+    delegate = Partitions(start, stop)
+    with Interpreter(model_content=content, experimental_delegates=[delegate]):
+        ((_, part),) = delegate.found
+    return part
+
+
+def test_the_maps_lead_to_the_graphs_own_numbers() -> None:
+    content = middle_of_three()
+    graph = parse_model(content).subgraphs[0]
+    part = partition_of(content, 1, 3)
+    model = parse_model(part.content).subgraphs[0]
+    assert part.nodes == (1, 2)
+    for own, others in ((model.inputs, part.inputs), (model.outputs, part.outputs)):
+        names = [graph.tensors[i].name for i in others]
+        assert [model.tensors[i].name for i in own] == names
+    assert [t.name for t in model.tensors] == [graph.tensors[i].name for i in part.tensors]
+
+
+@needs_corpus
+def test_tensors_that_the_graph_has_not_are_marked() -> None:
+    content = corpus_file("LiteRT__qwen_fc_blockwise_quantized").read_bytes()
+    part = partition_of(content, 0, 99)
+    model = parse_model(part.content).subgraphs[0]
+    added = [t.name for t, i in zip(model.tensors, part.tensors, strict=True) if i == -1]
+    assert added
+    assert all(name.endswith("/scales") for name in added)
+
+
+def test_the_digest_is_that_of_the_bytes_and_changes_with_a_constant() -> None:
+    part = partition_of(middle_of_three(), 1, 3)
+    assert part.digest == hashlib.sha256(part.content).hexdigest()
+    changed = middle_of_three().replace(np.float32(3).tobytes(), np.float32(5).tobytes())
+    assert changed != middle_of_three()
+    assert partition_of(changed, 1, 3).digest != part.digest
+
+
+def test_both_hosts_give_the_same_digest() -> None:
+    found: list[str] = []
+
+    class Kernel(SimpleDelegateKernelInterface):
+        def init(self, context: Any, params: DelegateParams) -> None:
+            found.append(params.partition_model().digest)
+
+        def prepare(self, context: Any, node: Node) -> None:
+            pass
+
+        def eval(self, context: Any, node: Node) -> None:
+            pass
+
+    class Takes(SimpleDelegateInterface):
+        def name(self) -> str:
+            return "takes"
+
+        def is_node_supported_by_delegate(
+            self, registration: Registration, node: Node, context: Any
+        ) -> bool:
+            return registration.name != "NEG"
+
+        def create_delegate_kernel_interface(self) -> Kernel:
+            return Kernel()
+
+    content = middle_of_three()
+    with Interpreter(model_content=content, delegates=[Takes()]):
+        pass
+    with LiteRtInterpreter(model_content=content, delegates=[Takes()]) as interpreter:
+        interpreter.allocate_tensors()
+    expected = partition_of(content, 1, 3).digest
+    assert set(found) == {expected}
 
 
 def test_tensors_of_one_buffer_still_share_it() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from delegraph import Capabilities, Claim, SimpleDelegateInterface
 from delegraph.delegation.delegate import DelegateFlags, DelegateOptions
-from delegraph.delegation.simple_delegate import SimpleDelegate
+from delegraph.delegation.driver import SimpleDelegate
 from delegraph.errors import DelegateError
 
 

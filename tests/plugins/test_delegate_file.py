@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.delegation.simple_delegate import SimpleDelegate
+from delegraph.delegation.driver import SimpleDelegate
 from delegraph.errors import ArgumentError, PluginLoadError, PluginOptionError
 from delegraph.plugins.delegate_file import delegate_from_file
 

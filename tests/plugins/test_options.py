@@ -245,7 +245,7 @@ def test_a_spec_refuses_bad_fields(arguments: tuple[object, ...], message: str) 
         DelegateSpec(*arguments)  # type: ignore[arg-type]  # wrong on purpose
 
 
-@pytest.mark.parametrize("name", ["all", "help"])
+@pytest.mark.parametrize("name", ["all", "help", "none"])
 def test_a_delegate_cannot_be_called_what_the_command_line_understands(name: str) -> None:
     with pytest.raises(ArgumentError, match=f"name '{name}' means something else to users"):
         DelegateSpec(name, "", print)

@@ -8,7 +8,7 @@ import pytest
 from importlib_metadata import EntryPoint
 
 from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.simple_delegate import SimpleDelegate
+from delegraph.delegation.driver import SimpleDelegate
 from delegraph.errors import (
     AmbiguousDelegateError,
     PluginError,

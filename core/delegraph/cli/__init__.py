@@ -32,6 +32,7 @@ COMMANDS = (
     "memory",
     "report",
     "plugins",
+    "cache",
     "doctor",
     "new",
 )

@@ -1,11 +1,12 @@
 """How delegates take over parts of a graph: interfaces, partitioning, placement.
 
-Open first: ``simple_delegate.py`` for the interface that most delegates implement; ``delegate.py``
-for the low-level one and the context that delegates see; ``rejections.py`` for why a node was
-refused; ``partitioner.py`` and ``graph_partition_helper.py`` for which partitions there are and
-which are taken; ``placement.py`` for where each node runs; ``rules.py`` for what users forbid;
-``capabilities.py`` and ``tolerance.py`` for what a delegate claims; ``cache_files.py`` for files
-that a delegate keeps.
+Open first: ``simple_delegate.py`` for the interface that most delegates implement, ``driver.py``
+for what drives it; ``delegate.py`` for the low-level one and the context that delegates see;
+``rejections.py`` for why a node was refused; ``partitioner.py`` and ``graph_partition_helper.py``
+for which partitions there are and which are taken; ``placement.py`` for where each node runs;
+``rules.py`` for what users forbid; ``capabilities.py`` and ``tolerance.py`` for what a delegate
+claims; ``partition_model.py`` for a partition as a file; ``cache_files.py`` for files that a
+delegate keeps.
 """
 
 from delegraph.delegation.delegate import (
@@ -15,6 +16,8 @@ from delegraph.delegation.delegate import (
     DelegateOptions,
     DelegateParams,
 )
+from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.partition_model import PartitionModel
 from delegraph.delegation.partitioner import (
     GraphInfo,
     NodeInfo,
@@ -23,7 +26,6 @@ from delegraph.delegation.partitioner import (
 )
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import (
-    SimpleDelegate,
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
@@ -37,6 +39,7 @@ __all__ = [
     "GraphInfo",
     "NodeInfo",
     "NodeSubset",
+    "PartitionModel",
     "Rejection",
     "SimpleDelegate",
     "SimpleDelegateInterface",

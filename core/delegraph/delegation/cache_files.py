@@ -99,16 +99,28 @@ class CacheFolder:
         Raises:
             OSError: it cannot be written, or others may write its folder.
         """
+        folder, _, last = name.rpartition("/")
+        place = self.made(folder)
+        _replace(place / last, content)
+        logger.debug("wrote %s, %d bytes", place / last, len(content))
+
+    def made(self, name: str) -> Path:
+        """Return a folder inside this one; both are made where they are missing.
+
+        Args:
+            name: its name, as for :meth:`read`; this folder itself when empty.
+
+        Raises:
+            OSError: it cannot be made, or others may write it.
+        """
         _made(self.path)
         place = self.place()
-        *folders, last = name.split("/")
-        for folder in folders:
+        for folder in name.split("/") if name else ():
             place = place / folder
             with contextlib.suppress(FileExistsError):
                 os.mkdir(place, 0o755)
             _require_private(place, os.lstat(place))
-        _replace(place / last, content)
-        logger.debug("wrote %s, %d bytes", place / last, len(content))
+        return place
 
 
 def user_cache_folder() -> Path:

@@ -7,13 +7,14 @@ Most delegates implement :class:`~delegraph.delegation.simple_delegate.SimpleDel
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.shared_objects import Shared
 from delegraph.errors import DelegateError
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.schema.enums import TensorType
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from delegraph.delegation.blob_cache import BlobCache
+    from delegraph.delegation.partition_model import PartitionModel
     from delegraph.operators.tensor import Tensor
 
 PartitionPolicy = Literal["largest", "measured"]
@@ -92,20 +95,20 @@ class DelegateParams:
     output_tensors: tuple[int, ...]
     context: Any = field(default=None, repr=False, compare=False)
 
-    def as_model(self) -> bytes:
-        """Return the partition as a stand-alone ``.tflite`` file.
-
-        Its inputs are the ``input_tensors`` that are neither constant nor variable, its outputs the
-        ``output_tensors``, in their order; constants, variables (with a state of their own),
-        quantization, options and tensor names are kept.
+    def partition_model(self) -> PartitionModel:
+        """Return the partition as a stand-alone ``.tflite`` file, with the maps to the graph.
 
         Raises:
             DelegateError: a node calls another subgraph, is another delegate's, or reads a resource
                 that is made outside.
         """
-        from delegraph.delegation.partition_model import partition_as_model
+        from delegraph.delegation.partition_model import partition_model
 
-        return partition_as_model(self.context, self)
+        return partition_model(self.context, self)
+
+    def as_model(self) -> bytes:
+        """Return the ``content`` of :meth:`partition_model`, which raises the same errors."""
+        return self.partition_model().content
 
 
 class StopRequest(Protocol):
@@ -200,6 +203,16 @@ class DelegateContext(OpContext, Protocol):
             DelegateError: no delegate is being applied, or ``registration.init`` failed.
         """
 
+    def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
+        """Return why a partition is left whose kernel could not be made, where users accept that.
+
+        Under ``on_failure="fallback"`` or ``"shadow"`` such a failure costs that partition only,
+        and is an incident.
+
+        Raises:
+            DelegateError: *error*, where they do not, or nothing else can compute its nodes.
+        """
+
     def add_tensors(self, count: int) -> int:
         """Append tensors without type or shape; return the index of the first."""
 
@@ -253,6 +266,30 @@ class DelegateContext(OpContext, Protocol):
             start: ``time.perf_counter_ns()`` when it began.
             duration: nanoseconds it took.
             fused: more of the model's nodes that it computes.
+        """
+
+    def cache(self, namespace: str, version: str) -> BlobCache:
+        """Return the files that a delegate keeps of what it has compiled.
+
+        ``context.cache("mine", engine_version).get_or_make(key, make)`` gives the file.
+        ``Interpreter(cache_dir=...)`` and ``$DELEGRAPH_CACHE`` say where they are.
+
+        Args:
+            namespace: the delegate's name.
+            version: all that they depend on besides their keys.
+
+        Raises:
+            ArgumentError: other characters than letters, digits, ``.``, ``_`` and ``-``.
+        """
+
+    def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
+        """Return an object that the interpreters of this process share, made by the first.
+
+        It is let go of when the last interpreter that has asked for it closes.
+
+        Args:
+            key: who shares it: begin with the delegate's name, ``("mine", device)``.
+            make: makes it; called once, however many threads ask.
         """
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,19 +52,48 @@ class Partition(Protocol):
 _HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # mean nothing outside of their process
 
 
-def partition_as_model(graph: PartitionedGraph, partition: Partition) -> bytes:
-    """Return the partition as a ``.tflite`` file.
+@dataclass(frozen=True, slots=True)
+class PartitionModel:
+    """A partition as a stand-alone ``.tflite`` file, and where its parts are in the graph.
 
-    Inputs are the ``input_tensors`` that are neither constant nor variable, outputs are the
-    ``output_tensors``, each in their order. Variables keep a state of their own in it. Tensors have
-    the shapes they have now, and their names, types, quantization and sparsity; operators have
-    their versions, options and custom options.
+    The same partition gives the same bytes in every process and in both hosts.
+
+    Attributes:
+        content: the file. Its first subgraph is the partition; tensors have the shapes they have
+            now, and their names, types, quantization and sparsity; operators have their versions,
+            options and custom options. Variables keep a state of their own in it.
+        inputs: for each input of the file the graph's tensor: the partition's ``input_tensors``
+            that are neither constant nor variable, in their order.
+        outputs: for each output of the file the graph's tensor: the ``output_tensors``.
+        nodes: for each operator of the file the graph's node.
+        tensors: for each tensor of the file the graph's; -1 for those that the graph has not as
+            tensors, such as the scales of blockwise quantization.
+    """
+
+    content: bytes = field(repr=False)
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    nodes: tuple[int, ...]
+    tensors: tuple[int, ...] = field(repr=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of ``content``, in hexadecimal digits: what a compiled partition is kept under.
+
+        It depends on shapes, constants, options and tensor names, not on where the partition lies
+        in the graph, nor on process, host or platform.
+        """
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionModel:
+    """Return the partition as a ``.tflite`` file, with the maps to the graph.
 
     Raises:
         DelegateError: a node cannot stand alone, as it calls another subgraph, was replaced by a
             delegate, or reads a resource that is made outside.
     """
-    return write_model(_PartitionRecords(graph).model(partition))
+    return _PartitionRecords(graph).model(partition)
 
 
 class _PartitionRecords:
@@ -76,8 +107,8 @@ class _PartitionRecords:
         self._buffers = [tables.Buffer()]  # the first one is empty by convention
         self._buffer_of: dict[tuple[int, int], int] = {}  # by address and size
 
-    def model(self, partition: Partition) -> tables.Model:
-        """Return the record of the whole file."""
+    def model(self, partition: Partition) -> PartitionModel:
+        """Return the whole file and the maps."""
         inputs = tuple(i for i in partition.input_tensors if self._is_input(self._graph.tensors[i]))
         operators = [
             self._operator(*self._graph.get_node_and_registration(index))
@@ -89,12 +120,20 @@ class _PartitionRecords:
             operators=tuple(operators),
             name="main",
         )
-        return tables.Model(
+        model = tables.Model(
             version=3,
             description="partition of a larger model",
             operator_codes=tuple(self._codes),
             subgraphs=(subgraph.replace(tensors=tuple(self._tensors)),),
             buffers=tuple(self._buffers),
+        )
+        graph_index = {own: index for index, own in self._index.items()}
+        return PartitionModel(
+            write_model(model),
+            inputs,
+            tuple(partition.output_tensors),
+            tuple(partition.nodes_to_replace),
+            tuple(graph_index.get(own, -1) for own in range(len(self._tensors))),
         )
 
     def _is_input(self, tensor: Tensor) -> bool:

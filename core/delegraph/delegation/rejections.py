@@ -109,16 +109,33 @@ def _out_of_range(node: Node, limit: str) -> Rejection:
 def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) -> Rejection | None:
     """Return why the delegate leaves a node, None when it takes it."""
     where = f"asked about node {node.index} ({registration.name})"
+    return answered(lambda: ask(registration, node), where, delegate, node.index)
+
+
+def answered(
+    ask: Callable[[], object], where: str, delegate: str, node_index: int
+) -> Rejection | None:
+    """Return why a delegate says no, None when it says yes.
+
+    Args:
+        ask: the delegate's own code.
+        where: what it is asked, for errors.
+        delegate: its name, for errors.
+        node_index: the node concerned.
+
+    Raises:
+        DelegateError: *ask* raised, or its answer is none.
+    """
     try:
-        answer: object = ask(registration, node)
+        answer = ask()
     except Exception as error:
-        raise _error(f"{where}: {in_words(error)}", delegate, node.index) from error
+        raise _error(f"{where}: {in_words(error)}", delegate, node_index) from error
     if isinstance(answer, Rejection):
         return answer
     if isinstance(answer, bool | np.bool_):
         return None if answer else NO_REASON
     message = f"{where}: its answer is {answer!r}, not a bool or a Rejection"
-    raise _error(message, delegate, node.index)
+    raise _error(message, delegate, node_index)
 
 
 def _error(message: str, delegate: str, node_index: int) -> DelegateError:

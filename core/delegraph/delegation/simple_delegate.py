@@ -6,9 +6,8 @@ Source:
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import (
@@ -17,18 +16,12 @@ from delegraph.delegation.delegate import (
     DelegateFlags,
     DelegateOptions,
     DelegateParams,
-    PartitionPolicy,
 )
-from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
 from delegraph.delegation.rejections import Rejection
-from delegraph.errors import DelegateError, DelegatePhase, in_words
-from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.schema.enums import BuiltinOperator
+from delegraph.operators.registration import Node, Registration
 
 if TYPE_CHECKING:
     from delegraph.operators.tensor import Tensor
-
-logger = logging.getLogger(__name__)
 
 
 class SimpleDelegateKernelInterface(ABC):
@@ -56,6 +49,22 @@ class SimpleDelegateKernelInterface(ABC):
         ``tensor.data`` may be another array than last time.
         """
 
+    def memory_changed(self, context: DelegateContext, node: Node) -> None:  # noqa: B027 - optional
+        """Take note of where the node's inputs and outputs lie.
+
+        Called before the first :meth:`eval` after each :meth:`prepare`, and before any later one
+        for which the host has given one of them other memory. Until it is called again,
+        ``tensor.data`` of them is the same array: what is bound to it needs no check in ``eval``.
+        Those whose shape is known only while invoking get other memory each time.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Let go of what the kernel holds; called once, and nothing after it.
+
+        When the delegate is taken off, for a resize too, when the interpreter is closed or no
+        longer used, and when applying the delegate failed after :meth:`init` was called.
+        """
+
 
 class SimpleDelegateInterface(ABC):
     """Which nodes a delegate takes, and the kernels that compute them."""
@@ -80,6 +89,16 @@ class SimpleDelegateInterface(ABC):
     @abstractmethod
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         """Return a new kernel for one partition."""
+
+    def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
+        """Return whether the delegate takes a partition as a whole; True by default.
+
+        Called for each partition that the supported nodes make, before anything of the graph is
+        replaced. Nodes of a refused one go to the next delegate or to the host's kernels, and the
+        placement has the :class:`Rejection` as the reason. A kernel whose ``init`` finds out later
+        raises :class:`~delegraph.errors.PartitionRejected`, to the same effect.
+        """
+        return True
 
     def delegate_options(self) -> DelegateOptions:
         """Return the limits on partitions; none by default."""
@@ -107,117 +126,3 @@ class SimpleDelegateInterface(ABC):
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:  # noqa: B027 - optional
         """Release the delegate's own buffer; nothing by default."""
-
-
-class SimpleDelegate(Delegate):
-    """Drives a :class:`SimpleDelegateInterface`: ask, partition, choose, replace.
-
-    Source:
-        DelegatePrepare, GetDelegateKernelRegistration; tflite/delegates/utils/simple_delegate.cc.
-    """
-
-    def __init__(self, simple: SimpleDelegateInterface) -> None:
-        self.simple = simple
-        self._rejections: dict[int, Rejection] = {}
-
-    @property
-    def flags(self) -> DelegateFlags:
-        """The wrapped object's flags."""
-        return self.simple.flags()
-
-    def name(self) -> str:
-        """Return the wrapped object's name."""
-        return self.simple.name()
-
-    @property
-    def partition_policy(self) -> PartitionPolicy:
-        """That of ``delegate_options()``."""
-        return self._options().partition_policy
-
-    def capabilities(self) -> Capabilities:
-        """Return what the wrapped object claims."""
-        return self.simple.capabilities()
-
-    def note(self) -> str:
-        """Return what the wrapped object wants users to know."""
-        return self.simple.note()
-
-    def rejections(self) -> dict[int, Rejection]:
-        """Return why nodes were left, by node index, for the subgraph prepared last."""
-        return dict(self._rejections)
-
-    def prepare(self, context: DelegateContext) -> None:
-        """Ask about every node of the plan and replace the chosen partitions."""
-        options = self._options()
-        self._initialize(context)
-        helper = GraphPartitionHelper(
-            context, self.simple.is_node_supported_by_delegate, delegate=self.name()
-        )
-        helper.partition()
-        nodes = helper.get_nodes_within(options)
-        self._rejections = helper.rejections
-        total = helper.num_total_nodes
-        logger.debug("%s delegate: %d of %d nodes delegated", self.name(), len(nodes), total)
-        context.replace_node_subsets_with_delegate_kernels(self._registration(), nodes, self)
-
-    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Ask the wrapped object."""
-        self.simple.copy_from_buffer_handle(context, tensor)
-
-    def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Ask the wrapped object."""
-        self.simple.copy_to_buffer_handle(context, tensor)
-
-    def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
-        """Ask the wrapped object."""
-        self.simple.free_buffer_handle(context, handle)
-
-    def _options(self) -> DelegateOptions:
-        try:
-            options: object = self.simple.delegate_options()
-        except Exception as error:
-            raise self._error("initialize", f"delegate_options(): {in_words(error)}") from error
-        if not isinstance(options, DelegateOptions):
-            raise self._error(
-                "initialize", f"delegate_options() returned {options!r}, not DelegateOptions"
-            )
-        return options
-
-    def _initialize(self, context: DelegateContext) -> None:
-        try:
-            self.simple.initialize(context)
-        except Exception as error:
-            raise self._error("initialize", in_words(error)) from error
-
-    def _create_kernel(self, context: Any, node: Node) -> SimpleDelegateKernelInterface:
-        try:
-            kernel: object = self.simple.create_delegate_kernel_interface()
-        except Exception as error:
-            message = f"create_delegate_kernel_interface(): {in_words(error)}"
-            raise self._error("init", message, node.index) from error
-        if not isinstance(kernel, SimpleDelegateKernelInterface):
-            message = (
-                f"create_delegate_kernel_interface() returned {kernel!r}, not a "
-                "SimpleDelegateKernelInterface"
-            )
-            raise self._error("init", message, node.index)
-        try:
-            kernel.init(context, node.options)
-        except Exception as error:
-            raise self._error("init", in_words(error), node.index) from error
-        return kernel
-
-    def _error(
-        self, phase: DelegatePhase, message: str, node_index: int | None = None
-    ) -> DelegateError:
-        return DelegateError(message, delegate=self.name(), phase=phase, node_index=node_index)
-
-    def _registration(self) -> Registration:
-        def prepare(context: Any, node: Node) -> Eval:
-            kernel: SimpleDelegateKernelInterface = node.user_data
-            kernel.prepare(context, node)
-            return lambda: kernel.eval(context, node)
-
-        return Registration(
-            self.name(), prepare, BuiltinOperator.DELEGATE, init=self._create_kernel
-        )

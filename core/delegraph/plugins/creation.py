@@ -31,7 +31,8 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
     """
     made = _make(spec, make_options(spec, given), provider)
     from delegraph.delegation.delegate import Delegate
-    from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
+    from delegraph.delegation.driver import SimpleDelegate
+    from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 
     if isinstance(made, SimpleDelegateInterface):
         return SimpleDelegate(made)

@@ -25,7 +25,7 @@ DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 COMMAND_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
-RESERVED_NAMES = frozenset({"all", "help"})
+RESERVED_NAMES = frozenset({"all", "help", "none"})
 """What ``--delegate`` understands besides the names of delegates."""
 
 

@@ -6,6 +6,7 @@ import operator
 import os
 from collections.abc import Sequence
 from math import inf
+from pathlib import Path
 
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError, ArgumentTypeError
@@ -35,6 +36,11 @@ def model_of(path: AnyPath | None, content: bytes | None, table_limit: int | Non
     if content:
         return parse_model(content, table_limit)
     raise ArgumentError("`model_path` or `model_content` must be specified.")
+
+
+def folder_of(path: AnyPath | None) -> Path | None:
+    """Return a folder by its whole path, so that it stays the same when the process moves."""
+    return None if path is None else Path(os.fsdecode(path)).absolute()
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:

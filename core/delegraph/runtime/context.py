@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams, StopRequest
 from delegraph.delegation.rejections import Rejection
-from delegraph.errors import ArgumentError, OperatorError, StateError
+from delegraph.delegation.shared_objects import Shared, shared_object
+from delegraph.errors import ArgumentError, DelegateError, OperatorError, StateError, in_words
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
@@ -20,11 +21,15 @@ from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.buffer_handles import BufferHandles
 from delegraph.runtime.delegates.checked_nodes import Findings
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
+from delegraph.runtime.delegates.failure_policy import Incident
 from delegraph.runtime.delegates.plan_state import SubgraphState
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.delegation.blob_cache import BlobCache
 
 
 class RunningSubgraph(Protocol):
@@ -165,6 +170,19 @@ class SubgraphContext:
         """Replace *nodes* by delegate nodes; see ``DelegateContext``."""
         self._subgraph.plan.replace(registration, nodes, delegate, self)
 
+    def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
+        """Return why a partition without a kernel is left; see ``DelegateContext``."""
+        subgraph, nodes = self._subgraph, params.nodes_to_replace
+        subgraph.session.cancellation.raise_if_requested()
+        needs_delegate = any(subgraph.plan.node(index)[1].is_unresolved for index in nodes)
+        if subgraph.session.options.policy.on_failure == "raise" or needs_delegate:
+            raise error
+        reason = in_words(error)
+        subgraph.session.incidents.record(
+            Incident(error.delegate, subgraph.spec.index, -1, nodes, "init", reason)
+        )
+        return Rejection("init-failed", reason)
+
     def add_tensors(self, count: int) -> int:
         """Append tensors; return the index of the first. They are scalars of FLOAT32 at first."""
         first = len(self._subgraph.tensors)
@@ -212,6 +230,16 @@ class SubgraphContext:
             delegate = self._subgraph.plan.delegate_of(node_index)
             index = self.subgraph_index
             profile.add(name, index, node_index, start, duration, delegate, tuple(fused))
+
+    def cache(self, namespace: str, version: str) -> BlobCache:
+        """Return the files that a delegate keeps; see ``DelegateContext``."""
+        from delegraph.delegation.blob_cache import BlobCache
+
+        return BlobCache(namespace, version, self._subgraph.session.cache_dir)
+
+    def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
+        """Return an object that interpreters share; see ``DelegateContext``."""
+        return shared_object(self._subgraph.session.shared, key, make)
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
         """Return a metadata entry of the model; see ``DelegateContext``."""

@@ -19,7 +19,6 @@ from delegraph.errors import StateError
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph
-from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import AnyPath, checked_num_threads, model_of, tensor_at
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
@@ -61,25 +60,24 @@ class Interpreter(OfficialMembers):
         experimental_compress_quantization_zero_points: accepted; results are the same.
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
-        delegates: as ``experimental_delegates``, names included: ``["numba_cpu", "sin:x=1"]``.
-            A set, or a mapping of names to options, is applied by the delegates' ranks. Before
-            them come installed ones that the model's custom operators call for; ``[]``: none.
+        delegates: ``["numba_cpu", "sin:x=1"]``: as ``experimental_delegates``; a set or mapping is
+            applied by rank. Those that custom operators call for come before; ``[]``: none.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
         require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
         partition_policy: ``"measured"`` leaves a delegate only those partitions that save time.
-        on_failure: when a delegate fails while invoking: ``"raise"`` the error; ``"fallback"`` to
-            Delegraph's kernels for its nodes, and record an incident; ``"shadow"`` does that and
-            recomputes a share of the invokes, to catch a delegate whose results are wrong.
+        on_failure: of a delegate: ``"raise"``; ``"fallback"`` to Delegraph's kernels; ``"shadow"``:
+            that, and recompute a share of the invokes, to catch a delegate that is wrong.
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
         time_limit: seconds that making it, allocating, changing delegates or invoking may take.
         table_limit: operators, their options and tensors in the file; default: a million.
         depth_limit: calls of subgraphs within each other; default: 50.
         cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
-        on_loaded: is called once the model is loaded, before the delegates: to measure both.
+        on_loaded: is called once the model is loaded, before the delegates.
+        cache_dir: where delegates keep what they compile; default: the user's own folder.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
@@ -120,6 +118,7 @@ class Interpreter(OfficialMembers):
         depth_limit: int | None = None,
         cancellation: StopRequest | None = None,
         on_loaded: Callable[[], object] = bool,
+        cache_dir: AnyPath | None = None,
     ) -> None:
         num_threads = checked_num_threads(num_threads)
         resolver = resolver_type(experimental_op_resolver_type)
@@ -139,6 +138,7 @@ class Interpreter(OfficialMembers):
             time_limit=time_limit,
             depth_limit=depth_limit,
             cancellation=cancellation,
+            cache_dir=cache_dir,
         )
         self._experimental_compress_quantization_zero_points = (
             experimental_compress_quantization_zero_points
@@ -258,7 +258,7 @@ class Interpreter(OfficialMembers):
 
         def view() -> Any:
             self.session.calls.check("the function that tensor() returned")
-            tensor = self._tensor(tensor_index)
+            tensor = tensor_at(self._primary.tensors, tensor_index)
             self._primary.buffers.make_readable(tensor)
             return self._views.of(tensor)
 
@@ -268,11 +268,11 @@ class Interpreter(OfficialMembers):
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Return name, index, shape, shape_signature, dtype and quantization of each input."""
-        return [tensor_details(self._tensor(index)) for index in self._primary.inputs]
+        return [tensor_details(tensor_at(self._primary.tensors, i)) for i in self._primary.inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
         """Return the same as :meth:`get_input_details` for each output."""
-        return [tensor_details(self._tensor(index)) for index in self._primary.outputs]
+        return [tensor_details(tensor_at(self._primary.tensors, i)) for i in self._primary.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
         """Return the details of every tensor of a subgraph."""
@@ -395,6 +395,3 @@ class Interpreter(OfficialMembers):
     @property
     def _primary(self) -> Subgraph:
         return self.session.subgraphs[0]
-
-    def _tensor(self, index: int) -> Tensor:
-        return tensor_at(self._primary.tensors, index)

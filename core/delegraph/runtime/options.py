@@ -9,6 +9,7 @@ from delegraph.delegation.delegate import PartitionPolicy, StopRequest
 from delegraph.errors import ArgumentError
 from delegraph.operators.numerics import Numerics
 from delegraph.runtime.arguments import (
+    AnyPath,
     check_choice,
     check_count,
     check_time_limit,
@@ -48,6 +49,7 @@ class Options:
         cancellation: what stops the call that this interpreter's calls are part of; None where they
             are part of none.
         memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
+        cache_dir: where delegates keep what they compile; None for the user's own folder.
     """
 
     recommended_num_threads: int
@@ -63,6 +65,7 @@ class Options:
     time_limit: float | None = None
     depth_limit: int | None = None
     cancellation: StopRequest | None = None
+    cache_dir: AnyPath | None = None
 
     def __post_init__(self) -> None:
         """Reject what is not among the choices.

@@ -181,6 +181,7 @@ class Session(SharedState):
         self.contexts.clear()
         self.delegates.clear()
         self.resources.clear()
+        self.shared.clear()
         self.cancellation.close()
 
     @property

@@ -14,6 +14,7 @@ from delegraph.graph.model import Model
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import CallableSubgraph
+from delegraph.runtime.arguments import folder_of
 from delegraph.runtime.calls import Calls
 from delegraph.runtime.cancellation import Cancellation, NestedCancellation
 from delegraph.runtime.delegates.failure_policy import Incidents, Supervision
@@ -32,6 +33,8 @@ class SharedState:
         resolver: where its operators' implementations come from.
         memory_limit: bytes that each subgraph may take.
         resources: variables and tables.
+        cache_dir: where delegates keep what they compile; None for the user's own folder.
+        shared: objects that this interpreter shares with others, kept for as long as it lives.
         control_edges: the model's own, by subgraph; None when it has none.
         rules: the nodes that the user's rules keep from delegates, or pin to one.
         incidents: what delegates did wrong while Delegraph went on.
@@ -56,6 +59,8 @@ class SharedState:
         self.resolver = OpResolver(custom_ops)
         self.memory_limit = MemoryLimit.of(options.memory_limit, len(model.content))
         self.resources: dict[Any, Any] = {}
+        self.shared: dict[Any, Any] = {}
+        self.cache_dir = folder_of(options.cache_dir)
         self.control_edges = parse_control_edges(model.metadata, len(model.subgraphs))
         self.rules = BoundRules(rules, model) if rules else None
         self.incidents = Incidents()

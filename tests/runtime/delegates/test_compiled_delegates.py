@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from delegraph import Delegate, load_delegate
-from delegraph.delegation.simple_delegate import SimpleDelegate
+from delegraph.delegation.driver import SimpleDelegate
 from delegraph.errors import PluginOptionError, UnknownDelegateError
 from delegraph.runtime.delegates import compiled_delegates
 from delegraph.runtime.delegates.choice import as_delegates

@@ -19,7 +19,7 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.delegation.simple_delegate import SimpleDelegate
+from delegraph.delegation.driver import SimpleDelegate
 from delegraph.errors import ArgumentError, DelegateError, DelegateNodeError
 from delegraph.operators.registration import InPlace
 from delegraph.runtime.delegates.failure_policy import (
@@ -29,7 +29,7 @@ from delegraph.runtime.delegates.failure_policy import (
     Supervision,
 )
 from delegraph.testing import graph_model
-from support.by_name import sines
+from support.by_name import ByName, ByNameKernel, partitions, sines
 from support.corpus import corpus_file, needs_corpus
 from support.faulty_delegate import Fault, Faulty, FaultyKernel, failing, first_output, spoil
 from support.policy_models import (
@@ -232,15 +232,70 @@ def test_shapes_known_only_while_invoking_are_found_when_preparing_fails() -> No
         assert interpreter.incidents[0].phase == "prepare"
 
 
-def test_failing_while_it_is_applied_is_still_an_error() -> None:
-    def refuse(context: Any, node: Node, run: int) -> None:
-        raise ValueError("no")
+def test_a_claim_that_fails_is_an_error_whatever_the_policy() -> None:
+    class Broken(Faulty):
+        def is_node_supported_by_delegate(self, *asked: Any) -> bool:
+            raise ValueError("no")
 
     interpreter = Interpreter(model_content=sines(), on_failure="fallback")
     with pytest.raises(DelegateError, match=r"'faulty' could not be applied.*ValueError: no"):
-        interpreter.modify_graph_with_delegate(Faulty(at_prepare=refuse))
+        interpreter.modify_graph_with_delegate(Broken())
     assert_same(stepped(interpreter, floats(7)), undelegated("chain"))
     assert interpreter.incidents == ()
+
+
+@pytest.mark.parametrize("phase", ["init", "prepare"])
+def test_a_partition_that_cannot_be_begun_costs_only_itself(phase: str) -> None:
+    delegate = FailsForMul(phase)
+    with Interpreter(model_content=sines(), delegates=[delegate], on_failure="fallback") as made:
+        x = floats(7)
+        expected = stepped(Interpreter(model_content=sines()), x)
+        assert_same(stepped(made, x), expected)
+        (incident,) = made.incidents
+        assert (incident.phase, incident.nodes) == (phase, (1, 2))
+        assert "no room for MUL" in incident.error
+        assert delegate.calls.count("eval") > 0
+        if phase == "init":  # these nodes stay with the kernels, and the placement tells
+            assert partitions(made) == [("by_name", (4,))]
+            rejection = made.placement.nodes[2].rejections["by_name"]
+            assert (rejection.constraint, str(rejection)) == ("init-failed", incident.error)
+
+
+@pytest.mark.parametrize("phase", ["init", "prepare"])
+def test_by_default_the_graph_is_as_it_was(phase: str) -> None:
+    with Interpreter(model_content=sines()) as made:
+        with pytest.raises(DelegateError, match=f"{phase} failed:.*no room for MUL") as e:
+            made.modify_graph_with_delegate(FailsForMul(phase))
+        assert e.value.phase == phase
+        assert partitions(made) == []
+
+
+class FailsForMul(ByName):
+    """Takes nodes 1, 2 and 4 of sines in two partitions; the kernel that gets MUL fails."""
+
+    def __init__(self, phase: str) -> None:
+        super().__init__("ADD", "MUL")
+        self.phase = phase
+
+    def create_delegate_kernel_interface(self) -> ByNameKernel:
+        return FailsForMulKernel(self)
+
+
+class FailsForMulKernel(ByNameKernel):
+    delegate: FailsForMul
+
+    def init(self, context: Any, params: Any) -> None:
+        super().init(context, params)
+        self.fail_in("init")
+
+    def prepare(self, context: Any, node: Node) -> None:
+        super().prepare(context, node)
+        self.fail_in("prepare")
+
+    def fail_in(self, phase: str) -> None:
+        names = [registration.name for _, registration in self.nodes]
+        if phase == self.delegate.phase and "MUL" in names:
+            raise ValueError("no room for MUL")
 
 
 def _stale(context: Any, node: Node, run: int) -> None:

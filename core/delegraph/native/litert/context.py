@@ -6,24 +6,25 @@ most of its functions are closed to kernels later on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateParams
 from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.shared_objects import Shared, shared_object
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.native import tensor_types
 from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
 from delegraph.native.litert.host import ForeignDelegate, Host
-from delegraph.native.litert.model_alignment import NodeIdentity, align, require_same_types
+from delegraph.native.litert.model_alignment import NodeIdentity, align
 from delegraph.native.litert.node_check import check_subgraph
 from delegraph.native.litert.profile import ProfiledContext
 from delegraph.native.litert.subgraph import LiteRtSubgraph
@@ -41,6 +42,9 @@ from delegraph.operators.registration import (
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.delegates.checked_nodes import Findings
 from delegraph.schema.enums import BuiltinOperator, TensorType
+
+if TYPE_CHECKING:
+    from delegraph.delegation.blob_cache import BlobCache
 
 
 class LiteRtContext(ProfiledContext):
@@ -65,16 +69,13 @@ class LiteRtContext(ProfiledContext):
         self.address = address
         self._native = LiteRtSubgraph(address)
         self._host: Host = host
-        self._is_delegating = True
+        self._is_delegating, self.has_buffer_handles = True, False
         self._acquired: dict[int, LiteRtContext] = {}
-        self.has_buffer_handles = False
-        model = host.model
-        index, primary = position or self._native.position(len(model.subgraphs))
-        self._primary = primary
-        self.spec: SubgraphSpec = model.subgraphs[index]
-        self._resources = host.resources(primary)
+        index, self._primary = position or self._native.position(len(host.model.subgraphs))
+        self.spec: SubgraphSpec = host.model.subgraphs[index]
+        self._resources = host.resources(self._primary)
         self.native_tensors = LiteRtTensors(address, self.spec.tensors)
-        self._check_tensors()
+        self.native_tensors.require_types_of(self.spec)
         self._plan = self._native.plan()
         self._nodes = {i: self._read_node(i) for i in range(max(self._plan, default=-1) + 1)}
         self.operators = self._aligned()
@@ -86,15 +87,6 @@ class LiteRtContext(ProfiledContext):
         return check_subgraph(self, self.spec, self.operators, self._nodes)
 
     # -- reading the runtime -------------------------------------------------------------------
-
-    def _check_tensors(self) -> None:
-        specs, tensors = self.spec.tensors, self.native_tensors
-        found = [tensors.native(i).type for i in range(min(len(specs), len(tensors)))]
-        expected = [
-            tensor_types.C_TYPES.get(spec.type, found[i] if i < len(found) else 0)
-            for i, spec in enumerate(specs)
-        ]
-        require_same_types(found, expected, self.spec.index)
 
     def _read_node(self, index: int) -> tuple[Node, Registration]:
         native, kind = self._native.node(index)
@@ -205,6 +197,16 @@ class LiteRtContext(ProfiledContext):
         """Resources of this delegate's kernels in one interpreter; not the runtime's own."""
         return self._resources
 
+    def cache(self, namespace: str, version: str) -> BlobCache:
+        """Return the files that a delegate keeps; see ``DelegateContext``."""
+        from delegraph.delegation.blob_cache import BlobCache
+
+        return BlobCache(namespace, version, self._host.cache_dir)
+
+    def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
+        """Return an object that interpreters share; see ``DelegateContext``."""
+        return shared_object(self._resources, key, make)
+
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
         """Return a metadata entry of the model; see ``DelegateContext``."""
         metadata = self._host.model.metadata
@@ -244,7 +246,8 @@ class LiteRtContext(ProfiledContext):
         if not wanted:
             return []
         self._write_inputs()
-        return [self.params_of(params, None) for params in self._native.preview(wanted)]
+        with self._native.previewed(wanted) as found:
+            return [self.params_of(params, None) for params in found]
 
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
@@ -278,6 +281,10 @@ class LiteRtContext(ProfiledContext):
             if index not in known:
                 raise ArgumentError(f"node {index} is not in the execution plan")
         return [i for i in dict.fromkeys(map(int, nodes)) if i not in self.barred]
+
+    def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
+        """Raise *error*: the official runtime has no failure policy."""
+        raise error
 
     def _write_inputs(self) -> None:
         """Let the runtime know which nodes a delegate has made read other tensors."""
@@ -315,19 +322,11 @@ class LiteRtContext(ProfiledContext):
         return self._acquired[index]
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
-        """Raise an error: C++ delegates can do that, the C interface has no function for it.
-
-        Raises:
-            DelegateError: always.
-        """
+        """Raise an error: C++ delegates can do that, the C interface has no function for it."""
         raise DelegateError("LiteRT lets only C++ delegates compute the subgraphs of others")
 
     def subgraph(self, index: int) -> CallableSubgraph:
-        """Raise an error: LiteRT runs the subgraphs that kernels call.
-
-        Raises:
-            OperatorError: always.
-        """
+        """Raise an error: LiteRT runs the subgraphs that kernels call."""
         raise OperatorError("in LiteRT, a delegate's kernel cannot call another subgraph")
 
     # -- tensors -------------------------------------------------------------------------------

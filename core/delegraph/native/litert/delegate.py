@@ -31,7 +31,7 @@ from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Node, Registration
-from delegraph.runtime.arguments import model_of
+from delegraph.runtime.arguments import folder_of, model_of
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name
 from delegraph.runtime.op_resolver import OpResolver
@@ -47,6 +47,7 @@ def litert_delegate(
     *,
     model: AnyModel,
     numerics: Numerics = "builtin",
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> LiteRtDelegate:
     """Return a delegate for an official interpreter, of ``ai_edge_litert`` or its predecessors.
 
@@ -66,6 +67,7 @@ def litert_delegate(
         options: of an installed one.
         model: what the interpreter will run: operators' options are read from it.
         numerics: which kernels the interpreter has: ``"reference"`` for ``BUILTIN_REF``.
+        cache_dir: where the delegate keeps what it compiles; default: the user's own folder.
 
     Raises:
         ArgumentError: no delegate, no model, or options with an object.
@@ -78,7 +80,7 @@ def litert_delegate(
         chosen = load_delegate(delegate, options)
     else:
         chosen = as_delegate(delegate)
-    return LiteRtDelegate(chosen, _loaded(model), numerics)
+    return LiteRtDelegate(chosen, _loaded(model), numerics, cache_dir=cache_dir)
 
 
 def _loaded(model: AnyModel) -> Model:
@@ -124,6 +126,7 @@ class LiteRtDelegate:
         delegate: the delegate.
         model: what the interpreters run.
         numerics: which kernels they have.
+        cache_dir: where the delegate keeps what it compiles; None for the user's own folder.
         address: of the struct.
         rules: the user's rules for nodes of the model; None without any.
         last_exception: what the delegate raised last, in any interpreter.
@@ -137,11 +140,13 @@ class LiteRtDelegate:
         model: Model,
         numerics: Numerics = "builtin",
         rules: BoundRules | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         self.delegate = delegate
         self.model = model
         self.numerics = numerics
         self.rules = rules
+        self.cache_dir = folder_of(cache_dir)
         self.last_exception: BaseException | None = None
         self.claims: dict[int, Claims] = {}
         self.profile: Profile | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from delegraph.delegation.delegate import DelegateContext
@@ -51,6 +52,9 @@ class Host(ProfiledHost, Protocol):
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
         """Return the model's nodes that the user's rules keep from the delegate, and which rule."""
+
+    cache_dir: Path | None
+    """Where delegates keep what they compile; None for the user's own folder."""
 
     def resources(self, primary: int) -> dict[Any, Any]:
         """Return what the delegate's kernels share in the interpreter known by an address."""

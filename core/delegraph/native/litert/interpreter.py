@@ -52,6 +52,7 @@ class LiteRtInterpreter:
         switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
             go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
         on_loaded: is called once the model is loaded, before the delegates: to measure both.
+        cache_dir: as ``delegraph.Interpreter`` has it.
         arguments: more of the official constructor's, by name.
 
     Raises:
@@ -77,6 +78,7 @@ class LiteRtInterpreter:
         runtime: str | None = None,
         switch_interval: float | None = None,
         on_loaded: Callable[[], object] = bool,
+        cache_dir: str | os.PathLike[str] | None = None,
         **arguments: Any,
     ) -> None:
         if switch_interval is not None and not switch_interval > 0:
@@ -94,7 +96,7 @@ class LiteRtInterpreter:
         self._delegates = [
             delegate
             if hasattr(delegate, "_get_native_delegate_pointer")
-            else LiteRtDelegate(delegate, self._model, numerics, self._rules)
+            else LiteRtDelegate(delegate, self._model, numerics, self._rules, cache_dir)
             for delegate in own
         ]
         self._switch_interval = switch_interval

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import DelegateParams
-from delegraph.delegation.partition_model import partition_as_model
+from delegraph.delegation.partition_model import partition_model
 from delegraph.errors import ModelError
 from delegraph.native.litert.context import LiteRtContext
 from delegraph.native.litert.node_check import original_step
@@ -85,7 +85,7 @@ def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int
     sources = tuple(sorted({*wanted.values()}))
     params = DelegateParams(None, tuple(sorted(nodes)), sources, tuple(wanted), context)
     try:
-        return dict(zip(wanted, _computed(partition_as_model(context, params)), strict=True))
+        return dict(zip(wanted, _computed(partition_model(context, params).content), strict=True))
     except ModelError as error:
         logger.info("LiteRT will compute %d constants when it invokes: %s", len(wanted), error)
         return {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import byref, c_int, c_void_p
 from typing import Any
 
@@ -111,8 +112,13 @@ class LiteRtSubgraph:
             raise ArgumentError(f"node {index} has {len(before)} inputs, and keeps that many")
         (c_int * len(before)).from_address(native.inputs + 4)[:] = list(inputs)
 
-    def preview(self, nodes: Sequence[int]) -> list[Any]:
-        """Return a ``TfLiteDelegateParams`` for each partition that *nodes* make."""
+    @contextmanager
+    def previewed(self, nodes: Sequence[int]) -> Iterator[list[Any]]:
+        """Give a ``TfLiteDelegateParams`` for each partition that *nodes* make, valid inside."""
+        yield self._preview(nodes)
+        self._preview([])  # frees what the runtime would keep of the last preview for good
+
+    def _preview(self, nodes: Sequence[int]) -> list[Any]:
         array, found, count = int_array(nodes), c_void_p(), c_int()
         self._call(
             "PreviewDelegatePartitioning", ctypes.addressof(array), byref(found), byref(count)

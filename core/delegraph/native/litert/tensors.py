@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.graph.model import TensorSpec
+from delegraph.graph.model import SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings, encode_strings
 from delegraph.memory.arena import aligned_buffer
 from delegraph.native import tensor_types
 from delegraph.native.abi import TfLiteContext, TfLiteTensor, ints_at, libc, malloc
+from delegraph.native.litert.model_alignment import require_same_types
 from delegraph.operators.checks import require_dimensions
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.schema.enums import TensorType
@@ -58,6 +59,20 @@ class LiteRtTensors:
     def native(self, index: int) -> Any:
         """Return the runtime's struct of a tensor, valid until tensors are added."""
         return TfLiteTensor.from_address(self.base + index * _SIZE)
+
+    def require_types_of(self, subgraph: SubgraphSpec) -> None:
+        """Check that the runtime's tensors have the types that the model file declares.
+
+        Raises:
+            DelegateError: another model's.
+        """
+        specs = subgraph.tensors
+        found = [self.native(i).type for i in range(min(len(specs), len(self)))]
+        expected = [
+            tensor_types.C_TYPES.get(spec.type, found[i] if i < len(found) else 0)
+            for i, spec in enumerate(specs)
+        ]
+        require_same_types(found, expected, subgraph.index)
 
     def shape(self, index: int) -> tuple[int, ...]:
         """Return a tensor's dimensions as they are now."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.simple_delegate import SimpleDelegate, SimpleDelegateInterface
+from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.errors import ArgumentAttributeError, ArgumentTypeError, PluginOptionError
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import split_text

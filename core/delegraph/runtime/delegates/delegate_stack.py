@@ -46,16 +46,12 @@ class DelegateStack:
 
     # -- applying ------------------------------------------------------------------------------
 
-    def apply(
-        self, delegate: Delegate, lost: Barred = MappingProxyType({}), *, is_again: bool = False
-    ) -> None:
+    def apply(self, delegate: Delegate, lost: Barred = MappingProxyType({})) -> None:
         """Let a delegate claim nodes; on any failure all is as before, and the error tells.
 
         Args:
             delegate: the delegate.
             lost: nodes that it may not have because a measurement spoke against it.
-            is_again: whether a resize has taken it off, so that a kernel that cannot be prepared
-                is a matter of the failure policy.
 
         Raises:
             DelegateError: the delegate failed, or it is static and the graph is not.
@@ -70,7 +66,7 @@ class DelegateStack:
             self._check_nodes(delegate)
             barred = self._barred(delegate, lost)
             wrapped = partial(as_delegate_node, self._subgraph)
-            self._plan.application = Application(delegate, barred, is_again, wrapped)
+            self._plan.application = Application(delegate, barred, wrapped)
             self._let_claim(self._plan.application, lost)
             self._log(self._plan.applied[-1])
         except Exception as error:
@@ -239,7 +235,7 @@ class DelegateStack:
     def _apply_again(self, applied: AppliedDelegate) -> None:
         session = self._subgraph.session
         try:
-            self.apply(applied.delegate, applied.lost, is_again=True)
+            self.apply(applied.delegate, applied.lost)
         except DelegateError as error:
             if session.options.policy.on_failure == "raise":
                 raise

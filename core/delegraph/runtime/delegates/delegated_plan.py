@@ -107,11 +107,6 @@ class DelegatedPlan:
         """Return the node of the present plan that makes a tensor; -1 when none does."""
         return next((node.index for node, _ in self.steps() if tensor in node.outputs), -1)
 
-    def is_first_applied(self, delegate: object) -> bool:
-        """Return whether *delegate* is being applied now, and not again after a resize."""
-        found = self.application
-        return found is not None and found.delegate is delegate and not found.is_again
-
     # -- what a delegate may do ----------------------------------------------------------------
 
     def preview(self, nodes: Sequence[int], context: DelegateContext) -> list[DelegateParams]:

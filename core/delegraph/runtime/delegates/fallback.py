@@ -103,8 +103,6 @@ class _Guard:
         return self._run
 
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
-        if self._subgraph.plan.is_first_applied(self._delegate):
-            raise error
         self._judge(error, "prepare", is_wrong)
         self._size_outputs()
         return self._run_originals

@@ -50,7 +50,6 @@ class Application:
     Attributes:
         delegate: the delegate.
         barred: nodes of the plan that it may not have, and why.
-        is_again: whether a resize had taken it off.
         wrapped: gives a kernel's registration what the runtime adds to it.
         may_claim: whether it may replace nodes: only while its ``prepare`` runs, not while nodes
             are prepared before and after.
@@ -58,7 +57,6 @@ class Application:
 
     delegate: Delegate
     barred: Barred
-    is_again: bool
     wrapped: Callable[[Registration], Registration]
     may_claim: bool = False
 

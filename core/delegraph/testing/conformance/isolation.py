@@ -10,7 +10,7 @@ from typing import Any
 from unittest import SkipTest
 
 from delegraph.delegation.delegate import Delegate
-from delegraph.delegation.simple_delegate import SimpleDelegate
+from delegraph.delegation.driver import SimpleDelegate
 from delegraph.testing.conformance.contract import require_right
 from delegraph.testing.conformance.specimens import specimens, with_other_shapes, with_other_values
 from delegraph.testing.conformance.subject import Subject

@@ -1,0 +1,311 @@
+"""Compiled partitions, kept from one process to the next.
+
+An entry is a file of its own, ``NAMESPACE/VERSION/KEY-DIGEST.blob``: a hash of the key, and the
+SHA-256 of the content, by which it is checked when it is read. Files are written in one step and
+never changed. Which files may be used at all is the matter of
+:mod:`delegraph.delegation.cache_files`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import logging
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, user_cache_folder
+from delegraph.errors import ArgumentError, DelegateError
+
+logger = logging.getLogger(__name__)
+
+CACHE_VARIABLE = "DELEGRAPH_CACHE"
+"""Environment variable that names another folder than the user's."""
+
+LIMIT = 4 << 30
+"""Bytes that all entries of a folder may take; the oldest unused ones leave first."""
+
+DAY = 24 * 60 * 60
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ENTRY = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.blob")
+_LEFT_OVER = re.compile(rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+{re.escape(UNFINISHED)}")
+_PATIENCE = 600
+"""Seconds to wait for another process that makes the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEntry:
+    """A file of the cache.
+
+    Attributes:
+        namespace, version: whose it is.
+        path: where.
+        size: bytes.
+        used: when it was used last, seconds since 1970.
+    """
+
+    namespace: str
+    version: str
+    path: Path
+    size: int
+    used: float
+
+
+class BlobCache:
+    """What one delegate, in one version, has compiled.
+
+    Where the folder cannot be used (it belongs to somebody else, the disk is full), entries live in
+    a folder of this process, which ends with it; the log says so once.
+
+    Args:
+        namespace: whose entries: the delegate's name; letters, digits, ``.``, ``_``, ``-``.
+        version: all that entries depend on besides their key, such as the versions of the delegate
+            and its engine, and the device. Entries of other versions are never returned.
+        folder: where; None: ``$DELEGRAPH_CACHE``, else the user's cache folder.
+        limit: bytes for all entries of the folder, whoever's they are.
+
+    Raises:
+        ArgumentError: a namespace or a version of other characters, or too long.
+    """
+
+    def __init__(
+        self, namespace: str, version: str, folder: Path | None = None, limit: int = LIMIT
+    ) -> None:
+        for what, name in (("namespace", namespace), ("version", version)):
+            if not _NAME.fullmatch(name):
+                raise ArgumentError(
+                    f"the {what} of a cache is {name!r}, expected up to 100 letters, digits, '.', "
+                    "'_' or '-', the first of them a letter or digit"
+                )
+        self.namespace = namespace
+        self.version = version
+        self._folder = folder
+        self._limit = limit
+
+    def get_or_make(self, key: str, make: Callable[[], bytes]) -> Path:
+        """Return the file with what *make* returned for *key*, in this process or an earlier one.
+
+        Processes that ask for the same at a time wait for the one that makes it.
+
+        Args:
+            key: what the content depends on, such as ``PartitionModel.digest`` and options.
+            make: returns the content; called at most once.
+
+        Returns:
+            A file that is complete and as it was written. It may leave the cache when other
+            entries come, so open it at once, and never write it.
+
+        Raises:
+            Exception: what *make* raises.
+            DelegateError: *make* returned no bytes, or the content can be written nowhere.
+        """
+        found = self.get(key)
+        if found is not None:
+            return found
+        with self._alone(key):
+            return self.get(key) or self.put(key, _content(make()))
+
+    def get(self, key: str) -> Path | None:
+        """Return the file with the content for *key*; None where it has to be made."""
+        for folder in self._folders():
+            try:
+                found = _checked_entry(folder, self._subfolder, _hash(key))
+            except OSError as error:
+                _warn(error)
+            else:
+                if found is not None:
+                    return found
+        return None
+
+    def put(self, key: str, content: bytes) -> Path:
+        """Keep *content* for *key*, and return its file.
+
+        Raises:
+            DelegateError: it can be written nowhere.
+        """
+        name = f"{self._subfolder}/{_hash(key)}-{hashlib.sha256(content).hexdigest()}.blob"
+        try:
+            folder = CacheFolder(self._folder or cache_folder())
+            folder.write(name, content)
+            _trim(folder, self._limit)
+            return folder.place() / name
+        except OSError as error:
+            _warn(error)
+        try:
+            folder = _own_folder()
+            folder.write(name, content)
+        except OSError as error:
+            raise DelegateError(
+                f"what was compiled, {len(content)} bytes, can be written neither to the cache nor "
+                f"to {tempfile.gettempdir()!r}: {error.strerror or error}"
+            ) from error
+        return folder.place() / name
+
+    @property
+    def _subfolder(self) -> str:
+        return f"{self.namespace}/{self.version}"
+
+    def _folders(self) -> Iterator[CacheFolder]:
+        """Yield where entries may be: the cache, and what stands in for it."""
+        try:
+            yield CacheFolder(self._folder or cache_folder())
+        except OSError as error:  # nobody knows where caches are
+            _warn(error)
+        if _own_folder.cache_info().currsize:
+            yield _own_folder()
+
+    @contextlib.contextmanager
+    def _alone(self, key: str) -> Iterator[None]:
+        """Keep other processes and threads from making the same, where the cache can be used."""
+        from filelock import FileLock, Timeout
+
+        with contextlib.ExitStack() as stack:
+            try:
+                folder = CacheFolder(self._folder or cache_folder()).made(self._subfolder)
+                lock = FileLock(folder / f"{_hash(key)[:2]}.lock", timeout=_PATIENCE, mode=0o644)
+                stack.enter_context(lock)
+            except Timeout:
+                logger.warning("waited %d s for what another process makes", _PATIENCE)
+            except OSError as error:
+                _warn(error)
+            yield
+
+
+def cache_folder() -> Path:
+    """Return the folder of all entries: ``$DELEGRAPH_CACHE``, else one of this user's.
+
+    Raises:
+        FileNotFoundError: this user has no home.
+    """
+    given = os.environ.get(CACHE_VARIABLE)
+    return Path(given).absolute() if given else user_cache_folder() / "compiled"
+
+
+def cache_entries(folder: Path | None = None) -> list[CacheEntry]:
+    """Return the entries of a cache, the one used last first; other files are not among them.
+
+    Raises:
+        OSError: the folder cannot be used.
+    """
+    try:
+        place = CacheFolder(folder or cache_folder()).place()
+    except FileNotFoundError:
+        return []
+    found = []
+    for path in place.glob("*/*/*.blob"):
+        with contextlib.suppress(FileNotFoundError):  # it has just left
+            status = path.lstat()
+            if _ENTRY.fullmatch(path.name) and stat.S_ISREG(status.st_mode):
+                version, namespace = path.parent, path.parent.parent
+                entry = CacheEntry(
+                    namespace.name, version.name, path, status.st_size, status.st_mtime
+                )
+                found.append(entry)
+    return sorted(found, key=lambda entry: (-entry.used, entry.path))
+
+
+def remove_entry(entry: CacheEntry) -> None:
+    """Remove an entry, and the folders that hold nothing else; one that has left is no error.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    entry.path.unlink(missing_ok=True)
+    for folder in (entry.path.parent, entry.path.parent.parent):
+        with contextlib.suppress(FileNotFoundError):
+            if all(path.suffix == ".lock" for path in folder.iterdir()):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> Path | None:
+    """Return the file for the hash of a key, if one is there and as it was written.
+
+    Raises:
+        OSError: it cannot be used.
+    """
+    try:
+        names = sorted(path.name for path in (folder.place() / subfolder).glob(f"{key}-*.blob"))
+    except FileNotFoundError:
+        return None
+    for name in names:
+        match = _ENTRY.fullmatch(name)
+        if match is None:
+            continue
+        path = folder.place() / subfolder / name
+        try:
+            content = folder.read(f"{subfolder}/{name}")
+        except FileNotFoundError:  # it has just left
+            continue
+        if hashlib.sha256(content).hexdigest() == match[2]:
+            _mark_as_used(path)
+            return path
+        logger.warning("%s is damaged; it is made again", path)
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return None
+
+
+def _trim(folder: CacheFolder, limit: int) -> None:
+    """Remove the entries used longest ago until *limit* holds, but never the newest one."""
+    entries = cache_entries(folder.path)
+    total = sum(entry.size for entry in entries)
+    for entry in reversed(entries[1:]):
+        if total <= limit:
+            break
+        with contextlib.suppress(OSError):  # a reader on Windows has it open
+            remove_entry(entry)
+            total -= entry.size
+    now = time.time()
+    for path in folder.place().glob(f"*/*/*{UNFINISHED}"):
+        with contextlib.suppress(OSError):
+            if _LEFT_OVER.fullmatch(path.name) and now - path.lstat().st_mtime > DAY:
+                path.unlink()
+
+
+def _mark_as_used(path: Path) -> None:
+    with contextlib.suppress(OSError):  # a read-only cache is a cache
+        os.utime(path)
+
+
+@cache
+def _own_folder() -> CacheFolder:
+    """Return a folder of this process, which goes with it."""
+    path = tempfile.mkdtemp(prefix="delegraph-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return CacheFolder(Path(path))
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def _content(made: object) -> bytes:
+    if not isinstance(made, bytes | bytearray | memoryview):
+        raise DelegateError(f"the content of a cache's entry is {type(made).__name__}, not bytes")
+    return bytes(made)
+
+
+_warned: set[str] = set()
+"""What was said already."""
+
+
+def _warn(error: OSError) -> None:
+    """Say once why the cache, or a file of it, is not used."""
+    text = f"{error.filename or ''} {error.strerror or error}".strip()
+    if text not in _warned:
+        _warned.add(text)
+        message = (
+            "the cache of compiled partitions cannot be used: %s; what is compiled is kept for "
+            "this process only; %s=FOLDER names another"
+        )
+        logger.warning(message, text, CACHE_VARIABLE)

@@ -1,0 +1,288 @@
+"""What drives a delegate of the simple interface: ask, partition, choose, replace.
+
+Source:
+    DelegatePrepare, GetDelegateKernelRegistration; tflite/delegates/utils/simple_delegate.cc.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from operator import is_not
+from typing import TYPE_CHECKING, Any
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.delegate import (
+    Delegate,
+    DelegateContext,
+    DelegateFlags,
+    DelegateOptions,
+    DelegateParams,
+    PartitionPolicy,
+    raise_if_requested,
+)
+from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
+from delegraph.delegation.placement import node_numbers
+from delegraph.delegation.rejections import Rejection, answered
+from delegraph.delegation.simple_delegate import (
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.errors import (
+    CallCancelledError,
+    DelegateError,
+    DelegatePhase,
+    PartitionRejected,
+    in_words,
+)
+from delegraph.operators.registration import Eval, Node, Registration
+from delegraph.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from delegraph.operators.tensor import Tensor
+
+logger = logging.getLogger(__name__)
+
+
+class SimpleDelegate(Delegate):
+    """Makes a :class:`Delegate` of an object with the simple interface."""
+
+    def __init__(self, simple: SimpleDelegateInterface) -> None:
+        self.simple = simple
+        self._rejections: dict[int, Rejection] = {}
+
+    @property
+    def flags(self) -> DelegateFlags:
+        """The wrapped object's flags."""
+        return self.simple.flags()
+
+    def name(self) -> str:
+        """Return the wrapped object's name."""
+        return self.simple.name()
+
+    @property
+    def partition_policy(self) -> PartitionPolicy:
+        """That of ``delegate_options()``."""
+        return self._options().partition_policy
+
+    def capabilities(self) -> Capabilities:
+        """Return what the wrapped object claims."""
+        return self.simple.capabilities()
+
+    def note(self) -> str:
+        """Return what the wrapped object wants users to know."""
+        return self.simple.note()
+
+    def rejections(self) -> dict[int, Rejection]:
+        """Return why nodes were left, by node index, for the subgraph prepared last."""
+        return dict(self._rejections)
+
+    def prepare(self, context: DelegateContext) -> None:
+        """Ask about every node of the plan and replace the chosen partitions."""
+        options = self._options()
+        self._initialize(context)
+        helper = GraphPartitionHelper(
+            context, self.simple.is_node_supported_by_delegate, delegate=self.name()
+        )
+        helper.partition()
+        partitions = _Partitions(self, context)
+        try:
+            nodes = partitions.accepted(helper.get_nodes_within(options))
+            self._rejections = {**helper.rejections, **partitions.rejections}
+            logger.debug(
+                "%s delegate: %d of %d nodes delegated",
+                self.name(),
+                len(nodes),
+                helper.num_total_nodes,
+            )
+            registration = self._registration(partitions.kernels)
+            context.replace_node_subsets_with_delegate_kernels(registration, nodes, self)
+        finally:
+            partitions.close_unused()
+
+    def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Ask the wrapped object."""
+        self.simple.copy_from_buffer_handle(context, tensor)
+
+    def copy_to_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Ask the wrapped object."""
+        self.simple.copy_to_buffer_handle(context, tensor)
+
+    def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
+        """Ask the wrapped object."""
+        self.simple.free_buffer_handle(context, handle)
+
+    def _options(self) -> DelegateOptions:
+        try:
+            options: object = self.simple.delegate_options()
+        except Exception as error:
+            raise self._error("initialize", f"delegate_options(): {in_words(error)}") from error
+        if not isinstance(options, DelegateOptions):
+            raise self._error(
+                "initialize", f"delegate_options() returned {options!r}, not DelegateOptions"
+            )
+        return options
+
+    def _initialize(self, context: DelegateContext) -> None:
+        try:
+            self.simple.initialize(context)
+        except Exception as error:
+            raise self._error("initialize", in_words(error)) from error
+
+    def new_kernel(
+        self, context: DelegateContext, params: DelegateParams
+    ) -> SimpleDelegateKernelInterface:
+        """Return a kernel that has taken a partition.
+
+        Raises:
+            PartitionRejected: it does not want it.
+            DelegateError: it failed.
+        """
+        try:
+            kernel: object = self.simple.create_delegate_kernel_interface()
+        except Exception as error:
+            message = f"create_delegate_kernel_interface(): {in_words(error)}"
+            raise self._init_error(message, params) from error
+        if not isinstance(kernel, SimpleDelegateKernelInterface):
+            message = (
+                f"create_delegate_kernel_interface() returned {kernel!r}, not a "
+                "SimpleDelegateKernelInterface"
+            )
+            raise self._init_error(message, params)
+        try:
+            kernel.init(context, params)
+        except (PartitionRejected, CallCancelledError):
+            close_kernel(kernel)
+            raise
+        except Exception as error:
+            close_kernel(kernel)
+            raise self._init_error(in_words(error), params) from error
+        return kernel
+
+    def _init_error(self, message: str, params: DelegateParams) -> DelegateError:
+        nodes = params.nodes_to_replace
+        return self._error("init", f"its kernel for nodes {list(nodes)}: {message}", nodes[0])
+
+    def _error(
+        self, phase: DelegatePhase, message: str, node_index: int | None = None
+    ) -> DelegateError:
+        return DelegateError(message, delegate=self.name(), phase=phase, node_index=node_index)
+
+    def _registration(self, kernels: Kernels) -> Registration:
+        """Return what runs the partitions that *kernels* have taken already."""
+
+        def init(context: Any, node: Node) -> SimpleDelegateKernelInterface:
+            params: DelegateParams = node.options
+            return kernels.pop(params.nodes_to_replace, None) or self.new_kernel(context, params)
+
+        return Registration(
+            self.name(), _prepare, BuiltinOperator.DELEGATE, init=init, free=close_kernel
+        )
+
+
+Kernels = dict[tuple[int, ...], SimpleDelegateKernelInterface]
+"""Kernels by the nodes that they have taken."""
+
+
+class _Partitions:
+    """Which partitions a delegate takes, while it is being applied; each gets its kernel.
+
+    Attributes:
+        kernels: of the partitions taken.
+        rejections: why others were left, by node index.
+    """
+
+    def __init__(self, delegate: SimpleDelegate, context: DelegateContext) -> None:
+        self._delegate = delegate
+        self._context = context
+        self.kernels: Kernels = {}
+        self.rejections: dict[int, Rejection] = {}
+
+    def accepted(self, nodes: list[int]) -> list[int]:
+        """Return those of *nodes* that are in partitions which the delegate takes.
+
+        Without the nodes of one partition the others may be cut in another way, and those that
+        are new are asked about, too.
+        """
+        while True:
+            partitions = self._context.preview_delegate_partitioning(nodes)
+            new = [p for p in partitions if p.nodes_to_replace not in self.kernels]
+            if not new:
+                break
+            for params in new:
+                self._ask(replace(params, delegate=self._delegate))
+            nodes = [index for index in nodes if index not in self.rejections]
+        return nodes
+
+    def _ask(self, params: DelegateParams) -> None:
+        raise_if_requested(self._context)
+        rejection = self._checked(params)
+        if rejection is None:
+            rejection = self._initialized(params)
+        if rejection is not None:
+            self.rejections.update(dict.fromkeys(params.nodes_to_replace, rejection))
+
+    def _checked(self, params: DelegateParams) -> Rejection | None:
+        """Return why the delegate does not want a partition, before it has a kernel."""
+        delegate, nodes = self._delegate, params.nodes_to_replace
+        return answered(
+            lambda: delegate.simple.check_partition(self._context, params),
+            f"asked about the partition of nodes {node_numbers(nodes)}",
+            delegate.name(),
+            nodes[0],
+        )
+
+    def _initialized(self, params: DelegateParams) -> Rejection | None:
+        """Give a partition its kernel, or return why that cannot take it."""
+        try:
+            kernel = self._delegate.new_kernel(self._context, params)
+        except PartitionRejected as error:
+            return Rejection(error.constraint, str(error))
+        except CallCancelledError:
+            raise
+        except DelegateError as error:
+            return self._context.partition_failed(params, error)
+        self.kernels[params.nodes_to_replace] = kernel
+        return None
+
+    def close_unused(self) -> None:
+        """Close the kernels that no node of the graph has got."""
+        for kernel in self.kernels.values():
+            close_kernel(kernel)
+        self.kernels.clear()
+
+
+def _prepare(context: Any, node: Node) -> Eval:
+    """Prepare a kernel, and return its eval."""
+    kernel: SimpleDelegateKernelInterface = node.user_data
+    kernel.prepare(context, node)
+    if type(kernel).memory_changed is SimpleDelegateKernelInterface.memory_changed:
+        return lambda: kernel.eval(context, node)
+    return _WatchedEval(kernel, context, node)
+
+
+class _WatchedEval:
+    """Runs a kernel, and tells it before when tensors lie elsewhere than the last time."""
+
+    def __init__(self, kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> None:
+        self._kernel = kernel
+        self._context = context
+        self._node = node
+        border = dict.fromkeys((*node.inputs, *node.outputs))
+        self._tensors = [context.tensors[index] for index in border if index >= 0]
+        self._known: list[object] = [None]  # equal to no list of arrays
+
+    def __call__(self) -> None:
+        arrays = [tensor.data for tensor in self._tensors]
+        if len(arrays) != len(self._known) or any(map(is_not, arrays, self._known)):
+            self._kernel.memory_changed(self._context, self._node)
+            self._known = arrays
+        self._kernel.eval(self._context, self._node)
+
+
+def close_kernel(kernel: SimpleDelegateKernelInterface) -> None:
+    """Close a kernel; what that raises is logged, since nothing can be done about it any more."""
+    try:
+        kernel.close()
+    except Exception as error:  # noqa: BLE001 - a plugin's code, and others wait to be closed
+        logger.warning("%s failed to close: %s", type(kernel).__name__, in_words(error))

@@ -1,0 +1,51 @@
+"""``delegraph cache``: list and clear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delegraph.delegation.blob_cache import BlobCache
+from support.command import Command
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def fill() -> None:
+    BlobCache("mine", "1.0").put("a", bytes(3000))
+    BlobCache("mine", "1.0").put("b", bytes(2000))
+    BlobCache("other", "2.0-cpu").put("a", bytes(10))
+
+
+def test_an_empty_cache_says_where_it_is(delegraph: Command, folder: Path) -> None:
+    assert delegraph("cache", "list").out.strip() == f"{folder} is empty"
+
+
+def test_list_groups_by_delegate_and_version(delegraph: Command, folder: Path) -> None:
+    fill()
+    lines = delegraph("cache", "list").lines
+    assert lines[0] == str(folder)
+    assert any(line.startswith("mine 1.0 2 5.0 kB 20") for line in lines)
+    assert any(line.startswith("other 2.0-cpu 1 10 B 20") for line in lines)
+    answer = delegraph("cache", "list", "--json").json
+    found = {(e["delegate"], e["version"], e["files"], e["bytes"]) for e in answer["entries"]}
+    assert found == {("mine", "1.0", 2, 5000), ("other", "2.0-cpu", 1, 10)}
+
+
+def test_clear_removes_what_is_named_or_all(delegraph: Command) -> None:
+    fill()
+    assert delegraph("cache", "clear", "mine").out.strip() == "removed 2 files, 5.0 kB"
+    assert delegraph("cache", "clear", "--json").json == {"files": 1, "bytes": 10}
+    assert delegraph("cache", "clear").out.strip() == "removed 0 files, 0 B"
+
+
+def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:
+    fill()
+    ran = delegraph("cache", "clear", "mien")
+    assert ran.code == 2
+    assert "nothing of 'mien' is kept; did you mean 'mine'?" in ran.err

@@ -1,0 +1,248 @@
+"""Compiled partitions on disk: found again, made once, checked, bounded."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from delegraph.delegation import blob_cache, cache_files
+from delegraph.delegation.blob_cache import BlobCache, cache_entries, remove_entry
+from delegraph.errors import ArgumentError, DelegateError
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(blob_cache, "_warned", set())
+    blob_cache._own_folder.cache_clear()
+    return tmp_path / "cache"
+
+
+def never() -> bytes:
+    raise AssertionError("it is in the cache")
+
+
+def test_what_was_made_is_found_again(folder: Path) -> None:
+    path = BlobCache("mine", "1.0", folder).get_or_make("key", lambda: b"compiled")
+    assert path.read_bytes() == b"compiled"
+    again = BlobCache("mine", "1.0", folder).get_or_make("key", never)
+    assert again == path
+
+
+@pytest.mark.parametrize(("name", "version"), [("mine", "1.1"), ("other", "1.0")])
+def test_another_version_or_delegate_has_entries_of_its_own(
+    folder: Path, name: str, version: str
+) -> None:
+    BlobCache("mine", "1.0", folder).put("key", b"old")
+    found = BlobCache(name, version, folder).get_or_make("key", lambda: b"new")
+    assert found.read_bytes() == b"new"
+
+
+def test_the_variable_says_where(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(folder))
+    assert BlobCache("mine", "1.0").put("key", b"x").is_relative_to(folder)
+
+
+@pytest.mark.parametrize("name", ["", "..", ".hidden", "a/b", "a b", "-x", "x" * 101, "a\n"])
+def test_names_that_would_lead_elsewhere_are_refused(folder: Path, name: str) -> None:
+    with pytest.raises(ArgumentError, match="the namespace of a cache is"):
+        BlobCache(name, "1.0", folder)
+    with pytest.raises(ArgumentError, match="the version of a cache is"):
+        BlobCache("mine", name, folder)
+
+
+@pytest.mark.parametrize("damage", [b"", b"compilex", b"compiled and more"])
+def test_a_damaged_entry_is_made_again(
+    folder: Path, damage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    path = cache.put("key", b"compiled")
+    path.write_bytes(damage)
+    with caplog.at_level(logging.WARNING):
+        assert cache.get_or_make("key", lambda: b"compiled").read_bytes() == b"compiled"
+    assert "is damaged; it is made again" in caplog.text
+
+
+def test_what_fails_to_be_made_is_not_kept(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+
+    def fail() -> bytes:
+        raise ValueError("no licence")
+
+    with pytest.raises(ValueError, match="no licence"):
+        cache.get_or_make("key", fail)
+    assert cache.get("key") is None
+    with pytest.raises(DelegateError, match="is str, not bytes"):
+        cache.get_or_make("key", lambda: "text")  # type: ignore[arg-type, return-value]
+
+
+# -- who may write ---------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="access rights of POSIX")
+def test_what_others_may_write_is_not_used(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    path = cache.put("key", b"compiled")
+    path.chmod(0o666)
+    with caplog.at_level(logging.WARNING):
+        found = cache.get_or_make("key", lambda: b"made anew")
+    assert found.read_bytes() == b"made anew"
+    assert "may be written by others" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="access rights of POSIX")
+def test_a_folder_of_others_is_replaced_by_one_of_this_process(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+    cache = BlobCache("mine", "1.0", folder)
+    with caplog.at_level(logging.WARNING):
+        path = cache.get_or_make("key", lambda: b"compiled")
+        assert cache.get_or_make("key", never) == path
+    assert not path.is_relative_to(folder)
+    assert caplog.text.count("the cache of compiled partitions cannot be used") == 1
+
+
+def test_a_full_disk_costs_the_cache_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write = cache_files._replace
+
+    def full(path: Path, content: bytes) -> None:
+        if path.is_relative_to(folder):
+            raise OSError(28, "No space left on device", str(path))
+        write(path, content)
+
+    monkeypatch.setattr(cache_files, "_replace", full)
+    cache = BlobCache("mine", "1.0", folder)
+    with caplog.at_level(logging.WARNING):
+        path = cache.get_or_make("key", lambda: b"compiled")
+    assert path.read_bytes() == b"compiled"
+    assert cache.get_or_make("key", never) == path
+    assert "No space left on device" in caplog.text
+    assert not list(folder.glob("*/*/*.blob*"))
+
+
+def test_no_room_anywhere_is_an_error_that_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(cache_files, "_replace", full)
+    with pytest.raises(DelegateError, match=r"8 bytes, can be written neither.*No space left"):
+        BlobCache("mine", "1.0", folder).get_or_make("key", lambda: b"compiled")
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+
+def test_the_entries_used_longest_ago_leave_first(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder, limit=250)
+    paths = [cache.put(f"key {i}", bytes([i]) * 100) for i in range(2)]
+    for age, path in zip((100, 200), paths, strict=True):
+        os.utime(path, (time.time() - age,) * 2)
+    cache.put("key 2", bytes([2]) * 100)
+    assert [path.exists() for path in paths] == [True, False]
+
+
+def test_using_an_entry_keeps_it(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder, limit=250)
+    paths = [cache.put(f"key {i}", bytes([i]) * 100) for i in range(2)]
+    for path in paths:
+        os.utime(path, (time.time() - 100,) * 2)
+    cache.get_or_make("key 0", never)
+    cache.put("key 2", bytes([2]) * 100)
+    assert [path.exists() for path in paths] == [True, False]
+
+
+def test_an_entry_larger_than_all_is_kept_alone(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder, limit=250)
+    small = cache.put("small", b"x")
+    assert cache.put("large", b"x" * 1000).exists()
+    assert not small.exists()
+
+
+def test_files_of_others_stay(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder, limit=1)
+    own = cache.put("key", b"compiled").parent / "notes.blob"
+    own.write_bytes(b"x" * 100)
+    cache.put("other", b"compiled")
+    assert own.exists()
+
+
+def test_half_written_files_leave_after_a_day(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    path = cache.put("key", b"compiled")
+    old, new = (path.with_name(f"{path.name}.{name}.unfinished") for name in ("old", "new"))
+    for half, age in ((old, 2), (new, 0)):
+        half.write_bytes(b"com")
+        os.utime(half, (time.time() - age * blob_cache.DAY,) * 2)
+    cache.put("other", b"x")
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_entries_are_listed_and_removed(folder: Path) -> None:
+    assert cache_entries(folder) == []
+    path = BlobCache("mine", "1.0", folder).put("key", b"compiled")
+    (entry,) = cache_entries(folder)
+    assert (entry.namespace, entry.version, entry.path, entry.size) == ("mine", "1.0", path, 8)
+    remove_entry(entry)
+    remove_entry(entry)
+    assert cache_entries(folder) == []
+    assert not (folder / "mine").exists()
+
+
+# -- several processes -----------------------------------------------------------------------------
+
+MAKER = """
+import sys, time
+from pathlib import Path
+from delegraph.delegation.blob_cache import BlobCache
+
+folder, made = map(Path, sys.argv[1:])
+def make():
+    with open(made, "a") as file:
+        file.write("x")
+    time.sleep(0.5)
+    return b"compiled"
+path = BlobCache("mine", "1.0", folder).get_or_make("key", make)
+assert path.read_bytes() == b"compiled"
+"""
+
+
+def test_processes_that_start_at_once_make_it_once(folder: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    words: list[Any] = [sys.executable, "-c", MAKER, folder, made]
+    running = [subprocess.Popen(words) for _ in range(4)]
+    assert [process.wait() for process in running] == [0, 0, 0, 0]
+    assert made.read_text() == "x"
+
+
+KILLED = MAKER.replace("time.sleep(0.5)", "import os; os.kill(os.getpid(), 9)")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_maker_that_is_killed_holds_nobody_up(folder: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    words: list[Any] = [sys.executable, "-c", KILLED, folder, made]
+    assert subprocess.run(words, check=False).returncode == -9
+    assert BlobCache("mine", "1.0", folder).get_or_make("key", lambda: b"again").exists()
+
+
+def test_a_key_may_be_any_text(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    keys = ["", "../..", "a" * 10_000, json.dumps({"device": "CPU"}), "\N{SNOWMAN}"]
+    for key in keys:
+        cache.put(key, key.encode())
+    assert [cache.get_or_make(key, never).read_bytes() for key in keys] == [
+        key.encode() for key in keys
+    ]
