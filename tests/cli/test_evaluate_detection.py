@@ -85,11 +85,11 @@ def test_pictures_are_chosen_by_ids_and_number(
 def test_a_class_without_a_label_is_an_error_that_says_so(
     delegraph: Command, data: list[object], tmp_path: Path
 ) -> None:
-    (tmp_path / "labels.txt").write_text("\n".join(map(str, range(17))))
+    (tmp_path / "labels.txt").write_text("\n".join(map(str, range(19))))
     done = delegraph("evaluate", "detection", *data, "--labels", tmp_path / "labels.txt")
     assert done.code == 2
-    assert "cat.bmp: the model found class 17 (its own, 16, and the class offset 1)" in done.err
-    assert "the 17 labels are of classes 0 to 16" in done.err
+    assert "cat.bmp: the model found class 62 (its own, 61, and the class offset 1)" in done.err
+    assert "the 19 labels are of classes 0 to 18" in done.err
 
 
 def test_negative_classes_are_an_error_that_says_so(delegraph: Command, data: list[object]) -> None:
@@ -102,7 +102,7 @@ def test_a_model_that_is_no_detector_is_refused(delegraph: Command, data: list[o
     other = corpus_file("test_data__mobilenet_v1_0.25_128_quant")
     done = delegraph("evaluate", "detection", other, *data[1:])
     assert done.code == 2
-    assert "the model has 1 outputs; detection needs 4" in done.err
+    assert "expected 4 outputs of a detector" in done.err
 
 
 def test_outputs_are_named_by_the_user(delegraph: Command, data: list[object]) -> None:

@@ -13,7 +13,9 @@ from delegraph.cli.printing import heading, plural, print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.tools.bootstrap import Interval
     from delegraph.tools.evaluation.detection import Detection
+    from delegraph.tools.evaluation.detection_precision import PrecisionDrop
 
 _FILE = click.Path(exists=True, dir_okay=False)
 
@@ -145,12 +147,17 @@ def _print_precisions(out: Console, result: Detection) -> None:
     from delegraph.tools.evaluation.detection_precision import DEFINITIONS
 
     heading(out, "Mean average precision (mAP)")
-    columns: tuple[str, ...] = ("", "TFLite's", "95 % interval", "COCO's")
-    rows: list[tuple[Any, ...]] = []
-    for position, p in enumerate(result.judgement.precisions, 1):
-        coco = "-" if p.coco is None else _figure(p.coco.figures["AP"])
-        between = f"{_figure(p.interval.low)} to {_figure(p.interval.high)}"
-        rows.append((position, _figure(p.tflite.mean), between, coco))
+    columns: tuple[str, ...] = ("", "TFLite's", "95 % interval", "COCO's", "95 % interval")
+    rows: list[tuple[Any, ...]] = [
+        (
+            position,
+            _figure(p.tflite.mean),
+            _between(p.interval),
+            "-" if p.coco is None else _figure(p.coco.figures["AP"]),
+            "-" if p.coco_interval is None else _between(p.coco_interval),
+        )
+        for position, p in enumerate(result.judgement.precisions, 1)
+    ]
     print_table(out, columns, rows, right=columns[1:], names=())
     for name, text in zip(("TFLite's", "COCO's"), DEFINITIONS.values(), strict=True):
         out.print(f"  {name}: {text}")
@@ -169,22 +176,21 @@ def _print_precisions(out: Console, result: Detection) -> None:
 
 def _print_drops(out: Console, result: Detection) -> None:
     heading(out, "Drop of mAP against set-up 1")
-    columns = ("", "TFLite's", "95 % interval", "COCO's")
-    rows = [
-        (
-            position,
-            f"{drop.tflite:+.4f}",
-            f"{drop.interval.low:+.4f} to {drop.interval.high:+.4f}",
-            "-" if drop.coco is None else f"{drop.coco:+.4f}",
-        )
-        for position, drop in enumerate(result.judgement.drops, 1)
-        if drop is not None
-    ]
+    columns = ("", "TFLite's", "95 % interval", "COCO's", "95 % interval")
+    judgement = result.judgement
+    rows = []
+    for position, drop in enumerate(judgement.drops[1:], 1):
+        coco = None if judgement.coco_drops is None else judgement.coco_drops[position]
+        rows.append((position + 1, *_drop_cells(drop), *_drop_cells(coco)))
     print_table(out, columns, rows, right=columns[1:], names=())
 
 
+def _drop_cells(drop: PrecisionDrop | None) -> tuple[str, str]:
+    return ("-", "-") if drop is None else (_figure(drop.drop, "+"), _between(drop.interval, "+"))
+
+
 def _print_thresholds(out: Console, result: Detection) -> None:
-    from delegraph.tools.evaluation.average_precision import THRESHOLDS
+    from delegraph.tools.evaluation.tflite_matching import THRESHOLDS
 
     heading(out, "Average precision by overlap")
     columns = ("", "definition", *(f"{threshold:.2f}" for threshold in THRESHOLDS))
@@ -218,10 +224,14 @@ def _print_classes(out: Console, result: Detection) -> None:
         out.print(f"  and {len(worst) - CLASSES_SHOWN} more; --json shows all")
 
 
-def _figure(value: float | None) -> str:
+def _between(interval: Interval, sign: str = "") -> str:
+    return f"{_figure(interval.low, sign)} to {_figure(interval.high, sign)}"
+
+
+def _figure(value: float | None, sign: str = "") -> str:
     """Return a figure for a table; a dash where there is none.
 
-    >>> _figure(0.25), _figure(float("nan"))
-    ('0.2500', '-')
+    >>> _figure(0.25), _figure(0.25, "+"), _figure(float("nan"))
+    ('0.2500', '+0.2500', '-')
     """
-    return "-" if value is None or value != value else f"{value:.4f}"
+    return "-" if value is None or value != value else f"{value:{sign}.4f}"

@@ -5,12 +5,21 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from delegraph.tools.evaluation.average_precision import THRESHOLDS, Tally, hits, overlaps
+from delegraph.tools.evaluation.average_precision import Tally
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import TruePicture
+from delegraph.tools.evaluation.tflite_matching import THRESHOLDS, TfliteDefinition, overlaps
 from support.made_up_detections import found, made_up, truth
 
 UNIT = (0.0, 0.0, 1.0, 1.0)
+
+
+def hits(objects: TruePicture, answer: Detections) -> np.ndarray:
+    return TfliteDefinition().match(objects, answer).right
+
+
+def tally(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> Tally:
+    return Tally(TfliteDefinition(), truths, answers)
 
 
 def wide(share: float, kind: int = 1, score: float = 0.9) -> tuple[Sequence[float], int, float]:
@@ -22,31 +31,36 @@ def wide(share: float, kind: int = 1, score: float = 0.9) -> tuple[Sequence[floa
 
 
 def test_one_box_counts_up_to_the_threshold_that_it_overlaps_by() -> None:
-    result = Tally([truth((UNIT, 1))], [found(wide(0.72))]).average_precisions()
+    result = tally([truth((UNIT, 1))], [found(wide(0.72))]).average_precisions()
     assert result.by_threshold().tolist() == [1.0] * 5 + [0.0] * 5  # 0.5, 0.55, 0.6, 0.65, 0.7
     assert result.mean == 0.5
 
 
+def test_an_overlap_right_at_the_lowest_threshold_counts() -> None:
+    result = tally([truth((UNIT, 1))], [found(wide(0.5))]).average_precisions()
+    assert result.by_threshold().tolist() == [1.0] + [0.0] * 9
+
+
 def test_an_overlap_right_at_the_threshold_counts() -> None:
-    result = Tally([truth((UNIT, 1))], [found(wide(0.75))]).average_precisions()
+    result = tally([truth((UNIT, 1))], [found(wide(0.75))]).average_precisions()
     assert result.by_threshold().tolist() == [1.0] * 6 + [0.0] * 4
 
 
 def test_a_miss_with_a_better_score_halves_the_precision() -> None:
     other = ((0.0, 0.0, 0.1, 0.1), 1, 0.95)
-    result = Tally([truth((UNIT, 1))], [found(wide(1.0), other)]).average_precisions()
+    result = tally([truth((UNIT, 1))], [found(wide(1.0), other)]).average_precisions()
     assert result.mean == 0.5
 
 
 def test_a_miss_with_a_worse_score_costs_nothing() -> None:
     other = ((0.0, 0.0, 0.1, 0.1), 1, 0.1)
-    result = Tally([truth((UNIT, 1))], [found(wide(1.0), other)]).average_precisions()
+    result = tally([truth((UNIT, 1))], [found(wide(1.0), other)]).average_precisions()
     assert result.mean == 1.0
 
 
 def test_one_of_two_objects_gives_the_51_levels_up_to_a_half() -> None:
     far = (2.0, 2.0, 3.0, 3.0)
-    result = Tally([truth((UNIT, 1), (far, 1))], [found(wide(1.0))]).average_precisions()
+    result = tally([truth((UNIT, 1), (far, 1))], [found(wide(1.0))]).average_precisions()
     assert result.mean == pytest.approx(51 / 101)
 
 
@@ -54,23 +68,23 @@ def test_precision_at_a_recall_is_the_best_at_that_recall_or_more() -> None:
     # hit, miss, hit: precision 1 up to recall 1/2, then 2/3.
     far, miss = (2.0, 2.0, 3.0, 3.0), (5.0, 5.0, 6.0, 6.0)
     answer = found(wide(1.0, score=0.9), (miss, 1, 0.8), (far, 1, 0.7))
-    result = Tally([truth((UNIT, 1), (far, 1))], [answer]).average_precisions()
+    result = tally([truth((UNIT, 1), (far, 1))], [answer]).average_precisions()
     assert result.mean == pytest.approx((51 + 50 * 2 / 3) / 101)
 
 
 def test_a_class_that_was_only_found_counts_as_zero() -> None:
-    result = Tally([truth((UNIT, 1))], [found(wide(1.0), wide(1.0, kind=7))]).average_precisions()
+    result = tally([truth((UNIT, 1))], [found(wide(1.0), wide(1.0, kind=7))]).average_precisions()
     assert result.by_class() == {1: 1.0, 7: 0.0}
     assert result.mean == 0.5
 
 
 def test_a_class_that_was_never_found_counts_as_zero() -> None:
-    result = Tally([truth((UNIT, 1), (UNIT, 2))], [found(wide(1.0))]).average_precisions()
+    result = tally([truth((UNIT, 1), (UNIT, 2))], [found(wide(1.0))]).average_precisions()
     assert result.by_class() == {1: 1.0, 2: 0.0}
 
 
 def test_an_object_is_taken_once() -> None:
-    result = Tally(
+    result = tally(
         [truth((UNIT, 1))], [found(wide(1.0, score=0.8), wide(0.9, score=0.9))]
     ).average_precisions()
     # Up to 0.85 the second takes it first; from 0.9 (float32) on, the second is a miss before.
@@ -92,20 +106,20 @@ def test_the_next_best_object_is_taken_where_the_best_is_gone() -> None:
 
 def test_objects_of_another_class_or_picture_are_no_hit() -> None:
     assert not hits(truth((UNIT, 2)), found(wide(1.0))).any()
-    result = Tally([truth((UNIT, 1)), truth()], [found(), found(wide(1.0))]).average_precisions()
+    result = tally([truth((UNIT, 1)), truth()], [found(), found(wide(1.0))]).average_precisions()
     assert result.mean == 0.0
 
 
 def test_scores_order_the_detections_of_all_pictures() -> None:
     miss = ((5.0, 5.0, 6.0, 6.0), 1, 0.95)
-    result = Tally(
+    result = tally(
         [truth((UNIT, 1)), truth()], [found(wide(1.0)), found(miss)]
     ).average_precisions()
     assert result.mean == 0.5
 
 
 def test_nothing_at_all_has_no_precision() -> None:
-    result = Tally([truth()], [found()]).average_precisions()
+    result = tally([truth()], [found()]).average_precisions()
     assert np.isnan(result.mean)
     assert np.isnan(result.by_threshold()).all()
 
@@ -173,7 +187,7 @@ def slow_values(truths: Sequence[TruePicture], answers: Sequence[Detections]) ->
 @pytest.mark.parametrize("seed", range(8))
 def test_the_values_are_those_of_the_definition(seed: int) -> None:
     truths, answers = made_up(seed)
-    values = Tally(truths, answers).average_precisions().values
+    values = tally(truths, answers).average_precisions().values
     assert np.allclose(values, slow_values(truths, answers), rtol=0, atol=1e-6)
 
 
@@ -182,10 +196,10 @@ def test_a_draw_is_as_if_the_pictures_were_there_repeatedly(seed: int) -> None:
     truths, answers = made_up(seed)
     for i, answer in enumerate(answers):  # no ties: what is drawn twice would come in another order
         answer.scores[:] += i * 1e-4 + np.arange(len(answer.scores)) * 1e-6
-    tally = Tally(truths, answers)
+    all_of_them = tally(truths, answers)
     drawn = np.sort(np.random.default_rng(seed).integers(0, len(truths), len(truths)))
-    result = tally.average_precisions(drawn)
-    again = Tally([truths[i] for i in drawn], [answers[i] for i in drawn]).average_precisions()
+    result = all_of_them.average_precisions(drawn)
+    again = tally([truths[i] for i in drawn], [answers[i] for i in drawn]).average_precisions()
     there = ~np.isnan(result.values).any(axis=0)
     assert result.classes[there].tolist() == again.classes.tolist()
     assert np.allclose(result.values[:, there], again.values, rtol=0, atol=1e-6)
@@ -193,7 +207,7 @@ def test_a_draw_is_as_if_the_pictures_were_there_repeatedly(seed: int) -> None:
 
 
 def test_a_class_that_was_not_drawn_does_not_count() -> None:
-    tally = Tally([truth((UNIT, 1)), truth((UNIT, 2))], [found(wide(1.0)), found()])
-    assert tally.average_precisions().mean == 0.5
-    assert tally.average_precisions(np.array([0, 0])).mean == 1.0
-    assert tally.average_precisions(np.array([1, 1])).mean == 0.0
+    all_of_them = tally([truth((UNIT, 1)), truth((UNIT, 2))], [found(wide(1.0)), found()])
+    assert all_of_them.average_precisions().mean == 0.5
+    assert all_of_them.average_precisions(np.array([0, 0])).mean == 1.0
+    assert all_of_them.average_precisions(np.array([1, 1])).mean == 0.0

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import dataclasses
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,13 +13,15 @@ from delegraph.tools.evaluation.average_precision import Tally
 from delegraph.tools.evaluation.coco_precision import FIGURES, CocoPrecision, coco_precision
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
+from delegraph.tools.evaluation.tflite_matching import TfliteDefinition
+from support.coco_reference import as_pycocotools, made_up_with_crowds
 from support.made_up_detections import SIDE, found, made_up, true_picture, truth
 
 UNIT = (0.0, 0.0, 1.0, 1.0)
 
 
 def official(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> float:
-    return Tally(truths, answers).average_precisions().mean
+    return Tally(TfliteDefinition(), truths, answers).average_precisions().mean
 
 
 def coco(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> CocoPrecision:
@@ -48,7 +48,7 @@ def test_both_agree_without_crowds_and_stray_classes() -> None:
     for answer in answers:
         answer.classes[:] = np.where(np.isin(answer.classes, list(kinds)), answer.classes, 1)
         answer.scores[:] = np.random.default_rng(0).permutation(len(answer.scores)) / 99 + 0.1
-    ours = Tally(truths, answers).average_precisions()
+    ours = Tally(TfliteDefinition(), truths, answers).average_precisions()
     theirs = coco(truths, answers)
     assert theirs.figures["AP"] == pytest.approx(ours.mean, abs=5e-3)
     assert list(theirs.by_threshold.values()) == pytest.approx(ours.by_threshold(), abs=1e-2)
@@ -79,6 +79,14 @@ def test_coco_takes_the_hundred_best_of_a_picture() -> None:
     assert coco(truths, answers).figures["AP"] == 0.0
 
 
+def test_a_class_of_the_file_without_an_object_has_no_figure() -> None:
+    pytest.importorskip("faster_coco_eval")
+    there = GroundTruth("made.json", (truth((UNIT, 1)),), {1: "cat", 2: "dog"})
+    result = coco_precision(there, [found((UNIT, 1, 0.9), (UNIT, 2, 0.9))])
+    assert result.by_class[1] == result.figures["AP"] == 1.0
+    assert np.isnan(result.by_class[2])
+
+
 def test_areas_are_those_of_the_file() -> None:
     small = (0.0, 0.0, 31 / SIDE, 31 / SIDE)
     figures = coco([truth((small, 1))], [found((small, 1, 0.9))]).figures
@@ -93,64 +101,9 @@ def test_no_detection_at_all_is_zero() -> None:
 # -- as pycocotools has it ---------------------------------------------------------------------
 
 
-def as_pycocotools(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> list[float]:
-    coco_module = pytest.importorskip("pycocotools.coco")
-    from pycocotools.cocoeval import COCOeval
-
-    objects, results = [], []
-    for picture, answer in zip(truths, answers, strict=True):
-        pixels = picture.pixels
-        assert pixels is not None
-        for i, kind in enumerate(picture.classes):
-            objects.append(
-                {
-                    "id": len(objects) + 1,
-                    "image_id": picture.id,
-                    "category_id": int(kind),
-                    "bbox": pixels.boxes[i].tolist(),
-                    "area": float(pixels.areas[i]),
-                    "iscrowd": int(pixels.crowds[i]),
-                }
-            )
-        for box, kind, score in zip(answer.boxes, answer.classes, answer.scores, strict=True):
-            top, left, bottom, right = (float(side) * SIDE for side in box)
-            results.append(
-                {
-                    "image_id": picture.id,
-                    "category_id": int(kind),
-                    "bbox": [left, top, max(right - left, 0), max(bottom - top, 0)],
-                    "score": float(score),
-                }
-            )
-    kinds = sorted({entry["category_id"] for entry in objects})
-    with contextlib.redirect_stdout(io.StringIO()):
-        known = coco_module.COCO()
-        known.dataset = {
-            "images": [{"id": p.id, "width": SIDE, "height": SIDE} for p in truths],
-            "categories": [{"id": kind, "name": str(kind)} for kind in kinds],
-            "annotations": objects,
-        }
-        known.createIndex()
-        evaluation = COCOeval(known, known.loadRes(results), "bbox")
-        evaluation.evaluate()
-        evaluation.accumulate()
-        evaluation.summarize()
-    return [np.nan if v == -1 else v for v in evaluation.stats.tolist()]
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_the_figures_are_those_of_pycocotools(seed: int) -> None:
-    truths, answers = made_up(seed, pictures=60)
-    rng = np.random.default_rng(seed)
-    for i, picture in enumerate(truths):
-        assert picture.pixels is not None
-        n = len(picture.classes)
-        pixels = dataclasses.replace(
-            picture.pixels,
-            crowds=rng.uniform(0, 1, n) < 0.2,
-            areas=picture.pixels.areas * rng.uniform(0.3, 1, n),  # of outlines: less than the boxes
-        )
-        truths[i] = dataclasses.replace(picture, pixels=pixels)
+    truths, answers = made_up_with_crowds(seed)
     figures = coco(truths, answers).figures
     assert list(figures) == list(FIGURES)
     expected = as_pycocotools(truths, answers)

@@ -13,7 +13,7 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.evaluation.detection import Detection, evaluate_detection
-from delegraph.tools.evaluation.ground_truth import GroundTruth
+from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
 from delegraph.tools.evaluation.ground_truth_files import read_ground_truth
 from delegraph.tools.setup import Setup
 from support.corpus import CORPUS, corpus_file, needs_corpus
@@ -25,6 +25,7 @@ MODEL = str(corpus_file("support__coco_ssd_mobilenet_v1_1.0_quant_2018_06_29"))
 PICTURES = CORPUS / "images"
 OFFICIAL = Setup(MODEL, runtime="litert", use_default_delegates=False)
 OWN = Setup(MODEL, delegates=(), use_default_delegates=False)
+NO_BOXES, NO_CLASSES = np.empty((0, 4), np.float32), np.empty(0, np.int64)
 SURE = 0.35
 """Detections of the official interpreter with at least this score are taken for the truth."""
 
@@ -82,8 +83,7 @@ def test_own_kernels_have_the_precision_of_the_official_interpreter(three: Detec
     assert 0.4 < official.tflite.mean < 0.5  # many classes were found only by lower scores
     assert np.array_equal(official.tflite.values, own.tflite.values)
     drop = three.judgement.drops[1]
-    assert drop is not None
-    assert (drop.tflite, drop.interval.low, drop.interval.high) == (0.0, 0.0, 0.0)
+    assert (drop.drop, drop.interval.low, drop.interval.high) == (0.0, 0.0, 0.0)
 
 
 def test_both_definitions_of_both_runtimes_agree(three: Detection) -> None:
@@ -92,20 +92,20 @@ def test_both_definitions_of_both_runtimes_agree(three: Detection) -> None:
     assert official is not None
     assert official == own
     assert official.figures["AP"] == 1.0
-    drop = three.judgement.drops[2]
-    assert drop is not None
     assert wrong is not None
-    assert drop.coco == official.figures["AP"] - wrong.figures["AP"] > 0.05
+    assert three.judgement.coco_drops is not None
+    drop = three.judgement.coco_drops[2]
+    assert drop.drop == official.figures["AP"] - wrong.figures["AP"] > 0.05
+    assert drop.interval.low > 0
 
 
 def test_a_wrong_delegate_shows_a_drop_whose_interval_excludes_zero(three: Detection) -> None:
     drop = three.judgement.drops[2]
-    assert drop is not None
     assert (
-        drop.tflite
+        drop.drop
         == three.judgement.precisions[0].tflite.mean - three.judgement.precisions[2].tflite.mean
     )
-    assert drop.tflite > 0.05
+    assert drop.drop > 0.05
     assert drop.interval.low > 0
     assert drop.interval.excludes(0)
 
@@ -122,7 +122,7 @@ def test_json_has_both_definitions_by_name(three: Detection) -> None:
     assert list(first["precision"]["tflite"]["by_threshold"])[:2] == ["0.50", "0.55"]
     assert set(first["precision"]["tflite"]["by_class"]) >= {"1", "17", "18"}
     assert "drop" not in first
-    assert wrong["drop"]["interval"]["confidence"] == 0.95
+    assert wrong["drop"]["tflite"]["interval"]["confidence"] == 0.95
 
 
 # -- pictures ----------------------------------------------------------------------------------
@@ -172,3 +172,28 @@ def test_a_journal_of_other_options_is_refused(tmp_path: Path, truth: GroundTrut
         evaluate_detection(
             OFFICIAL, str(PICTURES), few, class_offset=0, resamples=1, journal=journal
         )
+
+
+# -- classes -----------------------------------------------------------------------------------
+
+
+def test_a_true_class_without_a_label_is_refused_before_anything_runs(truth: GroundTruth) -> None:
+    message = r"has an object of class 16 in 'bird.bmp'; the labels are of classes 0 to 1"
+    with pytest.raises(ArgumentError, match=message):
+        evaluate_detection(OFFICIAL, "nowhere", truth, labels=["background", "person"])
+
+
+def test_a_negative_true_class_is_refused(truth: GroundTruth) -> None:
+    wrong = dataclasses.replace(truth.pictures[0], classes=np.array([-1]))
+    with pytest.raises(ArgumentError, match=r"of class -1 in 'bird\.bmp'; classes begin at 0"):
+        evaluate_detection(OFFICIAL, "nowhere", dataclasses.replace(truth, pictures=(wrong,)))
+
+
+def test_nothing_is_cut_out_of_a_picture_whatever_the_preset_says() -> None:
+    seen: list[str] = []
+    for name in ("tflite", "torchvision"):
+        truth = GroundTruth("none.json", (TruePicture(1, "cat.bmp", NO_BOXES, NO_CLASSES),))
+        found = evaluate_detection(OFFICIAL, str(PICTURES), truth, name, resamples=1)
+        seen.append(found.task.preprocessing.crop)
+        assert found.task.preprocessing.name == name
+    assert seen == ["none", "none"]

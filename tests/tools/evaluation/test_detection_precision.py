@@ -70,21 +70,22 @@ def test_the_drop_is_of_the_same_pictures_in_every_draw() -> None:
     truths, answers = made_up(5)
     worse = [dataclasses.replace(a, scores=a.scores[::-1].copy()) for a in answers]
     first, same, other = judged(known(*truths), [answers, answers, worse], resamples=200).drops
-    assert first is None
-    assert same is not None
-    assert (same.tflite, same.interval.low, same.interval.high) == (0.0, 0.0, 0.0)
-    assert other is not None
-    assert other.interval.low <= other.tflite <= other.interval.high
-    assert other.tflite > 0
+    assert (first.drop, first.interval.low, first.interval.high) == (0.0, 0.0, 0.0)
+    assert (same.drop, same.interval.low, same.interval.high) == (0.0, 0.0, 0.0)
+    assert other.interval.low <= other.drop <= other.interval.high
+    assert other.drop > 0
 
 
 def test_a_drop_of_coco_is_that_of_its_first_figure() -> None:
     pytest.importorskip("faster_coco_eval")
     there = known(truth((UNIT, 1)))
     half = found(((0.0, 0.0, 1.0, 0.72), 1, 0.9))
-    drop = judged(there, [[HIT], [half]], resamples=1).drops[1]
-    assert drop is not None
-    assert (drop.tflite, drop.coco) == (0.5, 0.5)
+    judgement = judged(there, [[HIT], [half]], resamples=1)
+    assert judgement.coco_drops is not None
+    assert [d.drop for d in judgement.drops] == [0.0, 0.5]
+    assert [d.drop for d in judgement.coco_drops] == [0.0, 0.5]
+    interval = judgement.coco_drops[1].interval
+    assert (interval.low, interval.high) == (0.5, 0.5)
 
 
 def test_the_interval_gets_narrower_with_more_pictures() -> None:
@@ -113,9 +114,8 @@ def test_the_reason_why_there_is_no_coco_is_told() -> None:
     assert judgement.without_coco is not None
     assert "which 'made.json' lacks" in judgement.without_coco
     assert judgement.precisions[0].coco is None
-    drop = judgement.drops[1]
-    assert drop is not None
-    assert drop.coco is None
+    assert judgement.precisions[0].coco_interval is None
+    assert judgement.coco_drops is None
 
 
 def test_without_any_object_there_is_no_figure() -> None:

@@ -1,4 +1,4 @@
-"""Mean average precision of detections, as the official tool defines it, on any draw of pictures.
+"""Mean average precision of detections, by any definition, on any draw of pictures.
 
 Detections are matched with true objects once a picture. What is left, which detections hit and how
 many objects there are, is added up for all pictures, or for pictures that a bootstrap drew.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,76 +16,58 @@ from numpy.typing import NDArray
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import TruePicture
 
-THRESHOLDS = np.float32(0.5) + np.arange(10, dtype=np.float32) * np.float32(0.05)
-"""How much of boxes has to overlap: 0.5, 0.55, ..., 0.95 of their union."""
-
-LAST_LEVEL = 100
-"""Precision is taken at recall 0, 0.01, ..., 1."""
-
-Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
+RECALLS = 101
+"""At which precision is taken: 0, 0.01, ..., 1."""
 
-def overlaps(boxes: Floats, others: Floats) -> Floats:
-    """Return intersection over union of each pair of boxes, 0 for boxes without area.
 
-    Args:
-        boxes: ``[n, 4], float32``: top, left, bottom, right.
-        others: ``[m, 4], float32``.
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """What the detections of one picture are.
 
-    Returns:
-        ``[n, m], float32``.
-
-    Source:
-        Box2D::IoU, tflite/tools/evaluation/stages/utils/image_metrics.cc; in its order and type,
-        so that a share right at a threshold falls on the same side.
+    Attributes:
+        right: ``[thresholds, n], bool``: whether each has an object of its own.
+        ignored: ``[thresholds, n], bool``: whether it counts neither as right nor as wrong.
+        objects: ``[m], int64``: classes of the objects that are to be found.
     """
-    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
-    both = np.prod(np.maximum(high - low, np.float32(0)), axis=2)
-    total = _areas(boxes)[:, None] + _areas(others)[None] - both
-    share: Floats = np.divide(both, total, out=np.zeros_like(both), where=total > 0)
-    return share
+
+    right: Booleans
+    ignored: Booleans
+    objects: Integers
 
 
-def _areas(boxes: Floats) -> Floats:
-    areas: Floats = np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], np.float32(0)), axis=1)
-    return areas
+class Definition(Protocol):
+    """What average precision is."""
 
+    @property
+    def thresholds(self) -> NDArray[np.floating]:
+        """How much of boxes has to overlap, as shares of their union, ``[thresholds]``."""
 
-def hits(truth: TruePicture, found: Detections) -> Booleans:
-    """Return which detections are right, at each threshold.
+    @property
+    def counts_stray_classes(self) -> bool:
+        """Whether a class that was found and that no object has counts as 0, or not at all."""
 
-    The best-scored detection comes first. Each takes the object of its class that it overlaps most,
-    of those that none has taken; it is right where that is at least the threshold.
+    def match(self, truth: TruePicture, found: Detections) -> Matches:
+        """Return what detections are, looking at one picture alone."""
 
-    Returns:
-        ``[thresholds, n], bool``.
+    def levels(self, right: Integers, objects: Integers) -> NDArray[np.float64]:
+        """Return how many of the recalls 0, 0.01, ..., 1 are reached.
 
-    Source:
-        AveragePrecision::FromBoxes, tflite/tools/evaluation/stages/utils/image_metrics.cc.
-    """
-    right = np.zeros((len(THRESHOLDS), len(found.scores)), np.bool_)
-    same = found.classes[:, None] == truth.classes[None]
-    shares = np.where(same, overlaps(found.boxes, truth.boxes), np.float32(0))
-    free = np.ones((len(THRESHOLDS), len(truth.classes)), np.bool_)
-    able = (shares >= THRESHOLDS[0]).any(axis=1)  # the others cannot be right
-    order = np.argsort(-found.scores, kind="stable")
-    for i in order[able[order]]:
-        left = np.where(free, shares[i], np.float32(0))
-        best = left.argmax(axis=1)
-        right[:, i] = left.max(axis=1) >= THRESHOLDS
-        free[right[:, i], best[right[:, i]]] = False
-    return right
+        Args:
+            right: ``[k]``: objects found.
+            objects: ``[k]``: of how many, at least 1.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AveragePrecisions:
-    """Average precision at each threshold, of each class that is in the ground truth or was found.
+    """Average precision at each threshold and of each class.
 
     Attributes:
         classes: ``[c], int64``, ascending.
-        values: ``[thresholds, c], float64``; NaN for classes that are in no picture of a draw.
+        values: ``[thresholds, c], float64``; NaN for classes that are not counted.
     """
 
     classes: NDArray[np.int64]
@@ -101,7 +83,7 @@ class AveragePrecisions:
         """Return the mean over classes at each threshold."""
         known = ~np.isnan(self.values).any(axis=0)
         return (
-            self.values[:, known].mean(axis=1) if known.any() else np.full(len(THRESHOLDS), np.nan)
+            self.values[:, known].mean(axis=1) if known.any() else np.full(len(self.values), np.nan)
         )
 
     def by_class(self) -> dict[int, float]:
@@ -118,49 +100,63 @@ class _Hits:
         at: ``[k], int64``: positions among all detections.
         kind: ``[k], int64``: positions of their classes.
         is_first: ``[k], bool``: whether no hit of the class comes before.
+        ignored: ``[i], int64``: positions of the detections that do not count.
+        ignored_before: ``[2, k], int64``: how many of these come before the class, and before each.
     """
 
-    at: NDArray[np.int64]
-    kind: NDArray[np.int64]
+    at: Integers
+    kind: Integers
     is_first: Booleans
+    ignored: Integers
+    ignored_before: Integers
+
+    @classmethod
+    def of(cls, right: Booleans, ignored: Booleans, kind: Integers, first: Integers) -> _Hits:
+        """Return those of all detections.
+
+        Args:
+            right: ``[n], bool``.
+            ignored: ``[n], bool``.
+            kind: ``[n]``: positions of their classes.
+            first: ``[n]``: where the class of each begins.
+        """
+        at, left_out = np.flatnonzero(right), np.flatnonzero(ignored)
+        before = np.searchsorted(left_out, np.stack([first[at], at]))
+        return cls(at, kind[at], np.diff(kind[at], prepend=-1) != 0, left_out, before)
 
 
 class Tally:
-    """Hits and objects of pictures, sorted once, so that any draw of pictures is quick to judge.
+    """Hits and objects of pictures, sorted once, so that any draw of pictures is quick to judge."""
 
-    Source:
-        AveragePrecision::FromPRCurve, image_metrics.cc, and
-        ObjectDetectionAveragePrecisionStage::LatestMetrics,
-        object_detection_average_precision_stage.cc, in tflite/tools/evaluation/stages. Detections
-        of the same score come in the order of pictures and outputs; there, in any order.
-    """
-
-    def __init__(self, truth: Sequence[TruePicture], found: Sequence[Detections]) -> None:
+    def __init__(
+        self, definition: Definition, truth: Sequence[TruePicture], found: Sequence[Detections]
+    ) -> None:
         """Match detections and objects, picture by picture, in the same order."""
-        right = [_NO_HITS, *(hits(*pair) for pair in zip(truth, found, strict=True))]
-        self._classes = np.unique(
-            _joined([*(t.classes for t in truth), *(f.classes for f in found)], np.int64)
-        )
-        self._objects = self._counts([t.classes for t in truth])
-        self._found = self._counts([f.classes for f in found])
+        self._definition = definition
+        matches = [definition.match(*pair) for pair in zip(truth, found, strict=True)]
+        objects, kinds = [m.objects for m in matches], [f.classes for f in found]
+        self._classes = np.unique(_joined([*objects, *kinds], np.int64))
+        self._objects, self._found = self._counts(objects), self._counts(kinds)
         picture = np.repeat(np.arange(len(found)), [len(f.scores) for f in found])
-        kind = np.searchsorted(self._classes, _joined([f.classes for f in found], np.int64))
+        kind = np.searchsorted(self._classes, _joined(kinds, np.int64))
         order = np.lexsort((-_joined([f.scores for f in found], np.float32), kind))
         self._picture, kind = picture[order], kind[order]
         self._first = np.searchsorted(kind, kind)  # where the class of each detection begins
+        none = np.empty((len(definition.thresholds), 0), np.bool_)
+        right = np.concatenate([none, *(m.right for m in matches)], axis=1)[:, order]
+        ignored = np.concatenate([none, *(m.ignored for m in matches)], axis=1)[:, order]
         self._hits = [
-            _Hits(at, kind[at], np.diff(kind[at], prepend=-1) != 0)
-            for at in map(np.flatnonzero, np.concatenate(right, axis=1)[:, order])
+            _Hits.of(*each, kind, self._first) for each in zip(right, ignored, strict=True)
         ]
 
-    def _counts(self, classes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def _counts(self, classes: Sequence[Integers]) -> Integers:
         """Return how many of each class each picture has, ``[pictures, classes]``."""
         counts = np.zeros((len(classes), len(self._classes)), np.int64)
         for row, kinds in zip(counts, classes, strict=True):
             np.add.at(row, np.searchsorted(self._classes, kinds), 1)
         return counts
 
-    def average_precisions(self, drawn: NDArray[np.int64] | None = None) -> AveragePrecisions:
+    def average_precisions(self, drawn: Integers | None = None) -> AveragePrecisions:
         """Return the average precisions of all pictures, or of a draw.
 
         Args:
@@ -172,41 +168,41 @@ class Tally:
         each = times[self._picture]
         so_far = np.concatenate([[0], np.cumsum(each)])
         ranks = so_far[1:] - so_far[self._first]
-        values = np.stack([_curve_areas(hit, each, ranks, objects) for hit in self._hits])
-        values[:, objects + found == 0] = np.nan
+        values = np.stack([self._curve_areas(hits, each, ranks, objects) for hits in self._hits])
+        there = objects + found if self._definition.counts_stray_classes else objects
+        values[:, there == 0] = np.nan
         return AveragePrecisions(self._classes, values)
 
+    def _curve_areas(
+        self, hits: _Hits, times: Integers, ranks: Integers, objects: Integers
+    ) -> NDArray[np.float64]:
+        """Return the area under the curve of each class, ``[classes]``.
 
-def _curve_areas(
-    hits: _Hits, times: NDArray[np.int64], ranks: NDArray[np.int64], objects: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the area under the curve of each class, ``[classes]``.
+        The precision at a recall is the best one at that recall or more. Only hits are looked at:
+        after a miss recall is the same and precision is less.
 
-    Only hits are looked at: after a miss recall is the same and precision is less. The arithmetic
-    is the official tool's, so that a recall right at a level falls on the same side.
-
-    Args:
-        hits: at one threshold.
-        times: how often each detection is drawn.
-        ranks: how many of its class there are up to each detection, itself included.
-        objects: how many there are of each class.
-    """
-    if not len(hits.at):
-        return np.zeros(len(objects))
-    drawn = times[hits.at]
-    right = np.cumsum(drawn)
-    right -= (right - drawn)[hits.is_first][np.cumsum(hits.is_first) - 1]  # of the class alone
-    count = np.maximum(objects, 1).astype(np.float32)[hits.kind]
-    precision = right.astype(np.float32) / np.maximum(ranks[hits.at], 1).astype(np.float32)
-    level = np.floor(right.astype(np.float32) / count * np.float32(LAST_LEVEL)) + 1
-    levels = np.diff(level, prepend=0)
-    levels[hits.is_first] = level[hits.is_first]
-    apart = 2.0 * (hits.kind[-1] - hits.kind)  # keeps classes from each other
-    best = np.maximum.accumulate((precision + apart)[::-1])[::-1] - apart
-    return np.bincount(hits.kind, best * levels, minlength=len(objects)) / (LAST_LEVEL + 1)
-
-
-_NO_HITS = np.empty((len(THRESHOLDS), 0), np.bool_)
+        Args:
+            hits: at one threshold.
+            times: how often each detection is drawn.
+            ranks: how many of its class there are up to each detection, itself included.
+            objects: how many there are of each class.
+        """
+        if not len(hits.at):
+            return np.zeros(len(objects))
+        drawn = times[hits.at]
+        right = np.cumsum(drawn)
+        right -= (right - drawn)[hits.is_first][np.cumsum(hits.is_first) - 1]  # of the class alone
+        counted = ranks[hits.at]
+        if len(hits.ignored):
+            left_out = np.concatenate([[0], np.cumsum(times[hits.ignored])])[hits.ignored_before]
+            counted -= left_out[1] - left_out[0]
+        level = self._definition.levels(right, np.maximum(objects, 1)[hits.kind])
+        levels = np.diff(level, prepend=0)
+        levels[hits.is_first] = level[hits.is_first]
+        precision = right / np.maximum(counted, 1)
+        apart = 2.0 * (hits.kind[-1] - hits.kind)  # keeps classes from each other
+        best = np.maximum.accumulate((precision + apart)[::-1])[::-1] - apart
+        return np.bincount(hits.kind, best * levels, minlength=len(objects)) / RECALLS
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:

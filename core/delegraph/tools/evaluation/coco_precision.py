@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.coco_matching import in_pixels
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
 
@@ -132,10 +133,7 @@ def _objects(picture: TruePicture) -> Iterator[dict[str, Any]]:
 
 def _answers(picture: TruePicture, found: Detections) -> Iterator[dict[str, Any]]:
     assert picture.pixels is not None  # require_coco saw to it
-    size = np.array([picture.pixels.height, picture.pixels.width], np.float64)
-    low, high = found.boxes[:, :2] * size, found.boxes[:, 2:] * size
-    lengths = np.maximum(high - low, 0)
-    boxes = np.concatenate([low[:, ::-1], lengths[:, ::-1]], axis=1).tolist()
+    boxes = in_pixels(found, picture.pixels).tolist()
     rows = zip(found.classes.tolist(), found.scores.tolist(), boxes, strict=True)
     for kind, score, box in rows:
         yield {

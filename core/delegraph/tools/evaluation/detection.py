@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delegraph.errors import ArgumentError
 from delegraph.tools.bootstrap import RESAMPLES
 from delegraph.tools.evaluation.answers import Answers
 from delegraph.tools.evaluation.detection_precision import DEFINITIONS, Judgement, judged
@@ -54,9 +55,9 @@ class Detection:
         shown, judgement = self.answers.to_json(), self.judgement
         for position, entry in enumerate(shown["setups"]):
             entry["precision"] = judgement.precisions[position].to_json()
-            drop = judgement.drops[position]
-            if drop is not None:
-                entry["drop"] = drop.to_json()
+            if position:
+                coco = judgement.coco_drops and judgement.coco_drops[position].to_json()
+                entry["drop"] = {"tflite": judgement.drops[position].to_json(), "coco": coco}
         kinds = {int(kind) for p in judgement.precisions for kind in p.tflite.classes}
         return {
             **self.task.identity(),
@@ -109,8 +110,8 @@ def evaluate_detection(
         progress: is told how far it is.
 
     Raises:
-        ArgumentError: a model is no detector, it found a class without a label, no picture can be
-            read, or the journal is of another evaluation.
+        ArgumentError: a model is no detector, a class of the truth or of a detection has no label,
+            no picture can be read, or the journal is of another evaluation.
         DelegraphError: a set-up failed.
     """
     known = [setups] if isinstance(setups, Setup) else list(setups)
@@ -122,6 +123,7 @@ def evaluate_detection(
         tuple(outputs),
         made_by_models(known),
     )
+    _require_labels(truth, task.labels)
     samples = [PictureFile(os.path.join(folder, picture.name)) for picture in truth.pictures]
     answers = run_task(
         known, samples, task, journal=journal, warmup_runs=warmup_runs, progress=progress
@@ -136,6 +138,25 @@ def evaluate_detection(
         progress=progress,
     )
     return Detection(task, seen, answers, judgement)
+
+
+def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
+    """Check that every class of the ground truth has a label, where there are labels.
+
+    Raises:
+        ArgumentError: one has none, or is negative.
+    """
+    for picture in truth.pictures:
+        for kind in picture.classes.tolist():
+            if kind < 0 or (labels and kind >= len(labels)):
+                known = (
+                    f"the labels are of classes 0 to {len(labels) - 1}"
+                    if labels
+                    else "classes begin at 0"
+                )
+                raise ArgumentError(
+                    f"{truth.source!r} has an object of class {kind} in {picture.name!r}; {known}"
+                )
 
 
 def _with(

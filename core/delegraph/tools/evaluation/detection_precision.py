@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.bootstrap import RESAMPLES, Interval, percentile_interval, resampled
-from delegraph.tools.evaluation.average_precision import THRESHOLDS, AveragePrecisions, Tally
+from delegraph.tools.evaluation.average_precision import AveragePrecisions, Tally
+from delegraph.tools.evaluation.coco_matching import CocoDefinition
 from delegraph.tools.evaluation.coco_precision import CocoPrecision, coco_precision, require_coco
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import GroundTruth
+from delegraph.tools.evaluation.tflite_matching import THRESHOLDS, TfliteDefinition
 from delegraph.tools.progress import Progress, untold
 
 DEFINITIONS = {
@@ -34,17 +36,22 @@ class Precision:
         tflite: average precision by the official tool's definition.
         interval: where its mean lies.
         coco: by COCO's definition; None where it cannot be computed.
+        coco_interval: where COCO's first figure lies.
         no_numbers: detections with infinities or NaN in them, which were left out.
     """
 
     tflite: AveragePrecisions
     interval: Interval
     coco: CocoPrecision | None
+    coco_interval: Interval | None
     no_numbers: int
 
     def to_json(self) -> dict[str, Any]:
         """Return the means, by threshold and by class, of both definitions."""
         shares = zip(THRESHOLDS.tolist(), self.tflite.by_threshold().tolist(), strict=True)
+        coco = None
+        if self.coco is not None and self.coco_interval is not None:
+            coco = {**self.coco.to_json(), "interval": self.coco_interval.to_json()}
         return {
             "tflite": {
                 "mean": self.tflite.mean,
@@ -52,28 +59,26 @@ class Precision:
                 "by_threshold": {f"{share:.2f}": value for share, value in shares},
                 "by_class": {str(kind): v for kind, v in self.tflite.by_class().items()},
             },
-            "coco": None if self.coco is None else self.coco.to_json(),
+            "coco": coco,
             "no_numbers": self.no_numbers,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class PrecisionDrop:
-    """What a set-up loses of the mean average precision of the first one.
+    """What a set-up loses of the mean average precision of the first one, by one definition.
 
     Attributes:
-        tflite: by the official tool's definition.
+        drop: the difference.
         interval: where it lies, by the bootstrap over pictures.
-        coco: by COCO's definition; None where it cannot be computed.
     """
 
-    tflite: float
+    drop: float
     interval: Interval
-    coco: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return all attributes."""
-        return {"tflite": self.tflite, "interval": self.interval.to_json(), "coco": self.coco}
+        """Return both attributes."""
+        return {"drop": self.drop, "interval": self.interval.to_json()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,18 +87,24 @@ class Judgement:
 
     Attributes:
         precisions: of every set-up.
-        drops: of every set-up; the first entry is None.
+        drops: of every set-up, by the official tool's definition; the first one's is 0.
+        coco_drops: the same by COCO's; None where it cannot be computed.
         without_coco: why there are no figures of COCO; None where they are there.
         prepared: whether for the official tool's definition its script dropped boxes and pictures.
         resamples, seed: of the bootstrap.
     """
 
     precisions: tuple[Precision, ...]
-    drops: tuple[PrecisionDrop | None, ...]
+    drops: tuple[PrecisionDrop, ...]
+    coco_drops: tuple[PrecisionDrop, ...] | None
     without_coco: str | None
     prepared: bool
     resamples: int
     seed: int
+
+
+Draw = Callable[[Sequence[Tally], int], NDArray[np.float64]]
+"""Returns the means of tallies of so many pictures, on draws of these, ``[resamples, tallies]``."""
 
 
 def judged(
@@ -116,74 +127,63 @@ def judged(
         seed: of the bootstrap.
         progress: is told how far it is.
     """
-    figures, drawn = _official(truth, found, prepared, resamples, seed, progress)
-    without_coco, coco = _coco(truth, found)
+
+    def draw(tallies: Sequence[Tally], pictures: int) -> NDArray[np.float64]:
+        if not pictures:
+            return np.full((1, len(tallies)), np.nan)
+        return resampled(
+            lambda units: [tally.average_precisions(units).mean for tally in tallies],
+            pictures,
+            resamples=resamples,
+            seed=seed,
+            progress=progress,
+        )
+
+    figures, drawn = _official(truth, found, prepared, draw)
+    coco, coco_drawn, without_coco = _coco(truth, found, draw)
     precisions = tuple(
-        Precision(figures[i], percentile_interval(drawn[:, i]), coco[i], _no_numbers(found[i]))
-        for i in range(len(found))
+        Precision(
+            figures[i],
+            percentile_interval(drawn[:, i]),
+            None if coco is None else coco[i],
+            None if coco_drawn is None else percentile_interval(coco_drawn[:, i]),
+            sum(answer.no_numbers for answer in answers),
+        )
+        for i, answers in enumerate(found)
     )
-    drops = tuple(_drop(precisions, drawn, position) for position in range(len(found)))
-    return Judgement(precisions, drops, without_coco, prepared, resamples, seed)
+    drops = _drops([figure.mean for figure in figures], drawn)
+    coco_drops = None
+    if coco is not None and coco_drawn is not None:
+        coco_drops = _drops([each.figures["AP"] for each in coco], coco_drawn)
+    return Judgement(precisions, drops, coco_drops, without_coco, prepared, resamples, seed)
 
 
 def _official(
-    truth: GroundTruth,
-    found: Sequence[Sequence[Detections]],
-    prepared: bool,
-    resamples: int,
-    seed: int,
-    progress: Progress,
+    truth: GroundTruth, found: Sequence[Sequence[Detections]], prepared: bool, draw: Draw
 ) -> tuple[list[AveragePrecisions], NDArray[np.float64]]:
-    """Return the official figures of every set-up, and their means on draws of pictures.
-
-    Returns:
-        for each set-up; ``[resamples, set-ups], float64``: each row is of the same pictures.
-    """
+    """Return the official figures of every set-up, and their means on draws of pictures."""
     pictures = truth.pictures
     used = [i for i, p in enumerate(pictures) if not (prepared and p.is_dropped)]
     truths = [pictures[i].as_prepared() if prepared else pictures[i] for i in used]
-    tallies = []
-    for position, answers in enumerate(found):
-        progress("matching", position, len(found))
-        tallies.append(Tally(truths, [answers[i] for i in used]))
-    figures = [tally.average_precisions() for tally in tallies]
-    if not used:
-        return figures, np.full((1, len(found)), np.nan)
-    drawn = resampled(
-        lambda units: [tally.average_precisions(units).mean for tally in tallies],
-        len(used),
-        resamples=resamples,
-        seed=seed,
-        progress=progress,
-    )
-    return figures, drawn
+    tallies = [Tally(TfliteDefinition(), truths, [its[i] for i in used]) for its in found]
+    return [tally.average_precisions() for tally in tallies], draw(tallies, len(used))
 
 
 def _coco(
-    truth: GroundTruth, found: Sequence[Sequence[Detections]]
-) -> tuple[str | None, list[CocoPrecision | None]]:
-    """Return COCO's figures of every set-up, or why there are none."""
+    truth: GroundTruth, found: Sequence[Sequence[Detections]], draw: Draw
+) -> tuple[list[CocoPrecision] | None, NDArray[np.float64] | None, str | None]:
+    """Return COCO's figures of every set-up, the first one's on draws, or why there are none."""
     try:
         require_coco(truth)
     except ArgumentError as error:
-        return str(error), [None for _ in found]
-    return None, [coco_precision(truth, answers) for answers in found]
+        return None, None, str(error)
+    figures = [coco_precision(truth, answers) for answers in found]
+    tallies = [Tally(CocoDefinition(), truth.pictures, answers) for answers in found]
+    return figures, draw(tallies, len(truth.pictures)), None
 
 
-def _no_numbers(answers: Sequence[Detections]) -> int:
-    return sum(answer.no_numbers for answer in answers)
-
-
-def _drop(
-    precisions: Sequence[Precision], drawn: NDArray[np.float64], position: int
-) -> PrecisionDrop | None:
-    if position == 0:
-        return None
-    first, this = precisions[0], precisions[position]
-    return PrecisionDrop(
-        first.tflite.mean - this.tflite.mean,
-        percentile_interval(drawn[:, 0] - drawn[:, position]),
-        None
-        if first.coco is None or this.coco is None
-        else first.coco.figures["AP"] - this.coco.figures["AP"],
+def _drops(means: Sequence[float], drawn: NDArray[np.float64]) -> tuple[PrecisionDrop, ...]:
+    return tuple(
+        PrecisionDrop(means[0] - mean, percentile_interval(drawn[:, 0] - drawn[:, i]))
+        for i, mean in enumerate(means)
     )

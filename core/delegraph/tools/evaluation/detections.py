@@ -107,8 +107,8 @@ def order_of(
     """
     if len(outputs) != len(PARTS):
         raise ArgumentError(
-            f"the model has {len(outputs)} outputs; detection needs 4: boxes [1, n, 4], classes "
-            "[1, n], scores [1, n] and their count [1]"
+            f"expected 4 outputs of a detector: boxes [1, n, 4], classes [1, n], scores [1, n] and "
+            f"their count [1]; the model has {len(outputs)}"
         )
     if named:
         return _as_named(named)

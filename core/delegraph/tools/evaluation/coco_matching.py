@@ -1,0 +1,99 @@
+"""Which detections are right, and when a recall is reached, as COCO defines it.
+
+The figures of COCO themselves are those of a library, in :mod:`coco_precision`, which cannot say
+what they are on a draw of pictures. This can, for the intervals.
+
+Source:
+    COCOeval.evaluateImg and accumulate, pycocotools/cocoeval.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.tools.evaluation.average_precision import Matches
+from delegraph.tools.evaluation.detections import Detections
+from delegraph.tools.evaluation.ground_truth import InPixels, TruePicture
+
+THRESHOLDS = np.linspace(0.5, 0.95, 10)
+MOST = 100
+"""Detections of a class in a picture, of which no more count."""
+
+_RECALLS = np.linspace(0.0, 1.0, 101)
+
+Floats = NDArray[np.float64]
+
+
+class CocoDefinition:
+    """Average precision of objects of all sizes, COCO's first figure."""
+
+    thresholds = THRESHOLDS
+    counts_stray_classes = False
+
+    def match(self, truth: TruePicture, found: Detections) -> Matches:
+        """Return which detections are right, and which do not count, at each threshold.
+
+        The best-scored detection comes first. Each takes the object of its class that it overlaps
+        most, of those that none has taken; where there is none, it does not count if it lies in a
+        crowd.
+        """
+        pixels = truth.pixels
+        assert pixels is not None  # who has none is refused before
+        right = np.zeros((len(THRESHOLDS), len(found.scores)), np.bool_)
+        ignored = np.zeros_like(right)
+        same = found.classes[:, None] == truth.classes[None]
+        shares = np.where(same, overlaps(in_pixels(found, pixels), pixels), 0.0)
+        free = np.repeat(~pixels.crowds[None], len(THRESHOLDS), axis=0)
+        able = (shares >= THRESHOLDS[0]).any(axis=1)  # the others can be nothing but wrong
+        order = np.argsort(-found.scores, kind="stable")
+        ignored[:, _beyond(found.classes, order)] = True
+        for i in order[able[order] & ~ignored[0, order]]:
+            left = np.where(free, shares[i], 0.0)
+            best = left.shape[1] - 1 - left[:, ::-1].argmax(axis=1)  # of equal ones the last
+            right[:, i] = left.max(axis=1) >= THRESHOLDS
+            free[right[:, i], best[right[:, i]]] = False
+            in_crowd = shares[i][pixels.crowds].max(initial=0.0) >= THRESHOLDS
+            ignored[:, i] = in_crowd & ~right[:, i]
+        return Matches(right, ignored, truth.classes[~pixels.crowds])
+
+    def levels(self, right: NDArray[np.int64], objects: NDArray[np.int64]) -> Floats:
+        """Return how many of the recalls 0, 0.01, ..., 1 are reached, in float64."""
+        return np.searchsorted(_RECALLS, right / objects, side="right").astype(np.float64)
+
+
+def in_pixels(found: Detections, pixels: InPixels) -> Floats:
+    """Return boxes of detections as COCO has them: left, top, width, height; sizes at least 0."""
+    size = np.array([pixels.height, pixels.width], np.float64)
+    low, high = found.boxes[:, :2] * size, found.boxes[:, 2:] * size
+    lengths = np.maximum(high - low, 0)
+    return np.concatenate([low[:, ::-1], lengths[:, ::-1]], axis=1)
+
+
+def overlaps(boxes: Floats, truth: InPixels) -> Floats:
+    """Return intersection over union of boxes and objects; over the box alone for crowds.
+
+    Args:
+        boxes: ``[n, 4]``: left, top, width, height.
+        truth: m objects.
+
+    Returns:
+        ``[n, m], float64``.
+    """
+    others = truth.boxes
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    ends, other_ends = boxes[:, :2] + boxes[:, 2:], others[:, :2] + others[:, 2:]
+    high = np.minimum(ends[:, None], other_ends[None])
+    both = np.prod(np.maximum(high - low, 0), axis=2)
+    areas, other_areas = boxes[:, 2] * boxes[:, 3], others[:, 2] * others[:, 3]
+    union = np.where(truth.crowds, areas[:, None], areas[:, None] + other_areas[None] - both)
+    shares: Floats = np.divide(both, union, out=np.zeros_like(both), where=both > 0)
+    return shares
+
+
+def _beyond(classes: NDArray[np.int64], order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the detections beyond the most that count of their class, the best first."""
+    if len(order) <= MOST:
+        return order[:0]
+    rests = [order[classes[order] == kind][MOST:] for kind in np.unique(classes)]
+    return np.concatenate(rests)
