@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegraph import SimpleDelegateKernelInterface
 from delegraph.delegation.rules import PlacementRule
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
@@ -249,3 +250,28 @@ def test_a_signature_is_called_by_its_names(tmp_path: Path) -> None:
     assert output.worst.compared.expected == pytest.approx(np.sin(0.5))
     with pytest.raises(ArgumentError, match="no signature 'wav'"):
         diff(Setup(model), signature="wav", runs=1)
+
+
+def test_an_error_says_that_it_is_the_reference_s(tmp_path: Path) -> None:
+    content = graph_model([("MyOp", "x", "y")], inputs="x", outputs="y")
+    model = model_file(tmp_path, "custom.tflite", content)
+
+    class Mine(Faulty):
+        def create_delegate_kernel_interface(self) -> Any:
+            return Copies()
+
+    class Copies(SimpleDelegateKernelInterface):
+        def init(self, context: Any, params: Any) -> None:
+            pass
+
+        def prepare(self, context: Any, node: Any) -> None:
+            pass
+
+        def eval(self, context: Any, node: Any) -> None:
+            context.tensors[node.outputs[0]].data[...] = context.tensors[node.inputs[0]].data
+
+    with pytest.raises(RuntimeError, match=r"^the reference: .*op: MyOp") as caught:
+        diff(Setup(model, delegates=(Mine(),)), runs=1)
+    assert "whole range" not in str(caught.value)
+    both = Setup(model, delegates=(Mine(),))
+    assert diff(both, both, runs=1).outputs[0].worst.unequal == 0

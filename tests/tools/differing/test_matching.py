@@ -81,6 +81,11 @@ def test_names_that_occur_twice_match_nothing() -> None:
     assert matched(one, other) == ([(0, 2)], [1, 2, 3], [0, 1])
 
 
+def test_equal_names_match_by_position_whatever_they_are() -> None:
+    one = [{"name": n} for n in ("a", "", "", "b", "b")]
+    assert matched(one, one) == ([(i, i) for i in range(5)], [], [])
+
+
 def test_without_a_common_name_positions_match() -> None:
     one, other = [{"name": "a"}, {"name": "b"}], [{"name": "x"}]
     assert matched(one, other) == ([(0, 0)], [1], [])

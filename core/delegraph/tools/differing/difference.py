@@ -19,6 +19,7 @@ from delegraph.tools.differing.metrics import (
     Metrics,
     Spread,
     TensorDifference,
+    real_values,
     spreads,
     tensor_difference,
 )
@@ -232,8 +233,8 @@ def diff(
     """
     reference = own_kernels(setup) if reference is None else reference
     with ExitStack() as stack:
-        sides = [Side(stack.enter_context(s.interpreter()), signature) for s in (setup, reference)]
-        test, right = sides
+        test = Side(stack, setup, signature)
+        right = Side(stack, reference, signature, is_reference=True)
         order = matched_inputs(test.inputs, right.inputs)
         fed = InputRuns(setup, signature, test.inputs, inputs, runs)
         found = _Found()
@@ -246,7 +247,7 @@ def diff(
                 for j, i in enumerate(order)
             ]
             with fed.explained():
-                for side in sides if number % 2 else sides[::-1]:
+                for side in (test, right) if number % 2 else (right, test):
                     side.compute(warmup if number == 0 else 0)
             found.take(run, test.outputs(), right.outputs(), tolerance)
         return found.difference(setup, reference, signature, test, right, tolerance)
@@ -344,8 +345,6 @@ def outside(
     if difference.raw is None:
         if difference.real is None:
             return max(1, test.size)
-        from delegraph.tools.differing.metrics import real_values
-
         a = real_values(test, test_details)  # type: ignore[assignment]  # there: real is
         b = real_values(reference, reference_details)  # type: ignore[assignment]
     return int(np.count_nonzero(tolerance.compare(a, b) > 0))

@@ -69,8 +69,7 @@ class Unit:
         content = unit_model(whole.model, whole.spec.index, self.nodes, inputs, outputs)
         path.write_bytes(content)
         try:
-            interpreter = replace(setup, model=str(path)).interpreter()
-            self._side = Side(stack.enter_context(interpreter), UNIT)
+            self._side = Side(stack, replace(setup, model=str(path)), UNIT)
         except (RuntimeError, ValueError) as error:  # ours, and the official interpreter's
             self._give_up(f"it does not run alone: {in_words(error)}")
 
@@ -101,7 +100,7 @@ class Unit:
             self._side.values = [
                 converted(known[i][1], known[i][0], entry) for i, entry in wanted.items()
             ]
-            self._side.compute(0)
+            self._side.compute()
             found = self._side.outputs()
         except (RuntimeError, ValueError) as error:
             return self._give_up(f"it does not run alone: {in_words(error)}")

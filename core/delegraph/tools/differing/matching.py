@@ -20,8 +20,8 @@ def matched(
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Return pairs of positions that are the same thing, and what is left over on either side.
 
-    They are paired by name where any name is on both sides, each of them once there; else by
-    position.
+    They are paired by position where all names are the same or none is, else by those names that
+    are on both sides, once each.
 
     >>> named = lambda *names: [{"name": name} for name in names]
     >>> matched(named("a", "b"), named("b", "a"))
@@ -30,7 +30,8 @@ def matched(
     ([(0, 0)], [1], [])
     """
     pairs = sorted(matched_names(test, reference).items())
-    if not pairs:
+    names, others = ([entry["name"] for entry in details] for details in (test, reference))
+    if not pairs or names == others:
         pairs = [(i, i) for i in range(min(len(test), len(reference)))]
     paired, paired_too = {i for i, _ in pairs}, {j for _, j in pairs}
     return (

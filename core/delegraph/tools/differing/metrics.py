@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -193,35 +194,48 @@ def _metrics(test: NDArray[Any], reference: NDArray[Any], size: NDArray[np.float
         tuple(int(i) for i in np.unravel_index(where, size.shape)),
         np.nan if is_text else float(np.abs(a[where]) if a.dtype.kind == "c" else a[where]),
         np.nan if is_text else float(np.abs(b[where]) if b.dtype.kind == "c" else b[where]),
-        float(np.quantile(size, 0.999, method="higher")),
+        _quantile(size, 0.999),
         cosine,
         snr,
     )
 
 
+def _quantile(size: NDArray[np.float64], share: float) -> float:
+    """Return the element that a *share* of all do not exceed, as NumPy's ``higher`` method does."""
+    place = math.ceil(share * (size.size - 1))
+    return float(np.partition(size.reshape(-1), place)[place])
+
+
 def _cosine(a: NDArray[Any], b: NDArray[Any]) -> float:
-    with np.errstate(all="ignore"):
-        tops = [np.abs(v).max() for v in (a, b)]
-        if not np.isfinite(tops).all():
-            return float("nan")
-        if not all(tops):
-            return float(tops[0] == tops[1])
-        x, y = a / tops[0], b / tops[1]
-        return float(np.vdot(y, x).real / (np.linalg.norm(x) * np.linalg.norm(y)))
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return float("nan")
+    (x, _), (y, _) = _scaled(a), _scaled(b)
+    lengths = np.sqrt(np.vdot(x, x).real), np.sqrt(np.vdot(y, y).real)
+    if not all(lengths):
+        return float(lengths[0] == lengths[1])
+    return float(np.vdot(y, x).real / lengths[0] / lengths[1])
 
 
 def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
     """Return ``10 log10(sum of reference squared / sum of differences squared)``."""
     if not (np.isfinite(size).all() and np.isfinite(reference).all()):
         return float("nan")
-    signal, noise = (float(np.abs(v).max()) for v in (reference, size))
-    if not noise:
+    (x, signal), (y, noise) = _scaled(reference), _scaled(size.reshape(-1))
+    energies = np.vdot(x, x).real, np.vdot(y, y).real
+    if not energies[1]:
         return float("inf")
-    if not signal:
+    if not energies[0]:
         return float("-inf")
-    # Scaled first: squares of the greatest numbers would be infinite.
-    lengths = np.linalg.norm(reference / signal) / np.linalg.norm(size / noise)
-    return float(20 * (np.log10(lengths) + np.log10(signal) - np.log10(noise)))
+    decades = np.log10(energies[0]) - np.log10(energies[1])
+    return float(10 * decades + 20 * (np.log10(signal) - np.log10(noise)))
+
+
+def _scaled(values: NDArray[Any]) -> tuple[NDArray[Any], float]:
+    """Return *values*, divided by the greatest where squares of it overflow or vanish, and that."""
+    top = float(np.abs(values).max())
+    if top == 0 or 1e-100 < top < 1e100:
+        return values, 1.0
+    return values / top, top
 
 
 def _units(a: NDArray[Any], b: NDArray[Any]) -> tuple[str, NDArray[np.float64] | None]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.tools.model_call import Details, ModelCall, model_call
+from delegraph.tools.setup import Setup
 
 Outputs = Sequence[tuple[Details, NDArray[Any]]]
 """Details and values of each output."""
@@ -19,8 +21,11 @@ class Side:
     """An interpreter that computes on given values, from variables that are zero.
 
     Args:
-        interpreter: Delegraph's, or the official one.
+        stack: closes the interpreter.
+        setup: what makes it.
         signature: what is called; None for the whole model.
+        is_reference: whether errors shall name it.
+        arguments: more of the interpreter's.
 
     Attributes:
         inputs: details of the inputs.
@@ -28,24 +33,50 @@ class Side:
         seconds: that each computation took.
     """
 
-    def __init__(self, interpreter: Any, signature: str | None) -> None:
-        self.interpreter = interpreter
-        self._call: ModelCall = model_call(interpreter, signature)
+    def __init__(
+        self,
+        stack: ExitStack,
+        setup: Setup,
+        signature: str | None,
+        *,
+        is_reference: bool = False,
+        **arguments: Any,
+    ) -> None:
+        self._is_reference = is_reference
+        with self._blamed():
+            made: Any = setup.interpreter(**arguments)
+            self.interpreter: Any = stack.enter_context(made)
+            self._call: ModelCall = model_call(self.interpreter, signature)
         self.inputs: list[Details] = self._call.input_details()
         self.values: list[NDArray[Any]] = []
         self.seconds: list[float] = []
 
-    def compute(self, warmup: int) -> None:
-        """Compute on :attr:`values` with variables at zero, and take the time of it."""
-        self._call.prepare(self.values)
-        for _ in range(warmup):
-            self._call.invoke()
-        if warmup:
-            self.interpreter.reset_all_variables()
+    def compute(self, warmup: int = 0) -> None:
+        """Compute on :attr:`values` with variables at zero, and take the time of it.
+
+        Args:
+            warmup: computations before it.
+        """
+        with self._blamed():
             self._call.prepare(self.values)
-        start = time.perf_counter()
-        self._call.invoke()
-        self.seconds.append(time.perf_counter() - start)
+            for _ in range(warmup):
+                self._call.invoke()
+            if warmup:
+                self.interpreter.reset_all_variables()
+                self._call.prepare(self.values)
+            start = time.perf_counter()
+            self._call.invoke()
+            self.seconds.append(time.perf_counter() - start)
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Say in errors that they are the reference's, as the same model may fail on one side."""
+        try:
+            yield
+        except (RuntimeError, ValueError) as error:
+            if self._is_reference:
+                error.args = (f"the reference: {error}", *error.args[1:])
+            raise
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of all outputs; then variables are zero again."""

@@ -44,19 +44,19 @@ class Watched:
         self.model = load_model(setup.model, setup.table_limit)
         called = {s.key: s.subgraph_index for s in self.model.signatures}
         self.spec: SubgraphSpec = self.model.subgraphs[called.get(signature or "", 0)]
-        with setup.interpreter() as interpreter:
-            self.inputs = Side(interpreter, signature).inputs
+        with ExitStack() as stack:
+            self.inputs = self._side_of(stack, setup).inputs
         self.values: list[NDArray[Any]] = []
         self.notes: list[str] = []
 
     def open(self, stack: ExitStack, folder: Path, inner: Inner) -> None:
         """Run it as it is, to know partitions and results; then make what watches the tensors."""
-        with self.setup.interpreter() as interpreter:
-            plain = Side(interpreter, self.signature)
+        with ExitStack() as plain_stack:
+            plain = self._side_of(plain_stack, self.setup)
             plain.values = self.values
-            plain.compute(0)
+            plain.compute()
             outputs = plain.outputs()
-            asked: Placement = interpreter.placement
+            asked: Placement = plain.interpreter.placement
         inside = _kept_inside(self.partitions(asked), self.spec) if inner == "boundaries" else {}
         watched = [
             i
@@ -68,11 +68,15 @@ class Watched:
         path.write_bytes(tapped_model(self.model, self.spec.index, watched))
         arguments = {"experimental_disable_delegate_node_fusion": True} if inner == "alone" else {}
         tapped = replace(self.setup, model=str(path))
-        self._side = Side(stack.enter_context(tapped.interpreter(**arguments)), self.signature)
+        self._side = self._side_of(stack, tapped, **arguments)
         now = self.computed()
         self.placement: Placement = self._side.interpreter.placement
         self.inside = _kept_inside(self.partitions(self.placement), self.spec)
         self._note_changes(asked, outputs, now)
+
+    def _side_of(self, stack: ExitStack, setup: Setup, **arguments: Any) -> Side:
+        is_reference = self._label == "reference"
+        return Side(stack, setup, self.signature, is_reference=is_reference, **arguments)
 
     def partitions(self, placement: Placement) -> list[PartitionPlacement]:
         """Return the partitions of the called subgraph."""
@@ -81,7 +85,7 @@ class Watched:
     def computed(self) -> Values:
         """Compute; return details and values of all tensors that are known, by tensor index."""
         self._side.values = self.values
-        self._side.compute(0)
+        self._side.compute()
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
             int(e["index"]): (e, v) for e, v in zip(self.inputs, self.values, strict=True)
         }
