@@ -38,11 +38,21 @@ The built-in bases are the types the official interpreter raises at the same mis
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 
 class DelegraphError(Exception):
-    """Base of everything raised on purpose."""
+    """Base of everything raised on purpose; other processes may be sent it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exception's own calls the class with the message alone, which some of these refuse.
+        return _remade, (type(self), self.args), self.__dict__
+
+
+def _remade(kind: type[DelegraphError], args: tuple[Any, ...]) -> DelegraphError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
 
 
 class ModelError(DelegraphError):

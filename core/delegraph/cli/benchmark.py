@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.benchmark_answer import print_answer
+from delegraph.cli.comparison import Against, against_options, print_comparison
 from delegraph.cli.input_options import input_request_options
 from delegraph.cli.options import diagnosis_options, json_option, save_option
 from delegraph.cli.printing import console, print_json
@@ -35,10 +37,12 @@ class BenchmarkRequest:
     name: str
     save: str | None
     result_json: str | None
+    against: Against | None
 
 
 @click.command("benchmark")
 @setup_options
+@against_options
 @run_control_options
 @input_request_options("benchmark")
 @click.option("--signature", metavar="NAME", help="Call this signature, its inputs by its names.")
@@ -59,15 +63,32 @@ def command(as_json: bool, **options: Any) -> None:
 
     Times are those of computing alone: the inputs are copied before each run. What comes before,
     loading, delegates and allocating, is measured too, and the memory of each stage.
+
+    With --against, MODEL and other set-ups take turns instead, and each other one gets a verdict:
+    MODEL is faster, slower, the same, or the machine is too noisy to tell.
     """
     request = BenchmarkRequest(**options)
+    if request.against is not None:
+        _compare(request, request.against, as_json)
+        return
     result = _measured(request)
     if request.result_json is not None:
-        _write(request.result_json, result)
+        _write(request.result_json, result.to_json())
     if as_json:
         print_json(result.to_json())
     else:
         print_answer(console(), result)
+
+
+def _compare(request: BenchmarkRequest, against: Against, as_json: bool) -> None:
+    found = against.measured(request.inputs, request.signature)
+    if request.result_json is not None:
+        _write(request.result_json, found.to_json())
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_comparison(console(), found)
+    against.check(found)
 
 
 def _measured(request: BenchmarkRequest) -> BenchmarkResult:
@@ -85,8 +106,8 @@ def _measured(request: BenchmarkRequest) -> BenchmarkResult:
         )
 
 
-def _write(path: str, result: BenchmarkResult) -> None:
-    text = json.dumps(result.to_json(), indent=2)
+def _write(path: str, result: Mapping[str, Any]) -> None:
+    text = json.dumps(result, indent=2)
     try:
         Path(path).write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:

@@ -19,11 +19,13 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     out.print(f"  {result.placement}")
     heading(out, "Stages")
     columns = ("stage", "time", "memory after", "peak")
-    rows = [(s.name, _time(s.seconds), _size(s.memory), _size(s.peak)) for s in result.stages]
+    rows = [(s.name, duration(s.seconds), _size(s.memory), _size(s.peak)) for s in result.stages]
     print_table(out, columns, rows, right=columns[1:])
     if result.warmup:
         out.print()
-        out.print(f"init {_time(result.init_seconds)}, first inference {_time(result.warmup[0])}")
+        out.print(
+            f"init {duration(result.init_seconds)}, first inference {duration(result.warmup[0])}"
+        )
     _print_latencies(out, result)
     for caution in result.cautions:
         out.print(f"caution: {caution}")
@@ -62,13 +64,13 @@ def _row(name: str, latency: Latency) -> tuple[str, ...]:
         shares[99],
         latency.max,
     )
-    return (name, str(latency.count), *map(_time, times))
+    return (name, str(latency.count), *map(duration, times))
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a time for people.
 
-    >>> _time(0.0000123), _time(0.0123), _time(12.3)
+    >>> duration(0.0000123), duration(0.0123), duration(12.3)
     ('12.3 us', '12.3 ms', '12.3 s')
     """
     for unit, factor in (("us", 1e6), ("ms", 1e3)):

@@ -1,4 +1,8 @@
 from .benchmarking.benchmark import benchmark as benchmark
+from .benchmarking.comparison import Comparison as Comparison
+from .benchmarking.comparison import compare as compare
+from .benchmarking.interleaving import interleave as interleave
+from .benchmarking.interleaving import ratio_of as ratio_of
 from .benchmarking.result import BenchmarkResult as BenchmarkResult
 from .benchmarking.run_control import RunControl as RunControl
 from .differing.difference import Difference as Difference

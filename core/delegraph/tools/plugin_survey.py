@@ -9,10 +9,8 @@ This contains accidents, not attacks: those processes may do whatever this one m
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -23,6 +21,7 @@ from typing import Any
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.discovery import declared_plugins
 from delegraph.plugins.plugin import Plugin, PluginState
+from delegraph.tools.child_process import end_with_its_own, how_it_ended
 from delegraph.tools.plugin_check import Finding, Level
 from delegraph.tools.plugin_report import finding_from_json, plugin_from_json, plugin_json
 
@@ -101,7 +100,7 @@ def _survey_each(plugins: Sequence[Plugin], request: SurveyRequest) -> list[Surv
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             for process in processes:
-                _kill(process)  # so that the threads need not wait for it
+                end_with_its_own(process)  # so that the threads need not wait for it
             raise
 
 
@@ -176,10 +175,10 @@ def _ask(
             output, _ = process.communicate(json.dumps(question).encode(), request.time_limit)
             ending = _ended(process.returncode)
         except subprocess.TimeoutExpired:
-            _kill(process)
+            end_with_its_own(process)
             output, ending = _rest(process), _timed_out(request.time_limit)
         except BaseException:
-            _kill(process)
+            end_with_its_own(process)
             raise
     answers: list[dict[str, Any]] = []
     for line in output.split(b"\n")[:-1]:  # the last is empty, or half a line
@@ -199,23 +198,12 @@ def _rest(process: subprocess.Popen[bytes]) -> bytes:
         return expired.stdout or b""
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process that goes on, and those that it started."""
-    if sys.platform == "win32":
-        process.kill()
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _timed_out(limit: float) -> _Ending:
     text = f"its process did not end within {limit:g} s"
     return _Ending(PluginState.TIMED_OUT, text, PluginState.TIMED_OUT.value)
 
 
 def _ended(code: int) -> _Ending:
-    how = f"exit code {code}"
-    if code < 0:
-        how = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    how = how_it_ended(code)
     text = f"its process ended with {how}"
     return _Ending(PluginState.DIED, text, f"{PluginState.DIED.value} ({how})")

@@ -1,0 +1,248 @@
+"""``compare``: is a set-up faster than others, slower, or the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.tools.benchmarking.block_process import (
+    BlockRequest,
+    BlockTimes,
+    block_here,
+    block_in_a_process,
+)
+from delegraph.tools.benchmarking.interleaving import (
+    BLOCKS,
+    Block,
+    all_times,
+    as_block,
+    turn_times,
+)
+from delegraph.tools.benchmarking.machine import Machine, machine
+from delegraph.tools.benchmarking.verdicts import (
+    LEAST_BLOCKS,
+    SAME_WITHIN,
+    Ratio,
+    Verdict,
+    judge,
+    ratio,
+)
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.setup import Setup
+
+SECONDS = 12.0
+
+_ONE, _AGAIN = "one", "again"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A set-up that took turns with others.
+
+    Attributes:
+        name: the set-up in a line.
+        setup: as ``Setup.to_json`` has it.
+        blocks: seconds of each run, by block, round and turn; empty where it failed.
+        error: why it failed; empty where it did not.
+        verdict: on the compared set-up, beside this one; None for itself, and where this failed.
+    """
+
+    name: str
+    setup: Mapping[str, Any]
+    blocks: Sequence[Block] = ()
+    error: str = ""
+    verdict: Verdict | None = None
+
+    @property
+    def median(self) -> float | None:
+        """The median of all runs in seconds; None where it failed."""
+        return float(np.median(all_times(self.blocks))) if self.blocks else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures, the seconds of each run included."""
+        return {
+            "name": self.name,
+            "setup": dict(self.setup),
+            "error": self.error,
+            "median": self.median,
+            "verdict": None if self.verdict is None else self.verdict.to_json(),
+            "blocks": [[list(map(list, pair)) for pair in block] for block in self.blocks],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A set-up beside others.
+
+    Attributes:
+        one: the set-up that all verdicts are about.
+        again: itself once more, as if it were another: the control.
+        others: what it is compared with.
+        seconds: how long all took turns, about, without making interpreters.
+        seed: of the order of turns, and of random inputs.
+        same_within: the largest difference that counts as none, as a share.
+        processes: whether each block had a process of its own.
+        signature: what was called; None: the whole models.
+        machine: where the figures hold.
+    """
+
+    one: Timed
+    again: Timed
+    others: tuple[Timed, ...]
+    seconds: float
+    seed: int
+    same_within: float
+    processes: bool
+    signature: str | None
+    machine: Machine
+
+    @property
+    def control(self) -> Ratio:
+        """The ratio of the set-up beside itself."""
+        return ratio(turn_times(self.one.blocks), turn_times(self.again.blocks))
+
+    def slower_than(self, share: float) -> list[Timed]:
+        """Return those beside which the set-up is slower by more than *share*, surely."""
+        return [t for t in self.others if t.verdict is not None and t.verdict.is_slower_than(share)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures, the seconds of each run included."""
+        return {
+            "one": self.one.to_json(),
+            "again": self.again.to_json(),
+            "control": self.control.to_json(),
+            "others": [other.to_json() for other in self.others],
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "same_within": self.same_within,
+            "processes": self.processes,
+            "signature": self.signature,
+            "definitions": DEFINITIONS,
+            "machine": self.machine.to_json(),
+        }
+
+
+DEFINITIONS = {
+    "ratio": "time of the one by that of the other: the median over blocks of the median log-ratio "
+    "of rounds; low and high: 95 % of bootstrap resamples of blocks",
+    "floor": "how far from 1 the interval of the one by itself reaches",
+    "variation": "standard deviation of the log-ratio from block to block, by the quartiles",
+    "blocks": "seconds of invoke alone, by block, round, turn and run",
+}
+"""What the figures mean, by their names in JSON."""
+
+
+@dataclass(slots=True)
+class _Course:
+    """What has been found so far, by the names that set-ups have among the processes."""
+
+    setups: dict[str, Setup]
+    blocks: dict[str, list[Block]] = field(default_factory=dict)
+    failures: dict[str, Exception] = field(default_factory=dict)
+
+    def left(self) -> dict[str, Setup]:
+        return {name: setup for name, setup in self.setups.items() if name not in self.failures}
+
+    def take(self, found: BlockTimes) -> None:
+        for name, error in found.failures.items():
+            if name in (_ONE, _AGAIN):
+                raise error
+            self.failures[name] = error
+        for name, block in found.times.items():
+            self.blocks.setdefault(name, []).append(block)
+
+
+def compare(
+    setup: Setup,
+    others: Sequence[Setup],
+    inputs: InputRequest | None = None,
+    *,
+    signature: str | None = None,
+    blocks: int = BLOCKS,
+    seconds: float = SECONDS,
+    same_within: float = SAME_WITHIN,
+    processes: bool = True,
+    progress: Progress = untold,
+) -> Comparison:
+    """Return whether a set-up is faster than others, slower, or the same.
+
+    All take turns, the set-up itself twice: what it differs from itself is the noise floor. A
+    set-up among *others* that fails is listed with its error.
+
+    Args:
+        setup: what all verdicts are about.
+        others: what it is compared with.
+        inputs: of each, as far as its model has them; default: random as in ``benchmark_model``.
+            Its seed is also that of the order of turns.
+        signature: which of the models' is called; None: the whole model.
+        blocks: how many new interpreters each gets; intervals come from as many figures.
+        seconds: how long all take turns, about, without the time to make interpreters.
+        same_within: the largest difference that counts as none, as a share.
+        processes: whether each block has a process of its own. Set-ups whose delegates are objects
+            need this one, and all must live with what the others do to it.
+        progress: is told how far it is.
+
+    Raises:
+        ArgumentError: fewer than 5 blocks, no other set-up, or a delegate that is an object where
+            there are processes.
+        DelegraphError: what *setup* itself fails with.
+    """
+    if blocks < LEAST_BLOCKS:
+        raise ArgumentError(f"blocks is {blocks}, expected {LEAST_BLOCKS} at least")
+    if not others:
+        raise ArgumentError("there is no other set-up to compare with")
+    if processes:
+        _require_names([setup, *others])
+    request = inputs or InputRequest()
+    names = {str(number): other for number, other in enumerate(others)}
+    course = _Course({_ONE: setup, _AGAIN: setup, **names})
+    run = block_in_a_process if processes else block_here
+    for number in range(blocks):
+        part = BlockRequest(
+            course.left(), request, signature, seconds / blocks, (request.seed, number)
+        )
+        course.take(run(part, as_block(progress, number, blocks)))
+        if not course.left().keys() & names.keys():
+            break
+    one, again = course.blocks[_ONE], course.blocks[_AGAIN]
+    return Comparison(
+        Timed(str(setup), setup.to_json(), one),
+        Timed(str(setup), setup.to_json(), again),
+        tuple(_timed(name, course, same_within) for name in names),
+        seconds,
+        request.seed,
+        same_within,
+        processes,
+        signature,
+        machine(),
+    )
+
+
+def _require_names(setups: Sequence[Setup]) -> None:
+    for setup in setups:
+        for delegate in setup.delegates or ():
+            if not isinstance(delegate, str):
+                raise ArgumentError(
+                    f"the delegate {type(delegate).__name__} is an object, which no other process "
+                    "can have: name a plugin or a file, or set processes=False"
+                )
+
+
+def _timed(name: str, course: _Course, same_within: float) -> Timed:
+    setup = course.setups[name]
+    if name in course.failures:
+        return Timed(str(setup), setup.to_json(), error=_in_words(course.failures[name]))
+    times = {who: turn_times(course.blocks[who]) for who in (_ONE, name, _AGAIN)}
+    verdict = judge(times[_ONE], times[name], times[_AGAIN], same_within=same_within)
+    return Timed(str(setup), setup.to_json(), course.blocks[name], verdict=verdict)
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, DelegraphError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,243 @@
+"""Runs take turns, so that whatever else the machine does disturbs all of them alike.
+
+A block is made of rounds. In a round each takes a turn, in a random order, and then another one in
+the reverse order (A B B A): what drifts meanwhile disturbs all alike, and no order that keeps step
+with something else on the machine can favour one. A turn is a pause, some runs that do not count,
+and some that do.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.tools.benchmarking.verdicts import Ratio, ratio
+from delegraph.tools.progress import Progress, untold
+
+TimedRun = Callable[[], float]
+"""Runs once, and returns the seconds that it took."""
+
+Round = tuple[Sequence[float], Sequence[float]]
+"""The seconds of each run of two turns."""
+
+Block = list[Round]
+"""The rounds of one that took turns with others."""
+
+BLOCKS = 12
+
+TURN_SECONDS = 0.005
+"""How long the runs of a turn that count last, about."""
+
+LEAST_RUNS, MOST_RUNS = 3, 50
+"""Runs of a turn that count, at least and at most, unless they are slow."""
+
+PAUSE = 0.003
+"""Seconds before each turn, in which the threads of the others go to sleep."""
+
+SLOW = 0.02
+"""Seconds of a run that is a turn of its own: it brings its data into the caches itself."""
+
+Result = TypeVar("Result")
+
+Statistic = Callable[[Sequence[float]], Any]
+
+
+def interleave(
+    runs: Mapping[str, Callable[[], object]],
+    seconds: float,
+    *,
+    blocks: int = BLOCKS,
+    seed: int = 0,
+    progress: Progress = untold,
+) -> dict[str, list[Block]]:
+    """Return the times of functions that take turns in this process.
+
+    >>> times = interleave({"sum": lambda: sum(range(99)), "max": lambda: max(range(99))}, 0.1)
+    >>> len(times["sum"]), ratio_of(times["sum"], times["max"]).value > 0
+    (12, True)
+
+    Args:
+        runs: by name; each is called without arguments.
+        seconds: how long it may take all in all, about; each block has one round at least.
+        blocks: into how many parts the time is split, for the intervals of ratios.
+        seed: of the order of turns.
+        progress: is told between the rounds.
+
+    Raises:
+        Exception: what the first of *runs* that fails raises.
+    """
+    return interleave_timed(
+        {name: stopwatch(run) for name, run in runs.items()},
+        seconds,
+        blocks=blocks,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def interleave_timed(
+    runs: Mapping[str, TimedRun],
+    seconds: float,
+    *,
+    blocks: int = BLOCKS,
+    seed: int = 0,
+    progress: Progress = untold,
+) -> dict[str, list[Block]]:
+    """Return what :func:`interleave` does, of functions that return how long they took."""
+    rng = np.random.default_rng(seed)
+    turns = Turns(runs)
+    turns.warm_up()
+    found: dict[str, list[Block]] = {name: [] for name in runs}
+    for number in range(blocks):
+        times = turns.block(seconds / blocks, rng, as_block(progress, number, blocks))
+        for error in turns.failures.values():
+            raise error
+        for name, block in times.items():
+            found[name].append(block)
+    return found
+
+
+def ratio_of(
+    times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.median
+) -> Ratio:
+    """Return the ratio of the times of two that took turns.
+
+    Args:
+        times: of the one, by block.
+        others: of the other.
+        statistic: what stands for a turn.
+    """
+    return ratio(turn_times(times, statistic), turn_times(others, statistic))
+
+
+def turn_times(
+    blocks: Sequence[Block], statistic: Statistic = np.median
+) -> list[NDArray[np.float64]]:
+    """Return one figure for each turn, for each block ``[rounds, 2]``; what verdicts take."""
+    return [np.array([[statistic(t) for t in pair] for pair in block]) for block in blocks]
+
+
+def all_times(blocks: Sequence[Block]) -> NDArray[np.float64]:
+    """Return the seconds of every run that counts, ``[runs]``."""
+    return np.concatenate([np.asarray(turn) for block in blocks for pair in block for turn in pair])
+
+
+def round_order(names: Sequence[str], rng: np.random.Generator) -> list[str]:
+    """Return who takes turns in a round: all in a random order, then all in the reverse order."""
+    order = [names[i] for i in rng.permutation(len(names))]
+    return order + order[::-1]
+
+
+def stopwatch(run: Callable[[], object]) -> TimedRun:
+    """Return *run* with a clock round it."""
+
+    def timed() -> float:
+        begin = time.perf_counter()
+        run()
+        return time.perf_counter() - begin
+
+    return timed
+
+
+class Turns:
+    """Takes the times of runs in turn; those that fail are left out from then on.
+
+    Attributes:
+        failures: the errors of those that failed.
+    """
+
+    def __init__(self, runs: Mapping[str, TimedRun]) -> None:
+        self._runs = runs
+        self._counts: dict[str, tuple[int, int]] = {}  # runs of a turn: that do not count, that do
+        self.failures: dict[str, Exception] = {}
+
+    def warm_up(self) -> None:
+        """Run each, and see how long it takes; once before the first block."""
+        for name in self._runs:
+            self._attempt(self._warm_up, name)
+
+    def block(
+        self, seconds: float, rng: np.random.Generator, progress: Progress = untold
+    ) -> dict[str, Block]:
+        """Return the rounds of about *seconds*, one at least, of all that have not failed."""
+        times: dict[str, Block] = {name: [] for name in self._left()}
+        with _no_collector():
+            begin, elapsed = time.perf_counter(), 0.0
+            while self._left():
+                for name, turns in self._round(round_order(self._left(), rng)).items():
+                    times[name].append(turns)
+                elapsed = time.perf_counter() - begin
+                progress("", min(elapsed, seconds), seconds)
+                if elapsed >= seconds:
+                    break
+        return {name: times[name] for name in self._left()}
+
+    def _left(self) -> list[str]:
+        return [name for name in self._runs if name not in self.failures]
+
+    def _round(self, order: Sequence[str]) -> dict[str, Round]:
+        """Return the two turns of each that does not fail."""
+        turns = [(name, self._attempt(self._turn, name)) for name in order]
+        found: dict[str, Round] = {}
+        for name in self._left():
+            first, second = (turn for whose, turn in turns if whose == name and turn is not None)
+            found[name] = (first, second)
+        return found
+
+    def _attempt(self, work: Callable[[str], Result], name: str) -> Result | None:
+        """Return what *work* does for one that has not failed, and has not now."""
+        if name in self.failures:
+            return None
+        try:
+            return work(name)
+        except Exception as error:  # noqa: BLE001 - who fails is listed, and the others go on
+            self.failures[name] = error
+            return None
+
+    def _warm_up(self, name: str) -> None:
+        run = self._runs[name]
+        seconds = run()
+        if seconds < SLOW:  # the first time it did what is put off until then
+            seconds = min(run() for _ in range(3))
+        if seconds >= SLOW:
+            self._counts[name] = (0, 1)
+        else:
+            counted = min(MOST_RUNS, max(LEAST_RUNS, int(TURN_SECONDS / max(seconds, 1e-9))))
+            self._counts[name] = (math.ceil(counted / 10), counted)
+
+    def _turn(self, name: str) -> list[float]:
+        run, (uncounted, counted) = self._runs[name], self._counts[name]
+        time.sleep(PAUSE)
+        for _ in range(uncounted):
+            run()
+        return [run() for _ in range(counted)]
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Keep the garbage collector from coming into single runs."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def as_block(progress: Progress, number: int, count: int) -> Progress:
+    """Return what tells *progress* how far block *number* of *count* is, counted from 0."""
+
+    def told(what: str, done: float, total: float | None) -> None:
+        share = done / total if total else 0.0
+        progress(f"block {number + 1} of {count}", number + share, count)
+
+    return told

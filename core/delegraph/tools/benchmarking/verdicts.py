@@ -1,0 +1,246 @@
+"""Whether one of two is faster, from times in blocks: statistics only, nothing is measured here.
+
+Times of neighbours are disturbed together, and a process keeps the luck that its memory has. So
+a block, not a run, is what is drawn again in the bootstrap: the times of a process of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.benchmarking.cautions import UNSTABLE
+from delegraph.tools.bootstrap import CONFIDENCE, resampled
+
+Array = NDArray[np.float64]
+
+Word = Literal["faster", "slower", "same", "too noisy"]
+
+LEAST_BLOCKS = 5
+"""With fewer, an interval of 95 % cannot be had from them."""
+
+SAME_WITHIN = 0.05
+"""By default, the largest difference that counts as none, as a share."""
+
+WILD = 0.1
+"""Variation from block to block within which no difference is believed."""
+
+_QUARTILES_OF_NORMAL = 1.349  # how far apart they are, in standard deviations
+_MOST_BLOCKS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A ratio of times, with the interval that holds 95 % of what resampling gives."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def reach(self) -> float:
+        """How far from 1 the interval goes, as a share."""
+        return max(self.high, 1 / self.low) - 1
+
+    def __str__(self) -> str:
+        value, low, high = map(_short, (self.value, self.low, self.high))
+        return f"{value} [{low}-{high}]"
+
+    def to_json(self) -> dict[str, float]:
+        """Return the attributes by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the time of one compares with that of another.
+
+    Attributes:
+        word: ``faster`` or ``slower``: the whole interval lies beyond the noise floor; ``same``:
+            all of it lies within *within*; ``too noisy``: neither can be said.
+        ratio: time of the one by that of the other; below 1 the one is faster.
+        floor: the noise floor, as a share: how far from 1 comparing the one with itself reaches.
+        within: how far from 1 the true ratio may be, as a share.
+        variation: standard deviation of the ratio from block to block, as a share; robust.
+        more_blocks: about how many more blocks a verdict takes; None where there is one, or where
+            no number of blocks would help.
+    """
+
+    word: Word
+    ratio: Ratio
+    floor: float
+    within: float
+    variation: float
+    more_blocks: int | None = None
+
+    def __str__(self) -> str:
+        if self.word == "same":
+            return f"same within {_percent_up(self.within)}"
+        if self.word == "too noisy" and self.more_blocks is not None:
+            return f"too noisy (needs about {self.more_blocks} more blocks)"
+        if self.word == "too noisy":
+            return "too noisy (needs a quieter machine)"
+        return self.word
+
+    @property
+    def warning(self) -> str:
+        """What to know of the noise; empty where there is little."""
+        if self.variation < UNSTABLE:
+            return ""
+        text = f"the ratio varies by {self.variation:.1%} from block to block"
+        if self.variation < WILD:
+            return text
+        return f"{text}; differences below that are not believed"
+
+    def is_slower_than(self, share: float) -> bool:
+        """Return whether the one is slower by more than *share*, its whole interval included."""
+        return self.word == "slower" and self.ratio.low > 1 + share
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the attributes by name, and the verdict in words."""
+        return {**asdict(self), "text": str(self)}
+
+
+def judge(
+    times: Sequence[Array],
+    others: Sequence[Array],
+    again: Sequence[Array],
+    *,
+    same_within: float = SAME_WITHIN,
+) -> Verdict:
+    """Return how the times of one compare with those of another.
+
+    Args:
+        times: of the one: for each block, ``[rounds, 2]`` seconds, one figure for each turn.
+        others: of the other, which took turns with it: the same blocks and rounds.
+        again: of the one once more, as if it were another: the control.
+        same_within: the largest difference that counts as none, as a share.
+
+    Raises:
+        ArgumentError: fewer than :data:`LEAST_BLOCKS` blocks.
+    """
+    count = len(times)
+    if count < LEAST_BLOCKS:
+        raise ArgumentError(f"{count} blocks are too few for a verdict: {LEAST_BLOCKS} at least")
+    effects, control = block_effects(times, others), block_effects(times, again)
+    found, floor = intervals(effects), intervals(control)
+    return verdict(found, floor, float(variation(effects)), count, same_within)
+
+
+def ratio(times: Sequence[Array], others: Sequence[Array]) -> Ratio:
+    """Return the ratio of the times of one to those of another, as :func:`judge` has them."""
+    return _ratio(intervals(block_effects(times, others)))
+
+
+def block_effects(times: Sequence[Array], others: Sequence[Array]) -> Array:
+    """Return the logarithm of the ratio in each block, ``[blocks]``."""
+    return np.array([effect(one, other) for one, other in zip(times, others, strict=True)])
+
+
+def effect(times: Array, others: Array) -> Array:
+    """Return the median of the log-ratios of all rounds, ``[...]``.
+
+    The two turns of a round lie one on either side of its middle. The mean of both is free of what
+    drifts meanwhile.
+
+    >>> round(float(np.exp(effect(np.array([[1.0, 2.0]]), np.array([[1.5, 1.5]])))), 3)
+    0.943
+
+    Args:
+        times: ``[..., rounds, 2]``, seconds.
+        others: the same.
+    """
+    return np.asarray(np.median(np.log(times / others).mean(axis=-1), axis=-1))
+
+
+def intervals(effects: Array) -> Array:
+    """Return the median over blocks, and the bounds of 95 % of bootstrap resamples, ``[..., 3]``.
+
+    Args:
+        effects: ``[..., blocks]``.
+    """
+    drawn = resampled(lambda units: np.median(effects[..., units], axis=-1), effects.shape[-1])
+    low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2), axis=0)
+    return np.stack([np.median(effects, axis=-1), low, high], axis=-1)
+
+
+def variation(effects: Array) -> Array:
+    """Return the standard deviation from block to block, ``[...]``, by the quartiles.
+
+    So a few blocks that something else on the machine has hit do not count.
+
+    Args:
+        effects: ``[..., blocks]``.
+    """
+    low, high = np.quantile(effects, (0.25, 0.75), axis=-1)
+    return np.asarray((high - low) / _QUARTILES_OF_NORMAL)
+
+
+def verdict(
+    interval: Array, control: Array, variation: float, blocks: int, same_within: float
+) -> Verdict:
+    """Return what the intervals of logarithms say, each median, low and high, ``[3]``.
+
+    The floor is how far from 1 the control's interval reaches, not half its width: a control that
+    is beside 1 says of its own how much to distrust.
+    """
+    found = _ratio(interval)
+    floor = max(_ratio(control).reach, variation if variation >= WILD else 0.0)
+    within = max(found.reach, floor)
+    word: Word = "too noisy"
+    if found.high < 1 / (1 + floor):
+        word = "faster"
+    elif found.low > 1 + floor:
+        word = "slower"
+    elif within <= same_within:
+        word = "same"
+    more = None
+    if word == "too noisy" and variation < WILD:
+        more = _more_blocks(interval, floor, blocks, same_within)
+    return Verdict(word, found, floor, within, variation, more)
+
+
+def _ratio(interval: Array) -> Ratio:
+    return Ratio(*map(float, np.exp(interval)))
+
+
+def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float) -> int | None:
+    """Return how many more blocks would give a verdict, were the ratio what it seems to be.
+
+    Both the interval and the floor shrink with the root of the number of blocks.
+    """
+    value, low, high = map(float, interval)
+    half, floor, limit = (high - low) / 2, math.log1p(floor), math.log1p(same_within)
+    for_different = _root_of_growth(half + floor, abs(value))
+    for_same = max(_root_of_growth(half, limit - abs(value)), _root_of_growth(floor, limit))
+    needed = blocks * min(for_different, for_same) ** 2
+    return max(1, math.ceil(needed) - blocks) if needed <= _MOST_BLOCKS else None
+
+
+def _root_of_growth(width: float, room: float) -> float:
+    """Return by what a width must be divided to be no more than the room that there is."""
+    return width / room if room > 0 else math.inf
+
+
+def _short(value: float) -> str:
+    """Return a ratio with three digits, or three after the point where it is near 1.
+
+    >>> _short(1.0004), _short(26.68), _short(0.00123)
+    ('1.000', '26.7', '0.00123')
+    """
+    return f"{value:.3f}" if 0.1 <= value < 10 else f"{value:.3g}"
+
+
+def _percent_up(share: float) -> str:
+    """Return a share as percent, rounded up so that what is said holds.
+
+    >>> _percent_up(0.01201)
+    '1.3 %'
+    """
+    return f"{math.ceil(round(1e3 * share, 6)) / 10:.1f} %"
