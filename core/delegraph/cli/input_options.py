@@ -77,8 +77,8 @@ def input_request_options(distribution: str) -> Callable[[Command], Command]:
             metavar="[NAME=]LOW,HIGH",
             help="Lowest and highest random value of an input, for --distribution benchmark.",
         )
-        taking = input_option(shape(spread(between(_taking_request(command)))))
-        return sample_rate_option(seed_option(taking))
+        last = seed_option(sample_rate_option(_taking_request(command)))
+        return input_option(shape(spread(between(last))))
 
     return add
 
