@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from delegraph.cli.benchmark import command
 from delegraph.schema.options import AddOptions
 from delegraph.testing import one_op_model, tensor
 from delegraph.tools.array_files import read_npz
 from support.command import Command
+
+ROOT = Path(__file__).parents[2]
 
 BRIEF = ("--runs", 3, "--min-seconds", 0, "--warmup-runs", 2, "--warmup-seconds", 0)
 
@@ -120,3 +124,34 @@ def test_mistakes_are_told_in_one_line(
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
     assert ran.err.count("\n") == 1
+
+
+OFFICIAL_FLAGS = """
+    graph num_runs min_secs max_secs warmup_runs warmup_min_secs run_delay run_frequency num_threads
+    use_caching dry_run verbose benchmark_name output_prefix report_peak_memory_footprint
+    memory_footprint_check_interval_ms require_full_delegation allow_fp16 release_dynamic_tensors
+    disable_delegate_clustering enable_builtin_cast_constant_cache optimize_memory_for_large_tensors
+    signature_to_run_for list_signatures print_preinvoke_state print_postinvoke_state
+    tensor_name_display_length tensor_type_display_length alloc_type_display_length output_filepath
+    output_proto_filepath result_file_path gpu_invoke_loop_times input_layer input_layer_shape
+    input_layer_value_range input_layer_value_files max_delegated_partitions
+    min_nodes_per_partition delegate_serialize_dir delegate_serialize_token
+    first_delegate_node_index last_delegate_node_index use_xnnpack xnnpack_force_fp16 use_gpu
+    external_delegate_path external_delegate_options stable_delegate_settings_file
+    enable_op_profiling op_profiling_output_mode op_profiling_output_file
+    profiling_output_csv_file max_profiling_buffer_entries
+    allow_dynamic_profiling_buffer_increase export_model_runtime_info
+    model_runtime_info_output_file
+"""
+
+
+def test_the_page_maps_every_official_flag_to_options_that_there_are() -> None:
+    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    table = page[page.index("| its flag | here |") : page.index("### Where a figure differs")]
+    rows = [line.split(" | ", 1) for line in table.splitlines() if line.startswith("| `--")]
+    theirs = {flag for row in rows for flag in re.findall(r"`--(\w+)`", row[0])}
+    assert set(OFFICIAL_FLAGS.split()) - theirs == set()
+    ours = {option for row in rows for option in re.findall(r"`(--?[a-z][\w-]*)", row[1])}
+    known = {name for parameter in command.params for name in parameter.opts}
+    assert len(ours) > 20
+    assert ours - known == set()
