@@ -7,6 +7,8 @@ from .delegation.delegate import DelegateOptions as DelegateOptions
 from .delegation.delegate import DelegateParams as DelegateParams
 from .delegation.graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .delegation.graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
+from .delegation.node_by_node import NodeByNodeKernel as NodeByNodeKernel
+from .delegation.node_by_node import NodeCall as NodeCall
 from .delegation.partition_model import PartitionModel as PartitionModel
 from .delegation.placement import Placement as Placement
 from .delegation.rejections import Rejection as Rejection
