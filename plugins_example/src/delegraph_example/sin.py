@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph import (
     Capabilities,
     Claim,
     DelegateContext,
     DelegateFlags,
-    DelegateParams,
+    Eval,
     Node,
+    NodeByNodeKernel,
+    NodeCall,
     Registration,
     Rejection,
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
-    Tensor,
     Tolerance,
 )
 
@@ -46,40 +46,16 @@ class SinDelegate(SimpleDelegateInterface):
         return SinKernel()
 
     def flags(self) -> DelegateFlags:
-        # The kernel's prepare takes whatever shapes it finds, so they may change while invoking.
+        # The kernel takes whatever shapes it finds, so they may change while invoking.
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
 
-class SinKernel(SimpleDelegateKernelInterface):
-    """Computes one partition: for sin(sin(x)) that is two nodes."""
+class SinKernel(NodeByNodeKernel):
+    """Computes one partition, node after node: for sin(sin(x)) that is two nodes."""
 
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        # Called once. The nodes come in execution order, so running them one by one is right.
-        self._steps = []
-        for index in params.nodes_to_replace:
-            node, _ = context.get_node_and_registration(index)
-            self._steps.append((node.inputs[0], node.outputs[0]))
-        # A tensor that only nodes of this partition touch gets no memory from Delegraph: it is
-        # no input or output of the delegate node. Those arrays are ours.
-        self._inner_tensors = {target for _, target in self._steps} - set(params.output_tensors)
-        self._inner: dict[int, NDArray[np.float32]] = {}
-
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        # Called after every change of shapes: pass the shapes on, and size our own arrays.
-        for source, target in self._steps:
-            shape = context.tensors[source].shape
-            context.resize_tensor(context.tensors[target], shape)
-            if target in self._inner_tensors:
-                self._inner[target] = np.empty(shape, np.float32)
-
-    def eval(self, context: DelegateContext, node: Node) -> None:
-        # Called for every invoke. Tensor.data may be another array than last time: ask again.
-        for source, target in self._steps:
-            x = self._values(context.tensors[source])
-            np.sin(x, out=self._values(context.tensors[target]))
-
-    def _values(self, tensor: Tensor) -> NDArray[np.float32]:
-        """Return where a tensor's values are: in an array of ours, or where Delegraph put them."""
-        inner = self._inner.get(tensor.index)
-        values: NDArray[np.float32] = tensor.data if inner is None else inner
-        return values
+    def prepare_node(self, call: NodeCall) -> Eval:
+        # Called after every change of shapes: decide here what depends on them.
+        x, y = call.input(0), call.output()
+        call.resize(x.shape)
+        # Called for every invoke. The arrays may be others than last time, so ask for data then.
+        return lambda: np.sin(x.data, out=y.data)
