@@ -3,11 +3,17 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from delegraph.cli.evaluate_detection import print_detection
+from delegraph.cli.printing import console
+from delegraph.tools import Setup, evaluate_detection, read_ground_truth
 from support.command import Command
 from support.corpus import CORPUS, corpus_file, needs_corpus
+from support.faulty_delegate import Faulty, first_output
 
 pytestmark = needs_corpus
 
@@ -66,6 +72,24 @@ def test_json_has_all_of_it(delegraph: Command, data: list[object]) -> None:
     assert "drop" not in answer["setups"][0]
 
 
+def test_what_the_script_drops_is_kept_on_demand(delegraph: Command, data: list[object]) -> None:
+    done = delegraph("evaluate", "detection", *data, "--keep-all", "--json")
+    assert json.loads(done.out)["prepared_as_by_script"] is False
+
+
+def test_detections_that_are_no_numbers_are_told_of(
+    data: list[object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def spoil(tensor: Any) -> None:
+        tensor.data[0, :2] = np.nan
+
+    delegate = Faulty("TFLite_Detection_PostProcess", fault=first_output(spoil))
+    setup = Setup(str(MODEL), delegates=(delegate,), use_default_delegates=False)
+    result = evaluate_detection(setup, str(data[4]), read_ground_truth(str(data[6])), resamples=2)
+    print_detection(console(), result)
+    assert "note: 4 detections of set-up 1 had infinities or NaN in them" in capsys.readouterr().out
+
+
 def test_pictures_are_chosen_by_ids_and_number(
     delegraph: Command, data: list[object], tmp_path: Path
 ) -> None:
@@ -119,7 +143,8 @@ def test_the_result_is_written_and_the_journal_gone(
     output = tmp_path / "result.json"
     done = delegraph("evaluate", "detection", *data, "-o", output)
     assert done.code == 0, done.err
-    assert json.loads(output.read_text())["task"] == "detection"
+    answer = json.loads(output.read_text(), parse_constant=pytest.fail)  # NaN is no JSON
+    assert answer["task"] == "detection"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["images", "instances.json", "result.json"]
 
 

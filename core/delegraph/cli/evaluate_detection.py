@@ -124,11 +124,12 @@ def command(
             progress=progress,
             **options,
         ),
-        _print_detection,
+        print_detection,
     )
 
 
-def _print_detection(out: Console, result: Detection) -> None:
+def print_detection(out: Console, result: Detection) -> None:
+    """Print precisions, drops, and the worst classes."""
     _print_precisions(out, result)
     if len(result.judgement.precisions) > 1:
         _print_drops(out, result)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import click
 
 from delegraph.cli.options import diagnosis_options, json_option
-from delegraph.cli.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.printing import console, finite, heading, plural, print_json, print_table
 from delegraph.cli.setup_options import changed_setup, setup_options
 from delegraph.cli.shown_progress import shown_progress
 
@@ -153,7 +153,7 @@ def _write(path: str, result: dict[str, Any]) -> None:
     """Write the result, whole or not at all."""
     partial = Path(f"{path}.partial")
     try:
-        partial.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(finite(result), indent=2) + "\n", encoding="utf-8")
         os.replace(partial, path)
     except OSError as error:
         raise click.UsageError(f"--output {path!r}: {error.strerror or error}") from error

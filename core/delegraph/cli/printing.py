@@ -150,7 +150,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 def write_json(value: object) -> None:
     """Print *value* as JSON now; NaN and infinities, which JSON lacks, become null."""
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=not is_unicode)
+    text = json.dumps(finite(value), indent=2, ensure_ascii=not is_unicode)
     print("\n".join(map(_json_printable, text.split("\n"))))
 
 
@@ -209,9 +209,14 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Return *value* with None for NaN and infinities, which JSON lacks.
+
+    >>> finite({"a": [1.0, float("nan")]})
+    {'a': [1.0, None]}
+    """
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -62,7 +62,7 @@ def resampled(
 
     Args:
         statistic: the figure; an array for several.
-        units: how many there are, at least 1.
+        units: how many there are.
         resamples: how many draws.
         seed: of NumPy's default generator; the same one draws the same units.
         progress: is told each draw.

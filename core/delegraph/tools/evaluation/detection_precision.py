@@ -129,8 +129,6 @@ def judged(
     """
 
     def draw(tallies: Sequence[Tally], pictures: int) -> NDArray[np.float64]:
-        if not pictures:
-            return np.full((1, len(tallies)), np.nan)
         return resampled(
             lambda units: [tally.average_precisions(units).mean for tally in tallies],
             pictures,

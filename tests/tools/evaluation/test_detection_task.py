@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph.errors import ArgumentError
+from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.tables import Buffer, Model, Operator, OperatorCode, SubGraph, Tensor
+from delegraph.schema.writer import write_model
+from delegraph.tools.evaluation.detection_task import DetectionTask, made_by_models
+from delegraph.tools.evaluation.picture_files import PictureFile
+from delegraph.tools.evaluation.presets import preset
+from delegraph.tools.setup import Setup
+
+
+def model(folder: Path, name: str, made: tuple[int, ...]) -> Setup:
+    """Return a model whose outputs 1, 2, 3 and 4 one operator makes, in the order of *made*."""
+    custom = OperatorCode(
+        deprecated_builtin_code=32,
+        builtin_code=BuiltinOperator.CUSTOM,
+        custom_code="TFLite_Detection_PostProcess",
+    )
+    graph = SubGraph(
+        tensors=tuple(Tensor(shape=(1,)) for _ in range(5)),
+        inputs=(0,),
+        outputs=(1, 2, 3, 4),
+        operators=(Operator(inputs=(0,), outputs=made),),
+    )
+    content = write_model(
+        Model(version=3, operator_codes=(custom,), subgraphs=(graph,), buffers=(Buffer(),))
+    )
+    (folder / name).write_bytes(content)
+    return Setup(str(folder / name))
+
+
+def details(index: int, *shape: int) -> dict[str, Any]:
+    sizes = np.array(shape, np.int32)
+    return {
+        "name": f"tensor {index}",
+        "index": index,
+        "shape": sizes,
+        "shape_signature": sizes,
+        "dtype": np.float32,
+        "quantization": (0.0, 0),
+    }
+
+
+SHAPES = [(1, 2), (1, 2, 4), (1,), (1, 2)]
+OUTPUTS = [details(index, *shape) for index, shape in enumerate(SHAPES, 1)]
+PICTURE = details(0, 1, 8, 8, 3)
+
+
+def test_the_order_is_that_of_the_operator_of_the_model(tmp_path: Path) -> None:
+    made = made_by_models([model(tmp_path, "a.tflite", (2, 4, 1, 3))])
+    task = DetectionTask(preset("tflite"), made=made)
+    values = [
+        np.array([[0.5, 0.25]], np.float32),
+        np.zeros((1, 2, 4), np.float32),
+        np.array([2.0], np.float32),
+        np.array([[7.0, 8.0]], np.float32),
+    ]
+    row = task.judge(PictureFile("a.jpg"), list(zip(OUTPUTS, values, strict=True)))
+    assert row["classes"] == [8, 9]
+    assert row["scores"] == [0.5, 0.25]
+
+
+def test_two_models_that_differ_in_the_order_alone_are_refused(tmp_path: Path) -> None:
+    first = model(tmp_path, "a.tflite", (1, 2, 3, 4))
+    made_by_models([first, model(tmp_path, "b.tflite", (1, 2, 3, 4))])
+    with pytest.raises(ArgumentError, match=r"c\.tflite' has its outputs in another order"):
+        made_by_models([first, model(tmp_path, "c.tflite", (2, 1, 3, 4))])
+
+
+def test_a_model_with_another_input_is_refused() -> None:
+    task = DetectionTask(preset("tflite"))
+    with pytest.raises(ArgumentError, match="the model has 2 inputs; a detector has one"):
+        task.require_model([PICTURE, PICTURE], OUTPUTS)
+    with pytest.raises(ArgumentError, match=r"takes no picture: expected \[1, H, W, 3\]"):
+        task.require_model([details(0, 1, 8, 8, 1)], OUTPUTS)
+
+
+def test_outputs_that_are_not_clear_are_refused_before_anything_runs() -> None:
+    with pytest.raises(ArgumentError, match="is not clear"):
+        DetectionTask(preset("tflite")).require_model([PICTURE], OUTPUTS)
+    named = ("scores", "boxes", "count", "classes")
+    DetectionTask(preset("tflite"), outputs=named).require_model([PICTURE], OUTPUTS)
