@@ -7,13 +7,31 @@ from importlib import import_module
 import click
 
 from delegraph.cli.options import diagnosis_options
+from delegraph.errors import did_you_mean
 
-TASKS = ("classification", "detection")
+TASKS = ("classification", "detection", "custom")
 """In the order of ``--help``; each is ``command`` in the module ``evaluate_NAME``."""
 
 
 class TaskGroup(click.Group):
-    """Imports a task's module when it is asked for."""
+    """Imports a task's module when it is asked for; ``--metric`` without a task is ``custom``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put ``custom`` in front of what holds ``--metric`` and names no task."""
+        if args and args[0] not in TASKS and any(_is_metric(word) for word in args):
+            args = ["custom", *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the task that *args* start with; the error lists the tasks."""
+        if args[0] not in TASKS and not args[0].startswith("-"):
+            raise click.UsageError(
+                f"no task {args[0]!r}, expected one of: {', '.join(TASKS)}"
+                f"{did_you_mean(args[0], TASKS)}; or --metric PACKAGE:FUNCTION"
+            )
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the tasks."""
@@ -30,4 +48,11 @@ class TaskGroup(click.Group):
 @click.group("evaluate", cls=TaskGroup)
 @diagnosis_options
 def command() -> None:
-    """Evaluate how accurate a model is, with one set-up or more."""
+    """Evaluate how accurate a model is, with one set-up or more.
+
+    'delegraph evaluate --metric PACKAGE:FUNCTION MODEL DATA' is the task 'custom'.
+    """
+
+
+def _is_metric(word: str) -> bool:
+    return word.partition("=")[0] == "--metric"

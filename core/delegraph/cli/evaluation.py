@@ -160,7 +160,8 @@ def _write(path: str, result: dict[str, Any]) -> None:
 
 
 def _print_setups(out: Console, answers: Answers) -> None:
-    resumed = f", {answers.resumed} of them in an earlier run" if answers.resumed else ""
+    total = len(answers.keys) + len(answers.bad)
+    resumed = f", {answers.resumed} of {total} done in an earlier run" if answers.resumed else ""
     out.print(f"{plural(len(answers.keys), 'sample')}{resumed}")
     heading(out, "Set-ups")
     rows = [

@@ -89,12 +89,9 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
     Raises:
         ArgumentError: Pillow is missing, the file is no picture, or it is too large to decode.
     """
-    try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
-    except ImportError as error:
-        raise ArgumentError(
-            f"reading {path!r} needs Pillow; install it with: pip install 'delegraph[images]'"
-        ) from error
+    require_pillow(f"reading {path!r}")
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
     try:
         with open(path, "rb") as file:
             with _own_limit(Image):
@@ -110,6 +107,20 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
     except Exception as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise ArgumentError(f"picture {path!r} cannot be read: {reason}") from error
+
+
+def require_pillow(what: str) -> None:
+    """Check that Pillow is there for *what*.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    try:
+        import PIL.Image  # noqa: F401 - to see whether it can be
+    except ImportError as error:
+        raise ArgumentError(
+            f"{what} needs Pillow; install it with: pip install 'delegraph[images]'"
+        ) from error
 
 
 @contextmanager

@@ -15,21 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError
-from delegraph.tools.bootstrap import Interval
-from delegraph.tools.evaluation.answers import Answers
-from delegraph.tools.evaluation.mcnemar import drop_interval, mcnemar_p_value
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.graph.loader import load_model
+from delegraph.graph.metadata import read_metadata
+from delegraph.tools.evaluation.classification_result import RANKS, Classification
 from delegraph.tools.evaluation.picture_files import PictureFile
 from delegraph.tools.evaluation.preprocessing import Preprocessing, picture_size
 from delegraph.tools.evaluation.presets import preset
 from delegraph.tools.evaluation.runner import run_task
 from delegraph.tools.evaluation.task import Outputs, Row
 from delegraph.tools.model_call import Details, declared_shape
+from delegraph.tools.pictures import require_pillow
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.setup import Setup
-
-RANKS = 10
-"""How far down the order of scores an answer is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,134 +106,10 @@ def best_classes(scores: NDArray[Any], count: int) -> list[int]:
     return [int(index) for index in order if not np.isnan(real[index])]
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """What a set-up loses against the first one, on the same pictures.
-
-    Attributes:
-        top: how far down the order of scores the truth may be: 1 to 10.
-        lost: pictures that only the first set-up has right.
-        gained: pictures that only this set-up has right.
-        drop: ``lost - gained``, as a share of the pictures.
-        interval: where the drop lies.
-        p_value: of the exact McNemar test.
-    """
-
-    top: int
-    lost: int
-    gained: int
-    drop: float
-    interval: Interval
-    p_value: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all attributes."""
-        return {
-            "top": self.top,
-            "lost": self.lost,
-            "gained": self.gained,
-            "drop": self.drop,
-            "interval": self.interval.to_json(),
-            "p_value": self.p_value,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedAnswer:
-    """A picture for which a set-up answers another class than the first set-up.
-
-    Attributes:
-        key: name of the picture.
-        setup: position of the set-up.
-        truth: the right word.
-        first: what the first set-up answers; None where it answers nothing.
-        other: what this set-up answers.
-    """
-
-    key: str
-    setup: int
-    truth: str
-    first: str | None
-    other: str | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all attributes."""
-        return {
-            "key": self.key,
-            "setup": self.setup,
-            "truth": self.truth,
-            "first": self.first,
-            "other": self.other,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Classification:
-    """How well set-ups classify pictures.
-
-    Attributes:
-        task: labels and preprocessing.
-        answers: of every set-up, with times.
-        truths: the right word of each picture, by its name.
-    """
-
-    task: ClassificationTask
-    answers: Answers
-    truths: Mapping[str, str]
-
-    def accuracy(self, setup: int, top: int = 1) -> float:
-        """Return the share of pictures whose truth is among the *top* best classes.
-
-        Args:
-            setup: its position.
-            top: 1 to 10.
-        """
-        return float(self._hits(setup, top).mean())
-
-    def drop(self, setup: int, top: int = 1) -> Drop:
-        """Return what a set-up loses against the first one."""
-        first, other = self._hits(0, top), self._hits(setup, top)
-        lost, gained = int((first & ~other).sum()), int((other & ~first).sum())
-        count = len(first)
-        interval = drop_interval(lost, gained, count)
-        drop = (lost - gained) / count
-        return Drop(top, lost, gained, drop, interval, mcnemar_p_value(lost, gained))
-
-    def _hits(self, setup: int, top: int) -> NDArray[np.bool_]:
-        rows = self.answers.rows[setup]
-        return np.array([row["rank"] is not None and row["rank"] <= top for row in rows])
-
-    def changed(self, setup: int) -> list[ChangedAnswer]:
-        """Return the pictures for which a set-up answers another class than the first one."""
-        rows = zip(self.answers.keys, self.answers.rows[0], self.answers.rows[setup], strict=True)
-        return [
-            ChangedAnswer(key, setup, self.truths[key], self._word(first), self._word(other))
-            for key, first, other in rows
-            if first["best"][:1] != other["best"][:1]
-        ]
-
-    def _word(self, row: Row) -> str | None:
-        return self.task.labels[row["best"][0]] if row["best"] else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return accuracies, drops, changed answers and times of every set-up."""
-        shown = self.answers.to_json()
-        for position, entry in enumerate(shown["setups"]):
-            entry["accuracy"] = [self.accuracy(position, top) for top in range(1, RANKS + 1)]
-            if position:
-                entry["drop"] = [self.drop(position, top).to_json() for top in (1, 5)]
-                entry["changed"] = [answer.to_json() for answer in self.changed(position)]
-        return {
-            "task": "classification",
-            "preprocessing": self.task.preprocessing.to_json(),
-            **shown,
-        }
-
-
 def evaluate_classification(
     setups: Sequence[Setup] | Setup,
     pictures: Sequence[PictureFile],
-    labels: Sequence[str],
+    labels: Sequence[str] | None = None,
     preprocessing: Preprocessing | str = "tflite",
     *,
     journal: str | None = None,
@@ -247,7 +121,8 @@ def evaluate_classification(
     Args:
         setups: one or several; the others are compared with the first.
         pictures: with the right word of each.
-        labels: words of the classes, in the order of the model's output.
+        labels: words of the classes, in the order of the model's output; None: those that the
+            first model's metadata have.
         preprocessing: how pictures become inputs, or the name of a preset.
         journal: a file that says what is done, so that an interrupted evaluation goes on.
         warmup_runs: runs before any time counts.
@@ -260,20 +135,40 @@ def evaluate_classification(
     """
     known = [setups] if isinstance(setups, Setup) else list(setups)
     how = preset(preprocessing) if isinstance(preprocessing, str) else preprocessing
-    task = ClassificationTask(tuple(labels), how)
-    _require_known_truths(pictures, task.labels)
+    words = metadata_labels(known[0].model) if labels is None else tuple(labels)
+    _require_known_truths(pictures, words)
+    if any(not picture.is_raw for picture in pictures):
+        require_pillow("reading pictures")  # or each of them would be bad
+    task = ClassificationTask(words, how)
     answers = run_task(
         known, pictures, task, journal=journal, warmup_runs=warmup_runs, progress=progress
     )
-    return Classification(task, answers, {picture.key: picture.truth for picture in pictures})
+    return Classification(words, how, answers, {p.key: p.truth for p in pictures})
+
+
+def metadata_labels(model: str) -> tuple[str, ...]:
+    """Return the words of a model's classes that its metadata have.
+
+    Raises:
+        ArgumentError: they have none.
+    """
+    loaded = load_model(model)
+    metadata = read_metadata(loaded)
+    outputs = loaded.subgraphs[0].outputs
+    found = metadata.tensor(outputs[0]).axis_labels if metadata and outputs else ()
+    if not found:
+        raise ArgumentError(
+            f"{model!r} has no labels in its metadata: give a file with the word of each class"
+        )
+    return tuple(found)
 
 
 def _require_known_truths(pictures: Sequence[PictureFile], labels: Sequence[str]) -> None:
-    known = set(labels)
-    unknown = sorted({picture.truth for picture in pictures} - known)
+    unknown = sorted({picture.truth for picture in pictures} - set(labels))
     if unknown:
         shown = ", ".join(map(repr, unknown[:3]))
         raise ArgumentError(
-            f"{len(unknown)} words of the truth are no labels of the model: {shown}"
+            f"{len(unknown)} words of the truth are none of the {len(labels)} labels: {shown}"
             f"{', ...' if len(unknown) > 3 else ''}; is it the right file of labels?"
+            f"{did_you_mean(unknown[0], labels)}"
         )

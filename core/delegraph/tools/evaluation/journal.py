@@ -51,24 +51,30 @@ class Journal:
             raise
 
     def _read(self, header: Entry) -> dict[str, Entry]:
-        """Return the entries after cutting an incomplete last line off."""
+        """Return the entries; a last line that is not whole is cut off."""
         self._file.seek(0)
         content = self._file.read()
         lines = content.splitlines(keepends=True)
-        if lines and _parsed(lines[-1]) is None:
-            self._file.truncate(len(content) - len(lines.pop()))
-        if not lines:
+        if len(lines) < 2 and _line(header).startswith(content):
+            self._file.truncate(0)
             self._write(header)
             return {}
         found = [_parsed(line) for line in lines]
-        for number, entry in enumerate(found, 1):
-            if entry is None:
-                raise ArgumentError(
-                    f"journal {self.path!r} is damaged in line {number}: delete it to begin anew"
-                )
-        first, *entries = [entry for entry in found if entry is not None]
+        first, *entries = found
+        if first is None or "format" not in first:
+            raise ArgumentError(
+                f"{self.path!r} is no journal of an evaluation: name another output"
+            )
         _require_same(self.path, first, header)
-        return {entry["key"]: entry for entry in entries}
+        if entries and entries[-1] is None:
+            entries.pop()
+            self._file.truncate(len(content) - len(lines[-1]))
+        if None in entries:
+            raise ArgumentError(
+                f"journal {self.path!r} is damaged in line {entries.index(None) + 2}: delete it to "
+                "begin anew"
+            )
+        return {entry["key"]: entry for entry in entries if entry is not None}
 
     def add(self, entry: Entry) -> None:
         """Note a sample that is done; a process that is killed afterwards has it."""
@@ -76,12 +82,16 @@ class Journal:
         self.entries[entry["key"]] = entry
 
     def _write(self, entry: Entry) -> None:
-        self._file.write(json.dumps(entry).encode() + b"\n")
+        self._file.write(_line(entry))
         self._file.flush()
 
     def close(self) -> None:
         """Close the file; it stays."""
         self._file.close()
+
+
+def _line(entry: Entry) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
 
 
 def _parsed(line: bytes) -> Entry | None:

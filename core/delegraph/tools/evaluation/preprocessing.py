@@ -32,9 +32,9 @@ class Preprocessing:
         name: of the preset that it is, or was made of.
         reason: why it differs from the official evaluation tool.
         crop: what is cut out of the middle. ``square``: a square of *fraction* of the shorter side;
-            ``rectangle``: *fraction* of both sides; ``after``: the picture is resized first, so
-            that it covers the input's size divided by *fraction*, and the input's size is cut out
-            then; ``none``: nothing is cut.
+            ``rectangle``: *fraction* of both sides, as ``tf.image.central_crop`` does; ``after``:
+            the picture is resized first, so that it covers the input's size divided by *fraction*,
+            and the input's size is cut out then, as torchvision does; ``none``: nothing is cut.
         fraction: above 0, up to 1.
         resize: the filter.
         mean: of floating-point inputs, in units of bytes; one number, or one a channel.
@@ -91,13 +91,19 @@ class Preprocessing:
             return resized(pixels, size, self.resize)
         if self.crop == "after":
             covering = _covering(pixels.shape[:2], size, self.fraction)
-            return _middle(resized(pixels, covering, self.resize), size)
-        return resized(_middle(pixels, self._kept(pixels.shape[:2])), size, self.resize)
+            made = resized(pixels, covering, self.resize)
+            starts = [round((side - n) / 2) for side, n in zip(covering, size, strict=True)]
+            return _cut(made, starts, size)
+        kept = _cut(pixels, *self._first_cut(pixels.shape[:2]))
+        return resized(kept, size, self.resize)
 
-    def _kept(self, size: Sequence[int]) -> tuple[int, int]:
-        """Return height and width of what is cut out first."""
-        height, width = (max(1, _rounded(self.fraction * side)) for side in size)
-        return (min(height, width),) * 2 if self.crop == "square" else (height, width)
+    def _first_cut(self, size: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Return where what is cut out first begins, and its height and width."""
+        if self.crop == "rectangle":
+            starts = [int((side - side * self.fraction) / 2) for side in size]
+            return starts, [side - 2 * start for side, start in zip(size, starts, strict=True)]
+        kept = max(1, min(_rounded(self.fraction * side) for side in size))
+        return [_rounded((side - kept) / 2) for side in size], [kept, kept]
 
     def _converted(self, pixels: Pixels, details: Details) -> Pixels:
         """Return pixels in the input's dtype.
@@ -121,12 +127,8 @@ def _rounded(value: float) -> int:
     return math.floor(value + 0.5)
 
 
-def _middle(pixels: Pixels, size: tuple[int, int]) -> Pixels:
-    """Return the middle of a picture, of no more than its size."""
-    rows, columns = (
-        slice(start := _rounded((side - kept) / 2), start + kept)
-        for side, kept in zip(pixels.shape, size, strict=False)
-    )
+def _cut(pixels: Pixels, starts: Sequence[int], size: Sequence[int]) -> Pixels:
+    rows, columns = (slice(start, start + n) for start, n in zip(starts, size, strict=True))
     return pixels[rows, columns]
 
 
@@ -137,8 +139,8 @@ def _covering(size: Sequence[int], wanted: tuple[int, int], fraction: float) -> 
     (256, 341)
     """
     goal = [math.floor(side / fraction) for side in wanted]
-    scale = max(g / side for g, side in zip(goal, size, strict=True))
-    height, width = (max(g, int(side * scale)) for g, side in zip(goal, size, strict=True))
+    least = max((0, 1), key=lambda axis: goal[axis] / size[axis])
+    height, width = (goal[least] * side // size[least] for side in size)
     return height, width
 
 

@@ -1,0 +1,165 @@
+"""How well set-ups classify pictures: accuracy, the drop between them, and what they answer."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.bootstrap import Interval
+from delegraph.tools.evaluation.answers import Answers
+from delegraph.tools.evaluation.mcnemar import drop_interval, mcnemar_p_value
+from delegraph.tools.evaluation.preprocessing import Preprocessing
+from delegraph.tools.evaluation.task import Row
+
+RANKS = 10
+"""How far down the order of scores an answer is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """What a set-up loses against the first one, on the same pictures.
+
+    Attributes:
+        top: how far down the order of scores the truth may be: 1 to 10.
+        lost: pictures that only the first set-up has right.
+        gained: pictures that only this set-up has right.
+        drop: ``lost - gained``, as a share of the pictures.
+        interval: where the drop lies.
+        p_value: of the exact McNemar test.
+    """
+
+    top: int
+    lost: int
+    gained: int
+    drop: float
+    interval: Interval
+    p_value: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all attributes."""
+        return {**asdict(self), "interval": self.interval.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a set-up says of a picture.
+
+    Attributes:
+        word: the best class; None where no score is a number.
+        score: its score, as the model's output stores it.
+        rank: at which place the truth is, from 1 on; None beyond 10.
+    """
+
+    word: str | None
+    score: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedAnswer:
+    """A picture for which a set-up answers another class than the first set-up.
+
+    Attributes:
+        key: name of the picture.
+        truth: the right word.
+        first: what the first set-up answers.
+        other: what this set-up answers.
+    """
+
+    key: str
+    truth: str
+    first: Answer
+    other: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """How well set-ups classify pictures.
+
+    Attributes:
+        labels: words of the model's classes.
+        preprocessing: how pictures became inputs.
+        answers: of every set-up, with times.
+        truths: the right word of each picture, by its name.
+    """
+
+    labels: tuple[str, ...]
+    preprocessing: Preprocessing
+    answers: Answers
+    truths: Mapping[str, str]
+
+    def accuracy(self, setup: int, top: int = 1) -> float:
+        """Return the share of pictures whose truth is among the *top* best classes.
+
+        Args:
+            setup: its position.
+            top: 1 to 10.
+        """
+        return float(self._hits(setup, top).mean())
+
+    def drop(self, setup: int, top: int = 1) -> Drop:
+        """Return what a set-up loses against the first one."""
+        first, other = self._hits(0, top), self._hits(setup, top)
+        lost, gained = int((first & ~other).sum()), int((other & ~first).sum())
+        count = len(first)
+        interval = drop_interval(lost, gained, count)
+        drop = (lost - gained) / count
+        return Drop(top, lost, gained, drop, interval, mcnemar_p_value(lost, gained))
+
+    def _hits(self, setup: int, top: int) -> NDArray[np.bool_]:
+        rows = self.answers.rows[setup]
+        return np.array([row["rank"] is not None and row["rank"] <= top for row in rows])
+
+    def changed(self, setup: int) -> list[ChangedAnswer]:
+        """Return the pictures for which a set-up answers another class than the first one."""
+        rows = zip(self.answers.keys, self.answers.rows[0], self.answers.rows[setup], strict=True)
+        return [
+            ChangedAnswer(key, self.truths[key], self._answer(first), self._answer(other))
+            for key, first, other in rows
+            if first["best"][:1] != other["best"][:1]
+        ]
+
+    def _answer(self, row: Row) -> Answer:
+        if not row["best"]:
+            return Answer(None, None, None)
+        return Answer(self.labels[row["best"][0]], row["scores"][0], row["rank"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return accuracies, drops, changed answers and times of every set-up."""
+        shown = self.answers.to_json()
+        for position, entry in enumerate(shown["setups"]):
+            entry["accuracy"] = {
+                f"top-{top}": self.accuracy(position, top) for top in range(1, RANKS + 1)
+            }
+            if position:
+                drops = [self.drop(position, top) for top in (1, 5)]
+                entry["drop"] = {f"top-{drop.top}": drop.to_json() for drop in drops}
+                entry["changed"] = [asdict(answer) for answer in self.changed(position)]
+        preprocessing = self.preprocessing.to_json()
+        return {"task": "classification", "preprocessing": preprocessing, **shown}
+
+    def save_csv(self, path: str) -> None:
+        """Write a line for each picture: its truth, and what every set-up answers.
+
+        Raises:
+            ArgumentError: the file cannot be written.
+        """
+        try:
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows(self._table())
+        except OSError as error:
+            raise ArgumentError(f"{path!r} cannot be written: {error.strerror or error}") from error
+
+    def _table(self) -> Iterator[list[Any]]:
+        names = [field.name for field in fields(Answer)]
+        count = len(self.answers.setups)
+        yield ["picture", "truth", *(f"{name} {i + 1}" for i in range(count) for name in names)]
+        for key, *rows in zip(self.answers.keys, *self.answers.rows, strict=True):
+            values = (value for row in rows for value in astuple(self._answer(row)))
+            yield [key, self.truths[key], *values]

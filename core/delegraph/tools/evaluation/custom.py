@@ -1,0 +1,222 @@
+"""A task of the user's own: rows of ``.npz`` files, judged by a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.graph.loader import load_model
+from delegraph.tools.bootstrap import Interval, percentile_interval, resampled
+from delegraph.tools.evaluation.answers import Answers
+from delegraph.tools.evaluation.metric import (
+    Figures,
+    MeanOfRows,
+    NamedMetric,
+    load_metric,
+    named_metric,
+)
+from delegraph.tools.evaluation.npz_rows import NpzRow, npz_rows
+from delegraph.tools.evaluation.runner import run_task
+from delegraph.tools.evaluation.task import Outputs, Row
+from delegraph.tools.model_call import Details, input_name
+from delegraph.tools.model_inputs import fitted
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.quantizing import dequantized, quantized
+from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTask:
+    """Judges a model's outputs by a metric.
+
+    Attributes:
+        metric: the metric.
+        signature_names: of tensors, by the tensors' names, of all models.
+    """
+
+    metric: NamedMetric
+    signature_names: Mapping[str, str]
+
+    def identity(self) -> Mapping[str, Any]:
+        """Return the metric's name, and what its source says."""
+        return {"name": "custom", "metric": self.metric.name, "source": self.metric.source}
+
+    def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
+        """Accept any model: what its inputs need is seen with each row."""
+
+    def inputs(self, sample: NpzRow, details: Sequence[Details]) -> list[NDArray[Any]]:
+        """Return the row's arrays that are inputs; floats are quantized for a quantized input.
+
+        Raises:
+            ArgumentError: an input has no array, or one of another shape.
+        """
+        arrays = sample.arrays()
+        return [
+            self._input(entry, self._names(position, entry), arrays, sample)
+            for position, entry in enumerate(details)
+        ]
+
+    def _input(
+        self,
+        entry: Details,
+        names: Sequence[str],
+        arrays: Mapping[str, NDArray[Any]],
+        sample: NpzRow,
+    ) -> NDArray[Any]:
+        name = next((name for name in names if name in arrays), None)
+        if name is None:
+            raise ArgumentError(
+                f"{sample.path!r} holds no array for {input_name(entry)}, called "
+                f"{' or '.join(map(repr, names))}; it holds {', '.join(map(repr, sorted(arrays)))}"
+                f"{did_you_mean(names[0], sorted(arrays))}"
+            )
+        values, scale = arrays[name], entry["quantization"][0]
+        if scale and values.dtype.kind == "f":
+            values = quantized(values, entry)
+        return fitted(values, entry, f"{sample.key}: {name}")
+
+    def judge(self, sample: NpzRow, outputs: Outputs) -> Row:
+        """Return what the metric keeps of the row.
+
+        Raises:
+            ArgumentError: the metric failed.
+        """
+        real = {
+            self._names(position, entry)[0]: _real(array, entry)
+            for position, (entry, array) in enumerate(outputs)
+        }
+        return {"row": self.metric.row(real, sample.arrays(), sample.key)}
+
+    def _names(self, position: int, entry: Details) -> list[str]:
+        """Return the names of a tensor, the best first: the signature's, its own, its position."""
+        names = [self.signature_names.get(entry["name"]), entry["name"], str(position)]
+        return list(dict.fromkeys(name for name in names if name))
+
+
+def _real(values: NDArray[Any], details: Details) -> NDArray[Any]:
+    return dequantized(values, details) if details["quantization"][0] else values
+
+
+@dataclass(frozen=True, slots=True)
+class FigureDrop:
+    """What a set-up loses against the first one, in one figure.
+
+    Attributes:
+        drop: the first set-up's figure minus this one's.
+        interval: where the drop lies, by the bootstrap over rows.
+    """
+
+    drop: float
+    interval: Interval
+
+    def to_json(self) -> dict[str, Any]:
+        """Return both attributes."""
+        return {"drop": self.drop, "interval": self.interval.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class CustomEvaluation:
+    """Figures of a metric for every set-up.
+
+    Attributes:
+        metric: its name.
+        answers: what is kept of every row, with times.
+        figures: for each set-up, by name.
+        drops: for each set-up but the first, by the figure's name.
+    """
+
+    metric: str
+    answers: Answers
+    figures: tuple[Figures, ...]
+    drops: tuple[Mapping[str, FigureDrop], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return figures, drops and times of every set-up."""
+        shown = self.answers.to_json()
+        for position, entry in enumerate(shown["setups"]):
+            entry["figures"] = self.figures[position]
+            if position:
+                drops = self.drops[position - 1]
+                entry["drop"] = {name: drop.to_json() for name, drop in drops.items()}
+        return {"task": "custom", "metric": self.metric, **shown}
+
+
+def evaluate_metric(
+    setups: Sequence[Setup] | Setup,
+    metric: Any,
+    data: Sequence[str],
+    *,
+    journal: str | None = None,
+    warmup_runs: int = 1,
+    progress: Progress = untold,
+) -> CustomEvaluation:
+    """Return the figures of a metric over the rows of ``.npz`` files, for every set-up.
+
+    The arrays of a file have a row for each place of their first axis. An array with an input's
+    name (in a signature, of its tensor, or its position) holds its values: as stored, or as real
+    numbers, which are quantized for a quantized input. The metric gets all arrays as labels, and
+    the outputs by the same kinds of names, as real numbers.
+
+    Args:
+        setups: one or several; the others are compared with the first.
+        metric: ``"package:function"``, or the function or object itself.
+        data: the files.
+        journal: a file that says what is done, so that an interrupted evaluation goes on.
+        warmup_runs: runs before any time counts.
+        progress: is told how far it is.
+
+    Raises:
+        ArgumentError: there is no such metric, it failed, a file cannot be read, no row fits the
+            model, or the journal is of another evaluation.
+        DelegraphError: a set-up failed.
+    """
+    known = [setups] if isinstance(setups, Setup) else list(setups)
+    judge = load_metric(metric) if isinstance(metric, str) else named_metric(metric)
+    task = MetricTask(judge, _signature_names(known))
+    answers = run_task(
+        known, npz_rows(data), task, journal=journal, warmup_runs=warmup_runs, progress=progress
+    )
+    rows = [[row["row"] for row in kept] for kept in answers.rows]
+    figures = tuple(judge.total(kept) for kept in rows)
+    drops = tuple(_drops(judge, rows[0], other, progress) for other in rows[1:])
+    return CustomEvaluation(judge.name, answers, figures, drops)
+
+
+def _drops(
+    metric: NamedMetric, first: Sequence[Any], other: Sequence[Any], progress: Progress
+) -> dict[str, FigureDrop]:
+    """Return the drop in each figure that both have."""
+    whole = metric.total(first), metric.total(other)
+    names = [name for name in whole[0] if name in whole[1]]
+
+    def lost(drawn: NDArray[np.int64]) -> list[float]:
+        before, after = (metric.total([rows[i] for i in drawn]) for rows in (first, other))
+        return [before[name] - after[name] for name in names]
+
+    if isinstance(metric.metric, MeanOfRows):  # means of many rows in one step
+        each = np.array([[a[n] - b[n] for n in names] for a, b in zip(first, other, strict=True)])
+        figures = resampled(lambda drawn: each[drawn].mean(0), len(each), progress=progress)
+    else:
+        figures = resampled(lost, len(first), progress=progress)
+    return {
+        name: FigureDrop(whole[0][name] - whole[1][name], percentile_interval(figures[:, column]))
+        for column, name in enumerate(names)
+    }
+
+
+def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
+    """Return what signatures of first subgraphs call tensors, by the tensors' names."""
+    found: dict[str, str] = {}
+    for path in dict.fromkeys(setup.model for setup in setups):
+        model = load_model(path)
+        for signature in model.signatures:
+            if signature.subgraph_index == 0:
+                tensors = model.subgraphs[0].tensors
+                named = [*signature.inputs.items(), *signature.outputs.items()]
+                found.update({tensors[index].name: name for name, index in named})
+    return found

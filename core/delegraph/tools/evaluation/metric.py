@@ -1,0 +1,178 @@
+"""Any task: a function of the user's judges each row of a data set, and figures of all rows follow.
+
+A metric is a function, or an object with two methods::
+
+    def absolute_error(outputs, labels):
+        return {"error": abs(outputs["y"] - labels["truth"]).mean()}
+
+    class F1:
+        def row(self, outputs, labels):        # anything that JSON has
+            return [bool(outputs["y"] > 0.5), bool(labels["truth"])]
+
+        def total(self, rows):                 # of all rows, or of as many drawn from them
+            hits = sum(found and true for found, true in rows)
+            return {"f1": 2 * hits / max(1, sum(found + true for found, true in rows))}
+
+A function returns a number, or numbers by name, for one row; their means are the figures.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.task import content_digest
+
+Values = Mapping[str, NDArray[Any]]
+Figures = dict[str, float]
+
+
+class Metric(Protocol):
+    """What a data set is judged by."""
+
+    def row(self, outputs: Values, labels: Values) -> Any:
+        """Return what is kept of one row: anything that JSON has.
+
+        Args:
+            outputs: of the model, by name, as real numbers.
+            labels: the arrays of the row that are no inputs, by name.
+        """
+
+    def total(self, rows: Sequence[Any]) -> Mapping[str, float]:
+        """Return figures of what :meth:`row` returned, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfRows:
+    """The metric that a function is: means over rows of the numbers that it returns.
+
+    Attributes:
+        name: of a number that has no name.
+        function: returns a number, or numbers by name.
+    """
+
+    name: str
+    function: Any
+
+    def row(self, outputs: Values, labels: Values) -> Figures:
+        """Return the function's numbers."""
+        found = self.function(outputs, labels)
+        numbers = found if isinstance(found, Mapping) else {self.name: found}
+        return {str(name): float(number) for name, number in numbers.items()}
+
+    def total(self, rows: Sequence[Figures]) -> Figures:
+        """Return the means."""
+        return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMetric:
+    """A metric with its name and what its results depend on.
+
+    Attributes:
+        name: ``package:function``.
+        metric: the metric.
+        source: digest of the file that it stands in; empty where there is none.
+    """
+
+    name: str
+    metric: Metric
+    source: str
+
+    def row(self, outputs: Values, labels: Values, key: str) -> Any:
+        """Return what is kept of one row.
+
+        Raises:
+            ArgumentError: the metric failed; the message names it and the row.
+        """
+        try:
+            return _plain(self.metric.row(outputs, labels))
+        except Exception as error:
+            raise ArgumentError(
+                f"metric {self.name!r} failed on {key!r}: {type(error).__name__}: {error}; it got "
+                f"outputs {_described(outputs)} and labels {_described(labels)}"
+            ) from error
+
+    def total(self, rows: Sequence[Any]) -> Figures:
+        """Return the figures of rows.
+
+        Raises:
+            ArgumentError: the metric failed.
+        """
+        try:
+            return {str(name): float(value) for name, value in self.metric.total(rows).items()}
+        except Exception as error:
+            raise ArgumentError(
+                f"metric {self.name!r} failed on {len(rows)} rows: {type(error).__name__}: {error}"
+            ) from error
+
+
+def load_metric(name: str) -> NamedMetric:
+    """Return the metric that ``package:function`` names; the current folder is looked in last.
+
+    Raises:
+        ArgumentError: it cannot be imported, or is no function and has not the two methods.
+    """
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise ArgumentError(f"metric {name!r}: expected package:function, as my_metrics:accuracy")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        found = getattr(import_module(module_name), attribute)
+    except Exception as error:
+        raise ArgumentError(
+            f"metric {name!r} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    return named_metric(found, name)
+
+
+def named_metric(metric: Any, name: str | None = None) -> NamedMetric:
+    """Return a metric made of a function, of an object with ``row`` and ``total``, or of its class.
+
+    Raises:
+        ArgumentError: it is none of these.
+    """
+    shown = name or str(getattr(metric, "__name__", type(metric).__name__))
+    made = metric() if inspect.isclass(metric) else metric
+    if not (hasattr(made, "row") and hasattr(made, "total")):
+        if not callable(made):
+            raise ArgumentError(
+                f"metric {shown!r} is {type(made).__name__}, expected a function of outputs and "
+                "labels, or an object with the methods row and total"
+            )
+        made = MeanOfRows(shown.rpartition(":")[2], made)
+    return NamedMetric(shown, cast(Metric, made), _source_digest(metric))
+
+
+def _source_digest(metric: Any) -> str:
+    kind = metric if inspect.isclass(metric) or inspect.isroutine(metric) else type(metric)
+    try:
+        path = inspect.getsourcefile(kind)
+    except TypeError:
+        return ""
+    return content_digest(Path(path).read_bytes()) if path and os.path.isfile(path) else ""
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: NumPy's numbers and arrays become Python's."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _described(values: Values) -> str:
+    kinds = (f"{name!r} {array.dtype.name} {list(array.shape)}" for name, array in values.items())
+    return ", ".join(kinds) or "none"

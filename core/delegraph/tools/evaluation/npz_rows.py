@@ -1,0 +1,92 @@
+"""Rows of ``.npz`` files as samples: arrays whose first axis counts the rows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.tools.array_files import read_npz
+from delegraph.tools.evaluation.task import content_digest
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class NpzRow:
+    """A row of a ``.npz`` file: of each of its arrays the values at one place of the first axis.
+
+    Attributes:
+        path: of the file.
+        index: of the row.
+    """
+
+    path: str
+    index: int
+
+    @property
+    def key(self) -> str:
+        """The file and the row: ``rows.npz[3]``."""
+        return f"{self.path}[{self.index}]"
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the row's values, by the names of the arrays.
+
+        Raises:
+            ArgumentError: the file can no longer be read.
+        """
+        arrays = _arrays(self.path, _stamp(self.path))
+        return {name: array[self.index] for name, array in arrays.items()}
+
+    def digest(self) -> str:
+        """Return what tells the row's values and their names from any other.
+
+        Raises:
+            ArgumentError: the file can no longer be read.
+        """
+        parts = [
+            f"{name}:{array.dtype.str}:{array.shape}:".encode() + array.tobytes()
+            for name, array in sorted(self.arrays().items())
+        ]
+        return content_digest(b"\0".join(parts))
+
+
+@lru_cache(maxsize=1)  # rows come file by file
+def _arrays(path: str, stamp: object) -> Arrays:
+    """Return the arrays of a file as it is at a time; those of the last one are kept."""
+    return read_npz(path)
+
+
+def _stamp(path: str) -> object:
+    """Return what changes with a file."""
+    with contextlib.suppress(OSError):  # reading it says why
+        found = os.stat(path)
+        return found.st_mtime_ns, found.st_size, found.st_ino
+    return None
+
+
+def npz_rows(paths: Sequence[str]) -> list[NpzRow]:
+    """Return the rows of ``.npz`` files, in their order.
+
+    Raises:
+        ArgumentError: a file cannot be read, holds no array, an array without rows, or arrays of
+            different numbers of rows.
+    """
+    return [NpzRow(path, index) for path in paths for index in range(_count(path))]
+
+
+def _count(path: str) -> int:
+    counts = {name: array.shape[:1] for name, array in read_npz(path).items()}
+    shown = ", ".join(f"{name!r} {list(count)}" for name, count in sorted(counts.items()))
+    if len(set(counts.values())) != 1 or () in counts.values():
+        raise ArgumentError(
+            f"{path!r}: expected arrays of as many rows each, along their first axis; got "
+            f"{shown or 'no array'}"
+        )
+    return int(next(iter(counts.values()))[0])

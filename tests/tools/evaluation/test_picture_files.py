@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from delegraph.errors import ArgumentError
+from delegraph.tools import PictureFile
+from delegraph.tools.evaluation.picture_files import chosen, file_names
+from support.pictured import coloured
+
+
+def test_files_come_in_the_order_of_their_bytes_without_folders(tmp_path: Path) -> None:
+    for name in ("b.jpg", "B.jpg", "a10.jpg", "a9.jpg", "é.jpg", ".hidden"):
+        (tmp_path / name).touch()
+    (tmp_path / "a_folder").mkdir()
+    assert file_names(str(tmp_path)) == [".hidden", "B.jpg", "a10.jpg", "a9.jpg", "b.jpg", "é.jpg"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no text are Linux's")
+def test_names_that_are_no_text_have_their_place(tmp_path: Path) -> None:
+    for name in (b"a\xff.jpg", b"a\xc3\xa9.jpg"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).touch()
+    names = [os.fsencode(name) for name in file_names(str(tmp_path))]
+    assert names == [b"a\xc3\xa9.jpg", b"a\xff.jpg"]
+
+
+def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="holds no file"):
+        file_names(str(tmp_path))
+    with pytest.raises(ArgumentError, match=r"folder '.*missing': No such file or directory"):
+        file_names(str(tmp_path / "missing"))
+
+
+def test_the_limit_counts_what_the_denylist_leaves() -> None:
+    assert chosen(6, {1, 4}, 3) == [1, 2, 4]
+    assert list(chosen(3)) == [0, 1, 2]
+
+
+def test_content_and_truth_make_the_digest(tmp_path: Path) -> None:
+    first, second = coloured(tmp_path, ["red", "green"])
+    assert first.digest() == PictureFile(first.path, "red").digest()
+    assert len({first.digest(), second.digest(), PictureFile(first.path, "blue").digest()}) == 3
+
+
+def test_what_is_no_picture_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"\xff\xd8\xff not a jpeg")
+    with pytest.raises(ArgumentError, match=r"picture '.*a\.jpg' cannot be read"):
+        PictureFile(str(tmp_path / "a.jpg")).pixels(4, 6)
+    with pytest.raises(ArgumentError, match=r"gone\.rgb8' cannot be read: No such file"):
+        PictureFile(str(tmp_path / "gone.rgb8")).pixels(4, 6)
