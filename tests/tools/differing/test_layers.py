@@ -363,3 +363,15 @@ def test_integers_of_litert_are_those_of_delegraph_in_each_layer(name: str) -> N
             assert greatest(layer.drift) == 0, layer.name
         if layer.same_inputs is not None and "float" not in layer.same_inputs.dtype:
             assert greatest(layer.same_inputs) == 0, layer.name
+
+
+@needs_corpus
+def test_scales_in_tensors_of_their_own_go_along() -> None:
+    model = str(corpus_file("LiteRT__qwen_fc_blockwise_quantized"))
+    found = diff_layers(
+        setup_of(model, "litert"), setup_of(model, "delegraph"), inputs=fed(), runs=1
+    )
+    assert found.layers
+    for layer in found.layers:
+        assert layer.same_inputs_note == ""
+        assert greatest(layer.same_inputs) == pytest.approx(0, abs=1e-3)

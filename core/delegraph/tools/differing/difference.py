@@ -148,7 +148,7 @@ class Difference:
             if o.worst.compared is not None
             else f"{o.name}: {'; '.join(o.remarks)}"
             for o in self.outputs
-            if o.outside or o.worst.compared is None
+            if o.outside
         ]
         found += [f"{name}: only the test has it" for name in self.only_in_test]
         return (*found, *(f"{name}: only the reference has it" for name in self.only_in_reference))

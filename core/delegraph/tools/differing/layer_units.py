@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.placement import PartitionPlacement, Placement
 from delegraph.errors import in_words
-from delegraph.graph.model import Model, SubgraphSpec
+from delegraph.graph.model import SubgraphSpec
+from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
 from delegraph.tools.differing.matching import converted
 from delegraph.tools.differing.side import Side
@@ -48,6 +49,7 @@ class Unit:
         self.note = note
         self._side: Side | None = None
         self._delegate: str | None = None
+        self._tensors: tuple[int, ...] = ()  # of the unit, by their index in the whole model
 
     def open(
         self, stack: ExitStack, path: Path, setup: Setup, whole: Whole, outputs: Sequence[int]
@@ -66,7 +68,9 @@ class Unit:
         if handle is not None:
             self.note = f"it reads the resource {handle.name!r}, which is made outside"
             return
-        content = unit_model(whole.model, whole.spec.index, self.nodes, inputs, outputs)
+        content, self._tensors = unit_model(
+            whole.records, whole.spec.index, self.nodes, inputs, outputs
+        )
         path.write_bytes(content)
         try:
             self._side = Side(stack, replace(setup, model=str(path)), UNIT)
@@ -92,7 +96,7 @@ class Unit:
         """Return the outputs that follow from known values; nothing where :attr:`note` says why."""
         if self._side is None:
             return {}
-        wanted = {int(entry["index"]): entry for entry in self._side.inputs}
+        wanted = {self._tensors[int(entry["index"])]: entry for entry in self._side.inputs}
         missing = next((i for i in wanted if i not in known), None)
         if missing is not None:
             return self._give_up(f"the reference has no values for its input, tensor {missing}")
@@ -108,7 +112,7 @@ class Unit:
         if self._delegate is not None and len(taken) < len(self.nodes):
             whose = f"{len(taken)} of its {len(self.nodes)} nodes"
             return self._give_up(f"alone, {self._delegate} takes {whose}")
-        return {int(entry["index"]): (entry, values) for entry, values in found}
+        return {self._tensors[int(entry["index"])]: (entry, values) for entry, values in found}
 
     def _give_up(self, note: str) -> Values:
         self.note, self._side = note, None
@@ -119,7 +123,7 @@ class Unit:
 class Whole:
     """The model that units are cut from: the file, the called subgraph, and who runs its nodes."""
 
-    model: Model
+    records: tables.Model
     spec: SubgraphSpec
     placement: Placement
 

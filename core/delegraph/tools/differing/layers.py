@@ -227,7 +227,7 @@ class _Comparison:
             stack,
             folder,
             test.setup,
-            Whole(test.model, test.spec, test.placement),
+            Whole(test.records, test.spec, test.placement),
             is_exposed=inner == "exposed",
             shares_kernels=self._is_same_file and _same_host(test, right),
         )

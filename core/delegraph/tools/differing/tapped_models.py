@@ -1,84 +1,95 @@
 """Models changed so that what is inside of them can be read: more outputs, or a few nodes only.
 
 Reading an inner tensor after ``invoke`` is not enough: its memory may hold another by then. An
-output keeps its own, in every runtime. Tensors and operators keep their numbers.
+output keeps its own, in every runtime.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from delegraph.graph.model import Model
 from delegraph.schema import tables
-from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 
 UNIT = "unit"
 """The signature of a model of a few nodes."""
 
 
-def tapped_model(model: Model, subgraph: int, tensors: Iterable[int]) -> bytes:
-    """Return *model* with *tensors* among the outputs of a subgraph and of its signatures.
+def tapped_model(records: tables.Model, subgraph: int, tensors: Iterable[int]) -> bytes:
+    """Return a model with *tensors* among the outputs of a subgraph and of its signatures.
 
     Args:
-        model: the whole model.
+        records: of the whole model.
         subgraph: which one.
         tensors: tensor indices; those that are outputs or inputs already are left out.
     """
-    records = read_model(model.content)
-    spec = model.subgraphs[subgraph]
-    added = [i for i in dict.fromkeys(tensors) if i not in {*spec.outputs, *spec.inputs}]
     graphs = list(records.subgraphs or ())
-    graphs[subgraph] = graphs[subgraph].replace(outputs=(*spec.outputs, *added))
+    graph = graphs[subgraph]
+    outputs = graph.outputs or ()
+    added = [i for i in dict.fromkeys(tensors) if i not in {*outputs, *(graph.inputs or ())}]
+    graphs[subgraph] = graph.replace(outputs=(*outputs, *added))
     signatures = [
-        s.replace(outputs=(*(s.outputs or ()), *map(_named, added)))
+        s.replace(outputs=(*(s.outputs or ()), *(_named(i, i) for i in added)))
         if s.subgraph_index == subgraph
         else s
         for s in records.signature_defs or ()
     ]
-    changed = records.replace(subgraphs=tuple(graphs), signature_defs=tuple(signatures))
-    return write_model(changed)
+    return write_model(records.replace(subgraphs=tuple(graphs), signature_defs=tuple(signatures)))
 
 
 def unit_model(
-    model: Model,
+    records: tables.Model,
     subgraph: int,
     nodes: Sequence[int],
     inputs: Sequence[int],
     outputs: Sequence[int],
-) -> bytes:
+) -> tuple[bytes, tuple[int, ...]]:
     """Return a model of some nodes of a subgraph, called by the signature :data:`UNIT`.
 
     Its inputs and outputs have the names of :func:`tap_name`. Subgraphs that nodes call stay.
 
     Args:
-        model: the whole model.
+        records: of the whole model.
         subgraph: which one.
         nodes: operator indices, in execution order.
         inputs: tensor indices that are passed in.
         outputs: tensor indices that are read.
+
+    Returns:
+        The file, and for each of its tensors the index that it has in the whole model: it holds
+        only those that the nodes use, as there is such a file for every node.
     """
-    records = read_model(model.content)
     graphs = list(records.subgraphs or ())
-    operators = graphs[subgraph].operators or ()
-    kept = tuple(operators[i] for i in nodes)
+    operators = [(graphs[subgraph].operators or ())[i] for i in nodes]
+    kept = _used_tensors(graphs[subgraph].tensors or (), operators, (*inputs, *outputs))
+    numbers = {-1: -1} | {tensor: number for number, tensor in enumerate(kept)}
+
+    def numbered(tensors: Iterable[int] | None) -> tuple[int, ...] | None:
+        return None if tensors is None else tuple(numbers[i] for i in tensors)
+
     graphs[subgraph] = graphs[subgraph].replace(
-        operators=kept, inputs=tuple(inputs), outputs=tuple(outputs)
+        tensors=tuple(_renumbered((graphs[subgraph].tensors or ())[i], numbers) for i in kept),
+        operators=tuple(
+            o.replace(
+                inputs=numbered(o.inputs),
+                outputs=numbered(o.outputs),
+                intermediates=numbered(o.intermediates),
+            )
+            for o in operators
+        ),
+        inputs=numbered(inputs),
+        outputs=numbered(outputs),
     )
     signature = tables.SignatureDef(
         signature_key=UNIT,
         subgraph_index=subgraph,
-        inputs=tuple(map(_named, inputs)),
-        outputs=tuple(map(_named, outputs)),
+        inputs=tuple(_named(i, numbers[i]) for i in inputs),
+        outputs=tuple(_named(i, numbers[i]) for i in outputs),
     )
-    changed = records.replace(
-        subgraphs=tuple(graphs),
-        signature_defs=(signature,),
-        metadata=None,
-        metadata_buffer=None,
-        buffers=_used_buffers(records, graphs, subgraph),
-    )
-    return write_model(changed)
+    changed = _with_used_buffers(records, graphs)
+    return write_model(
+        changed.replace(signature_defs=(signature,), metadata=None, metadata_buffer=None)
+    ), kept
 
 
 def tap_name(tensor: int) -> str:
@@ -86,28 +97,46 @@ def tap_name(tensor: int) -> str:
     return f"tensor {tensor}"
 
 
-def _named(tensor: int) -> tables.TensorMap:
-    return tables.TensorMap(name=tap_name(tensor), tensor_index=tensor)
+def _named(tensor: int, index: int) -> tables.TensorMap:
+    return tables.TensorMap(name=tap_name(tensor), tensor_index=index)
 
 
-def _used_buffers(
-    records: tables.Model, graphs: Sequence[tables.SubGraph], subgraph: int
-) -> tuple[tables.Buffer, ...]:
-    """Return all buffers, those empty that no operator of the changed subgraph reads any more."""
-    used = set[int]()
-    for index, graph in enumerate(graphs):
-        tensors = graph.tensors or ()
-        needed = set(range(len(tensors)))
-        if index == subgraph:
-            needed = {i for o in graph.operators or () for i in o.inputs or () if i >= 0}
-            needed |= {i for n in needed for i in _scale_tensors(tensors[n])}
-        used |= {tensors[i].buffer for i in needed}
-    empty = tables.Buffer()
-    return tuple(b if i in used else empty for i, b in enumerate(records.buffers or ()))
+def _used_tensors(
+    tensors: Sequence[tables.Tensor], operators: Sequence[tables.Operator], others: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the tensors that operators name, those that hold scales of them, and *others*."""
+    used = set(others)
+    for operator in operators:
+        for named in (operator.inputs, operator.outputs, operator.intermediates):
+            used.update(i for i in named or () if i >= 0)
+    return tuple(sorted(used | {i for n in used for i in _scale_tensors(tensors[n]).values()}))
 
 
-def _scale_tensors(tensor: tables.Tensor) -> list[int]:
-    """Return the tensors that hold the scales of another."""
+def _scale_tensors(tensor: tables.Tensor) -> dict[str, int]:
+    """Return the tensors that hold the scales of another, by the field that names them."""
     details = None if tensor.quantization is None else tensor.quantization.details
-    found = [getattr(details, name, -1) for name in ("scales", "zero_points")]
-    return [index for index in found if index >= 0]
+    found = {name: getattr(details, name, -1) for name in ("scales", "zero_points")}
+    return {name: index for name, index in found.items() if index >= 0}
+
+
+def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Tensor:
+    """Return a tensor with other numbers for the tensors that hold its scales."""
+    scales = {name: numbers[index] for name, index in _scale_tensors(tensor).items()}
+    if not scales or tensor.quantization is None or tensor.quantization.details is None:
+        return tensor
+    details = tensor.quantization.details.replace(**scales)
+    return tensor.replace(quantization=tensor.quantization.replace(details=details))
+
+
+def _with_used_buffers(records: tables.Model, graphs: Sequence[tables.SubGraph]) -> tables.Model:
+    """Return *records* with other subgraphs, and with no buffer that none of their tensors has."""
+    used = sorted({0, *(t.buffer for graph in graphs for t in graph.tensors or ())})
+    numbers = {buffer: number for number, buffer in enumerate(used)}
+    moved = tuple(
+        graph.replace(
+            tensors=tuple(t.replace(buffer=numbers[t.buffer]) for t in graph.tensors or ())
+        )
+        for graph in graphs
+    )
+    buffers = records.buffers or ()
+    return records.replace(subgraphs=moved, buffers=tuple(buffers[i] for i in used))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.placement import PartitionPlacement, Placement
 from delegraph.graph.loader import load_model
 from delegraph.graph.model import SubgraphSpec
+from delegraph.schema.reader import read_model
 from delegraph.tools.differing.layer_units import HANDLES, Values
 from delegraph.tools.differing.metrics import tensor_difference
 from delegraph.tools.differing.side import Side
@@ -32,6 +33,7 @@ class Watched:
     Attributes:
         inputs: details of what the call takes.
         values: what the next computation gets.
+        records: the model's.
         spec: the called subgraph.
         placement: who runs the nodes of it, once it is open.
         inside: tensors that nodes compute and nobody sees, with the partition that keeps each.
@@ -41,9 +43,10 @@ class Watched:
     def __init__(self, label: str, setup: Setup, signature: str | None) -> None:
         self.setup, self.signature = setup, signature
         self._label = label
-        self.model = load_model(setup.model, setup.table_limit)
-        called = {s.key: s.subgraph_index for s in self.model.signatures}
-        self.spec: SubgraphSpec = self.model.subgraphs[called.get(signature or "", 0)]
+        model = load_model(setup.model, setup.table_limit)
+        self.records = read_model(model.content, setup.table_limit)
+        called = {s.key: s.subgraph_index for s in model.signatures}
+        self.spec: SubgraphSpec = model.subgraphs[called.get(signature or "", 0)]
         with ExitStack() as stack:
             self.inputs = self._side_of(stack, setup).inputs
         self.values: list[NDArray[Any]] = []
@@ -65,7 +68,7 @@ class Watched:
             if i >= 0 and i not in inside and self.spec.tensors[i].type not in HANDLES
         ]
         path = folder / f"{self._label}.tflite"
-        path.write_bytes(tapped_model(self.model, self.spec.index, watched))
+        path.write_bytes(tapped_model(self.records, self.spec.index, watched))
         arguments = {"experimental_disable_delegate_node_fusion": True} if inner == "alone" else {}
         tapped = replace(self.setup, model=str(path))
         self._side = self._side_of(stack, tapped, **arguments)
