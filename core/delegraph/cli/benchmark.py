@@ -13,6 +13,8 @@ import click
 from delegraph.cli.benchmark_answer import print_answer
 from delegraph.cli.comparison import Against, against_options, print_comparison
 from delegraph.cli.input_options import input_request_options
+from delegraph.cli.op_profile_answer import print_op_profile
+from delegraph.cli.op_profile_options import op_profile_options
 from delegraph.cli.options import diagnosis_options, json_option, save_option
 from delegraph.cli.printing import console, print_json
 from delegraph.cli.run_control_options import run_control_options
@@ -20,8 +22,10 @@ from delegraph.cli.setup_options import setup_options
 from delegraph.cli.shown_progress import shown_progress
 
 if TYPE_CHECKING:
+    from delegraph.cli.op_profile_options import ProfileRequest
     from delegraph.tools.benchmarking.result import BenchmarkResult
     from delegraph.tools.benchmarking.run_control import RunControl
+    from delegraph.tools.profiling.op_profile import OpProfile
     from delegraph.tools.requested_inputs import InputRequest
     from delegraph.tools.setup import Setup
 
@@ -38,6 +42,7 @@ class BenchmarkRequest:
     save: str | None
     result_json: str | None
     against: Against | None
+    profile: ProfileRequest
 
 
 @click.command("benchmark")
@@ -54,6 +59,7 @@ class BenchmarkRequest:
     metavar="FILE",
     help="Write all figures, the time of every run, and the machine, as JSON.",
 )
+@op_profile_options
 @json_option
 @diagnosis_options
 def command(as_json: bool, **options: Any) -> None:
@@ -69,15 +75,21 @@ def command(as_json: bool, **options: Any) -> None:
     """
     request = BenchmarkRequest(**options)
     if request.against is not None:
+        if request.profile.is_any:
+            raise click.UsageError("a profile is of one set-up: leave out --against, or profiles")
         _compare(request, request.against, as_json)
         return
     result = _measured(request)
     if request.result_json is not None:
         _write(request.result_json, result.to_json())
+    profile = _profile(request)
     if as_json:
-        print_json(result.to_json())
-    else:
-        print_answer(console(), result)
+        shown = {} if profile is None else {"op_profile": profile.to_json()}
+        print_json({**result.to_json(), **shown})
+        return
+    print_answer(console(), result)
+    if profile is not None:
+        print_op_profile(console(), profile)
 
 
 def _compare(request: BenchmarkRequest, against: Against, as_json: bool) -> None:
@@ -104,6 +116,26 @@ def _measured(request: BenchmarkRequest) -> BenchmarkResult:
             save=request.save,
             progress=progress,
         )
+
+
+def _profile(request: BenchmarkRequest) -> OpProfile | None:
+    """Write the files of a profile that are asked for; return it if it is to be shown."""
+    wanted = request.profile
+    if not wanted.is_any:
+        return None
+    from delegraph.tools.profiling.op_profile import profile_of
+    from delegraph.tools.profiling.recording import record
+
+    with shown_progress() as progress:
+        recording = record(
+            request.setup,
+            request.inputs,
+            request.control,
+            signature=request.signature,
+            progress=progress,
+        )
+    wanted.write_files(recording)
+    return profile_of(recording) if wanted.is_shown else None
 
 
 def _write(path: str, result: Mapping[str, Any]) -> None:

@@ -27,6 +27,11 @@ from .evaluation.picture_files import PictureFile as PictureFile
 from .evaluation.preprocessing import Preprocessing as Preprocessing
 from .evaluation.presets import preset as preset
 from .latency import Latency as Latency
+from .profiling.node_data import NodeData as NodeData
+from .profiling.op_profile import OpProfile as OpProfile
+from .profiling.op_profile import op_profile as op_profile
+from .profiling.recording import Recording as Recording
+from .profiling.recording import record as record
 from .reporting.report import Report as Report
 from .reporting.report import report as report
 from .requested_inputs import InputRequest as InputRequest

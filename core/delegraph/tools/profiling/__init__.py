@@ -1,4 +1,6 @@
 """Where the time of a model goes, operator by operator, and files that show it.
 
-Open first: ``node_data.py`` for values on the graph in Model Explorer.
+Open first: ``recording.py`` for what is measured, ``op_profile.py`` for the tables; ``tracks.py``
+for what ran when, which ``chrome_trace.py`` and ``speedscope.py`` write for their viewers;
+``node_files.py`` and ``node_data.py`` for values on the graph in Model Explorer.
 """

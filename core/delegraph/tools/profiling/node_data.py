@@ -17,7 +17,7 @@ import logging
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ class NodeData:
             _log.warning("%s: node %d of subgraph %d has no key", self.name, index, spec.index)
         colors = self._word_colors()
         shown = {keys[i]: _shown(value, colors) for i, value in values.items() if i in keys}
-        return {"name": self.name, "results": shown, **self._style(bool(colors))}
+        return {"name": self.name, "results": shown, **self._style(values.values())}
 
     def _word_colors(self) -> dict[str, str]:
         words = sorted({value for value in self.values.values() if isinstance(value, str)})
@@ -94,15 +94,17 @@ class NodeData:
         chosen = dict.fromkeys(rest, _OTHERS) | dict(zip(rest, _PALETTE, strict=False))
         return chosen | dict(self.colors)
 
-    def _style(self, is_words: bool) -> dict[str, Any]:
-        if is_words:
-            return {
-                "showExpandedSummaryOnGroupNode": True,
-                "showLabelCountColumnsInChildrenStatsTable": True,
-            }
-        if self.thresholds:
-            return {"thresholds": [{"value": v, "bgColor": c} for v, c in self.thresholds]}
-        return {"gradient": [{"stop": s, "bgColor": c} for s, c in self.gradient]}
+    def _style(self, values: Iterable[float | str]) -> dict[str, Any]:
+        style: dict[str, Any] = {}
+        kinds = {isinstance(value, str) for value in values}
+        if True in kinds:
+            style["showExpandedSummaryOnGroupNode"] = True
+            style["showLabelCountColumnsInChildrenStatsTable"] = True
+        if False in kinds and self.thresholds:
+            style["thresholds"] = [{"value": v, "bgColor": c} for v, c in self.thresholds]
+        elif False in kinds:
+            style["gradient"] = [{"stop": s, "bgColor": c} for s, c in self.gradient]
+        return style
 
 
 def graph_ids(model: Model) -> list[str]:

@@ -1,0 +1,41 @@
+"""Bytes of the values that are still needed, over the time of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from delegraph.tools.profiling.recording import Recording, Run
+
+
+def live_bytes(recording: Recording) -> Iterator[tuple[int, int]]:
+    """Yield the time, in nanoseconds since the first run began, and the bytes from then on.
+
+    Of the subgraph that is called: its inputs and what its nodes and partitions hand to one
+    another; constants, variables, and memory inside of kernels and partitions are not counted. An
+    arena holds at least so much. Nothing for LiteRT, which does not tell when its nodes run.
+    """
+    if recording.setup.runtime == "litert":
+        return
+    origin = recording.runs[0].start
+    for run in recording.runs:
+        yield from _of_run(recording, run, origin)
+
+
+def _of_run(recording: Recording, run: Run, origin: int) -> Iterator[tuple[int, int]]:
+    spec = recording.model.subgraphs[recording.entry]
+    events = [e for e in run.events if e.subgraph == spec.index and not recording.is_inside(e)]
+    borders = [recording.borders(event) for event in events]
+    last = {i: n for n, (inputs, _) in enumerate(borders) for i in inputs}
+    last |= dict.fromkeys(spec.outputs, len(events))
+    held = {i for i in spec.inputs if last.get(i, -1) >= 0}
+    yield run.start - origin, _size(recording, held)
+    for number, (event, (_, outputs)) in enumerate(zip(events, borders, strict=True)):
+        held |= {i for i in outputs if i in last}
+        yield event.start - origin, _size(recording, held)
+        held = {i for i in held if last[i] > number}
+    yield run.start + run.duration - origin, 0
+
+
+def _size(recording: Recording, indices: set[int]) -> int:
+    tensors = (recording.tensor(recording.entry, index) for index in indices)
+    return sum(tensor.bytes or 0 for tensor in tensors if tensor is not None)

@@ -1,0 +1,93 @@
+"""Node data of a recording: time, delegate and reason of each of the model's nodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from delegraph.delegation.placement import Placement
+from delegraph.tools.profiling.node_data import NodeData, OperatorId
+from delegraph.tools.profiling.op_profile import OpProfile, profile_of
+from delegraph.tools.profiling.recording import Recording
+
+LATENCY, DELEGATE, REJECTION = "latency_us.json", "delegate.json", "rejection.json"
+"""The files in a folder of node data."""
+
+
+def write_node_files(folder: str | os.PathLike[str], recording: Recording) -> list[Path]:
+    """Write the node data of a recording into a folder, which is made; return the files."""
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    placement = recording.placement
+    data = {
+        LATENCY: latency_data(profile_of(recording), recording),
+        DELEGATE: delegate_data(placement),
+        REJECTION: rejection_data(placement),
+    }
+    for name, values in data.items():
+        values.write(path / name, recording.model)
+    return [path / name for name in data]
+
+
+def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
+    """Return the microseconds a run that each node takes.
+
+    Nodes that are computed together have the time at the first of them, the others say where it
+    is. Where a delegate tells only the time of a whole partition, its nodes say so, in words.
+    """
+    values: dict[OperatorId, float | str] = {}
+    partitions: dict[int, float] = {}
+    for node in (node for section in profile.sections for node in section.nodes):
+        first, *fused = node.model_nodes or (None,)
+        if first != node.node_index:
+            if node.partition is not None:
+                partitions[node.partition] = node.seconds
+            continue
+        key = node.subgraph, node.node_index
+        timed = values.get(key, 0.0)
+        values[key] = 1e6 * node.seconds + (timed if isinstance(timed, float) else 0.0)
+        for index in fused:
+            values.setdefault((node.subgraph, index), f"with node {node.node_index}")
+    return NodeData("latency (us)", {**_untold(partitions, recording, values), **values})
+
+
+def _untold(
+    partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
+) -> dict[OperatorId, float | str]:
+    """Return in words where the time is of nodes in partitions that tell only a sum."""
+    found: dict[OperatorId, float | str] = {}
+    for number, seconds in partitions.items():
+        partition = recording.placement.partitions[number]
+        nodes = [(partition.subgraph, index) for index in partition.nodes]
+        if not any(node in known for node in nodes):
+            text = f"partition {number}: {1e6 * seconds:.1f} us together"
+            found |= dict.fromkeys(nodes, text)
+    return found
+
+
+def delegate_data(placement: Placement) -> NodeData:
+    """Return who runs each node."""
+    return NodeData(
+        "delegate",
+        {
+            (node.subgraph, node.index): "nothing"
+            if node.is_unresolved
+            else node.delegate or placement.host
+            for node in placement.nodes
+        },
+        colors={placement.host: "#ffffff"},
+    )
+
+
+def rejection_data(placement: Placement) -> NodeData:
+    """Return the constraint that each node which no delegate took does not meet, by delegate."""
+    return NodeData(
+        "rejection",
+        {
+            (node.subgraph, node.index): "; ".join(reasons)
+            for node in placement.nodes
+            if node.delegate is None
+            and (reasons := [f"{by}: {why}" for by, why in node.refusals(placement.delegates)])
+        },
+    )

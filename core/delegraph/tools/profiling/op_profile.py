@@ -1,0 +1,353 @@
+"""How long each operator takes: in run order, by time, by type; delegates' insides apart.
+
+Source:
+    ProfileSummarizer, tflite/profiling/profile_summarizer.cc; StatsCalculator,
+    tensorflow/tsl stats_calculator.cc. Unlike there, times are not cut to whole microseconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from delegraph.runtime.profile import ProfileEvent
+from delegraph.tools.benchmarking.run_control import RunControl
+from delegraph.tools.benchmarking.stages import Stage
+from delegraph.tools.latency import Latency
+from delegraph.tools.profiling.recording import FEW_RUNS, Recording, record
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTime:
+    """One node, or some that are computed together, over all runs.
+
+    Attributes:
+        subgraph: index of its subgraph.
+        node_index: of the node; a delegate's own node has one that is not in the file.
+        node_type: operator name, or the delegate's.
+        name: its output tensors and its index, as ``benchmark_model`` has them.
+        run_order: position in which it ran first, from 0.
+        delegate: what ran it; None for the runtime's kernels.
+        partition: position in ``Placement.partitions``; None outside of them.
+        model_nodes: the model's nodes that it is, in execution order.
+        calls: times of single calls, seconds.
+        times_called: calls a run.
+        output_bytes: of its outputs; None where that is not known.
+    """
+
+    subgraph: int
+    node_index: int
+    node_type: str
+    name: str
+    run_order: int
+    delegate: str | None
+    partition: int | None
+    model_nodes: tuple[int, ...]
+    calls: Latency
+    times_called: float
+    output_bytes: int | None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds a run."""
+        return self.calls.mean * self.times_called
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTime:
+    """All nodes of one type.
+
+    Attributes:
+        node_type: operator name, or the delegate's.
+        count: number of nodes.
+        seconds: a run, of all of them.
+        times_called: calls a run, of all of them.
+        output_bytes: of their outputs; None where one is not known.
+    """
+
+    node_type: str
+    count: int
+    seconds: float
+    times_called: float
+    output_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Nodes whose times add up: those of a subgraph, or those inside of a delegate.
+
+    Attributes:
+        title: what it is, in words.
+        subgraph: index of the subgraph; None for a delegate.
+        delegate: its name; None for a subgraph. These times are in those of its nodes, too.
+        nodes: in run order.
+    """
+
+    title: str
+    subgraph: int | None
+    delegate: str | None
+    nodes: tuple[NodeTime, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Seconds a run, of all nodes."""
+        return sum(node.seconds for node in self.nodes)
+
+    def by_time(self) -> list[NodeTime]:
+        """Return the nodes, the slowest first."""
+        return sorted(self.nodes, key=lambda node: -node.seconds)
+
+    def by_type(self) -> list[TypeTime]:
+        """Return the types of nodes, the slowest first."""
+        kinds = {kind: [n for n in self.nodes if n.node_type == kind] for kind in self._types()}
+        found = (
+            TypeTime(
+                kind,
+                len(nodes),
+                sum(node.seconds for node in nodes),
+                sum(node.times_called for node in nodes),
+                _total(node.output_bytes for node in nodes),
+            )
+            for kind, nodes in kinds.items()
+        )
+        return sorted(found, key=lambda kind: -kind.seconds)
+
+    def _types(self) -> list[str]:
+        return list(dict.fromkeys(node.node_type for node in self.nodes))
+
+    def shares(self, rows: Iterable[NodeTime | TypeTime]) -> list[tuple[float, float]]:
+        """Return the share of this section that each row has, and of all rows up to it; 0 to 1."""
+        total = self.seconds
+        own = [row.seconds / total if total else 0.0 for row in rows]
+        return list(zip(own, accumulate(own), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class OpProfile:
+    """How long each operator takes.
+
+    Attributes:
+        setup: what ran, as ``Setup.to_json`` has it.
+        placement: in a line.
+        runs: of the whole model while each node is timed, seconds.
+        stages: initialisation: until the model was ready.
+        sections: the subgraph that was called first, then other subgraphs, whose times are in
+            those of the nodes that call them, then insides of delegates.
+        outside: seconds a run that are in no node: between nodes, and all that nobody times.
+        notes: what is missing, in words.
+    """
+
+    setup: dict[str, Any]
+    placement: str
+    runs: Latency
+    stages: tuple[Stage, ...]
+    sections: tuple[Section, ...]
+    outside: float
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the profile: seconds, bytes, and shares from 0 to 1."""
+        return {
+            "setup": self.setup,
+            "placement": self.placement,
+            "runs": self.runs.to_json(),
+            "initialization": [stage.to_json() for stage in self.stages],
+            "sections": [_section_json(section) for section in self.sections],
+            "outside_seconds": self.outside,
+            "notes": list(self.notes),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat dictionary a node, in run order, section by section."""
+        return [row for section in self.sections for row in _rows(section)]
+
+    def to_csv(self) -> str:
+        """Return :meth:`rows` as CSV."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows())
+        return text.getvalue()
+
+
+COLUMNS = (
+    "section",
+    "run_order",
+    "node_type",
+    "name",
+    "subgraph",
+    "node",
+    "delegate",
+    "partition",
+    "model_nodes",
+    "first_ms",
+    "avg_ms",
+    "min_ms",
+    "max_ms",
+    "std_ms",
+    "times_called",
+    "ms_per_run",
+    "share",
+    "output_bytes",
+)
+"""What :meth:`OpProfile.rows` has; ``avg_ms`` is of a single call, as in ``benchmark_model``."""
+
+
+def op_profile(
+    setup: Setup,
+    inputs: InputRequest | None = None,
+    control: RunControl = FEW_RUNS,
+    *,
+    signature: str | None = None,
+    progress: Progress = untold,
+) -> OpProfile:
+    """Return how long each operator of a model takes; arguments as of :func:`record`.
+
+    Raises:
+        ArgumentError: an input, a signature or an argument that does not fit.
+        PluginError: a delegate is missing or broken.
+        DelegraphError: the model cannot be used, or it fails.
+    """
+    return profile_of(record(setup, inputs, control, signature=signature, progress=progress))
+
+
+def profile_of(recording: Recording) -> OpProfile:
+    """Return how long each operator took in a recording."""
+    sections = tuple(_sections(recording))
+    runs = Latency.of([run.duration / 1e9 for run in recording.runs])
+    timed = sum(s.seconds for s in sections if s.subgraph == recording.entry)
+    return OpProfile(
+        recording.setup.to_json(),
+        str(recording.placement),
+        runs,
+        recording.stages,
+        sections,
+        runs.mean - timed,
+        tuple(recording.notes()),
+    )
+
+
+def _sections(recording: Recording) -> Iterator[Section]:
+    groups: dict[tuple[bool, int | str], list[ProfileEvent]] = {}
+    for event in (event for run in recording.runs for event in run.events):
+        inside = recording.is_inside(event)
+        key = str(event.delegate) if inside else event.subgraph
+        groups.setdefault((inside, key), []).append(event)
+    entry = recording.entry
+    for inside, key in sorted(groups, key=lambda k: (k[0], k[1] != entry, str(k[1]).zfill(9))):
+        nodes = tuple(_nodes(recording, groups[inside, key]))
+        if isinstance(key, str):
+            yield Section(f"inside of {key}", None, key, nodes)
+        else:
+            name = recording.model.subgraphs[key].name
+            title = f"subgraph {key}" + (f" ({name})" if name else "")
+            yield Section(title, key, None, nodes)
+
+
+def _nodes(recording: Recording, events: Sequence[ProfileEvent]) -> Iterator[NodeTime]:
+    calls: dict[tuple[int, int, tuple[int, ...], str], list[ProfileEvent]] = {}
+    for event in sorted(events, key=lambda event: event.start):
+        key = (event.subgraph, event.node_index, event.fused, event.name)
+        calls.setdefault(key, []).append(event)
+    for order, own in enumerate(calls.values()):
+        first = own[0]
+        partition = recording.partition(first)
+        outputs = recording.borders(first)[1]
+        tensors = [recording.tensor(first.subgraph, index) for index in outputs]
+        names = ", ".join(tensor.name for tensor in tensors if tensor is not None)
+        yield NodeTime(
+            first.subgraph,
+            first.node_index,
+            first.name,
+            f"[{names}]:{first.node_index}",
+            order,
+            first.delegate,
+            None if partition is None else partition.index,
+            recording.model_nodes(first),
+            Latency.of([event.duration / 1e9 for event in own]),
+            len(own) / len(recording.runs),
+            _total(None if tensor is None else tensor.bytes for tensor in tensors),
+        )
+
+
+def _total(sizes: Iterable[int | None]) -> int | None:
+    found = list(sizes)
+    known = [size for size in found if size is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def _section_json(section: Section) -> dict[str, Any]:
+    kinds = section.by_type()
+    return {
+        "title": section.title,
+        "subgraph": section.subgraph,
+        "delegate": section.delegate,
+        "seconds": section.seconds,
+        "nodes": [_node_json(section, node) for node in section.nodes],
+        "by_type": [
+            {
+                "node_type": kind.node_type,
+                "count": kind.count,
+                "seconds": kind.seconds,
+                "share": share,
+                "cdf": cdf,
+                "times_called": kind.times_called,
+                "output_bytes": kind.output_bytes,
+            }
+            for kind, (share, cdf) in zip(kinds, section.shares(kinds), strict=True)
+        ],
+    }
+
+
+def _node_json(section: Section, node: NodeTime) -> dict[str, Any]:
+    total = section.seconds
+    return {
+        "run_order": node.run_order,
+        "subgraph": node.subgraph,
+        "node": node.node_index,
+        "node_type": node.node_type,
+        "name": node.name,
+        "delegate": node.delegate,
+        "partition": node.partition,
+        "model_nodes": list(node.model_nodes),
+        "calls": node.calls.to_json(),
+        "times_called": node.times_called,
+        "seconds": node.seconds,
+        "share": node.seconds / total if total else 0.0,
+        "output_bytes": node.output_bytes,
+    }
+
+
+def _rows(section: Section) -> Iterator[dict[str, Any]]:
+    for node, (share, _) in zip(section.nodes, section.shares(section.nodes), strict=True):
+        calls = node.calls
+        times = (calls.first, calls.mean, calls.min, calls.max, calls.std)
+        yield dict(
+            zip(
+                COLUMNS,
+                (
+                    section.title,
+                    node.run_order,
+                    node.node_type,
+                    node.name,
+                    node.subgraph,
+                    node.node_index,
+                    node.delegate,
+                    node.partition,
+                    " ".join(map(str, node.model_nodes)),
+                    *(round(1e3 * seconds, 6) for seconds in times),
+                    node.times_called,
+                    round(1e3 * node.seconds, 6),
+                    round(share, 6),
+                    node.output_bytes,
+                ),
+                strict=True,
+            )
+        )

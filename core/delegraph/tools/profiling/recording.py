@@ -1,0 +1,228 @@
+"""Some runs of a model, with what ran when in them: what every profile is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter_ns
+
+import numpy as np
+
+from delegraph.delegation.placement import NodePlacement, PartitionPlacement, Placement
+from delegraph.graph.loader import load_model
+from delegraph.graph.model import Model
+from delegraph.runtime.profile import Profile, ProfileEvent
+from delegraph.tools.benchmarking.run_control import RunControl, run_times
+from delegraph.tools.benchmarking.stages import Stage
+from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.setup import Setup
+
+FEW_RUNS = RunControl(runs=50, min_seconds=0, max_seconds=30.0, warmup_runs=3, warmup_seconds=0.2)
+"""Enough for a mean of each operator."""
+
+MOST_EVENTS = 100_000
+"""Events that are kept: more make a trace that no viewer opens quickly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the model.
+
+    Attributes:
+        start: nanoseconds, by ``time.perf_counter_ns``.
+        duration: nanoseconds of computing alone.
+        events: what ran, in the order in which it ended.
+    """
+
+    start: int
+    duration: int
+    events: tuple[ProfileEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFigures:
+    """A tensor after the runs.
+
+    Attributes:
+        name: may be empty.
+        dtype: its type.
+        shape: its dimensions.
+        bytes: None where its elements have no fixed size, as strings.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int | None
+
+    def __str__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Some runs of a set-up, with what ran when in them.
+
+    Attributes:
+        setup: what ran.
+        entry: index of the subgraph that was called.
+        model: what the file declares.
+        placement: where its nodes ran.
+        stages: until the model was ready.
+        runs: those that count; the warm-up is not among them.
+        tensors: those of the file, by subgraph and index.
+    """
+
+    setup: Setup
+    entry: int
+    model: Model
+    placement: Placement
+    stages: tuple[Stage, ...]
+    runs: tuple[Run, ...]
+    tensors: Mapping[tuple[int, int], TensorFigures]
+
+    @cached_property
+    def _nodes(self) -> dict[tuple[int, int], NodePlacement]:
+        return {(node.subgraph, node.index): node for node in self.placement.nodes}
+
+    @cached_property
+    def _own_nodes(self) -> dict[tuple[int, int], PartitionPlacement]:
+        return {(p.subgraph, p.node_index): p for p in self.placement.partitions}
+
+    def node(self, event: ProfileEvent) -> NodePlacement | None:
+        """Return the model's node that an event is of; None for a delegate's own node."""
+        return self._nodes.get((event.subgraph, event.node_index))
+
+    def is_inside(self, event: ProfileEvent) -> bool:
+        """Return whether a delegate tells of its inside: the time is in its own node's, too."""
+        return event.delegate is not None and self.node(event) is not None
+
+    def partition(self, event: ProfileEvent) -> PartitionPlacement | None:
+        """Return the partition that an event is of, or is inside of."""
+        node = self.node(event)
+        if node is None:
+            return self._own_nodes.get((event.subgraph, event.node_index))
+        return None if node.partition is None else self.placement.partitions[node.partition]
+
+    def model_nodes(self, event: ProfileEvent) -> tuple[int, ...]:
+        """Return the model's nodes that an event is of."""
+        if self.node(event) is not None:
+            return (event.node_index, *event.fused)
+        partition = self.partition(event)
+        return () if partition is None else partition.nodes
+
+    def borders(self, event: ProfileEvent) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the tensors that what an event is of reads from outside, and what others read."""
+        partition = self.partition(event)
+        if self.node(event) is None:
+            return ((), ()) if partition is None else (partition.inputs, partition.outputs)
+        operators = self.model.subgraphs[event.subgraph].operators
+        own = [operators[i] for i in self.model_nodes(event)]
+        written = {i for op in own for i in op.outputs}
+        read = dict.fromkeys(i for op in own for i in op.inputs if i >= 0 and i not in written)
+        return tuple(read), tuple(i for i in own[-1].outputs if i >= 0)
+
+    def tensor(self, subgraph: int, index: int) -> TensorFigures | None:
+        """Return a tensor; None for one that a delegate has added."""
+        return self.tensors.get((subgraph, index))
+
+    def notes(self) -> Iterator[str]:
+        """Yield what is missing, in words."""
+        if self.setup.runtime == "litert":
+            yield (
+                "LiteRT does not tell how long its own kernels and XNNPACK take: only delegates "
+                "written in Python are listed, all else is the time outside of nodes"
+            )
+        told = {e.delegate for run in self.runs for e in run.events if self.is_inside(e)}
+        ran = {e.delegate for run in self.runs for e in run.events if e.delegate is not None}
+        for name in sorted(ran - told):
+            yield f"{name} does not tell how long each node inside of its partitions takes"
+
+
+def record(
+    setup: Setup,
+    inputs: InputRequest | None = None,
+    control: RunControl = FEW_RUNS,
+    *,
+    signature: str | None = None,
+    progress: Progress = untold,
+) -> Recording:
+    """Return some runs of a set-up with what ran when; for its own kernels, delegates' and more.
+
+    Args:
+        setup: a model and what runs it.
+        inputs: what its inputs are; default: random as in ``benchmark_model``.
+        control: how often it runs: at least once, and no more than makes :data:`MOST_EVENTS`.
+        signature: which of the model's is called; None: the whole model.
+        progress: is told between the runs.
+
+    Raises:
+        ArgumentError: an input, a signature or an argument that does not fit.
+        PluginError: a delegate is missing or broken.
+        DelegraphError: the model cannot be used, or it fails.
+    """
+    file = load_model(setup.model, setup.table_limit)
+    with timed_model(setup, inputs, signature=signature) as model:
+        runs = _runs(model, control, progress)
+        return Recording(
+            setup,
+            _entry(file, signature),
+            file,
+            model.placement,
+            tuple(model.stages.done),
+            tuple(runs),
+            _tensors(model, file),
+        )
+
+
+def _runs(model: TimedModel, control: RunControl, progress: Progress) -> list[Run]:
+    runs: list[Run] = []
+    with model.interpreter.profile(whole_partitions=True) as profile:
+
+        def run() -> float:
+            runs.append(_run(model, profile))
+            return runs[-1].duration / 1e9
+
+        # The warm-up is profiled as well: what delegates make for a profile is made then.
+        warm_up = replace(control.warm_up, runs=max(1, control.warmup_runs))
+        run_times(run, warm_up, model.clock, lambda done: progress("warming up", done, 1.0))
+        most = max(1, MOST_EVENTS // max(1, len(runs[-1].events)))
+        runs.clear()
+        few = replace(control, runs=min(max(1, control.runs), most), min_seconds=0.0)
+        run_times(run, few, model.clock, lambda done: progress("profiling", done, 1.0))
+    return runs
+
+
+def _run(model: TimedModel, profile: Profile) -> Run:
+    profile.events.clear()
+    model.call.fill([given.values for given in model.inputs])
+    start = perf_counter_ns()
+    model.call.invoke()
+    return Run(start, perf_counter_ns() - start, tuple(profile.events))
+
+
+def _entry(model: Model, signature: str | None) -> int:
+    keys = {found.key: found.subgraph_index for found in model.signatures}
+    return 0 if signature is None else keys[signature]
+
+
+def _tensors(model: TimedModel, file: Model) -> dict[tuple[int, int], TensorFigures]:
+    """Return the tensors of the file with the shapes that they have now."""
+    found = {}
+    for spec in file.subgraphs:
+        for details in model.interpreter.get_tensor_details(spec.index):
+            index = int(details["index"])
+            if index < len(spec.tensors):
+                dtype, shape = np.dtype(details["dtype"]), tuple(details["shape"].tolist())
+                size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+                is_text = dtype.kind in "SO"
+                found[spec.index, index] = TensorFigures(
+                    spec.tensors[index].name,
+                    spec.tensors[index].type.name,
+                    shape,
+                    None if is_text else size,
+                )
+    return found

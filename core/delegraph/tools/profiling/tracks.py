@@ -1,0 +1,179 @@
+"""What ran when, as tracks of slices that nest: what viewers of traces draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from delegraph.delegation.placement import PartitionPlacement, refusals_in_words
+from delegraph.runtime.profile import ProfileEvent
+from delegraph.tools.profiling.recording import Recording
+
+HOST = "invoke"
+"""The track of what the runtime itself runs, and of the runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Something that took a while.
+
+    Attributes:
+        name: what it is.
+        start: nanoseconds since the first run began.
+        end: nanoseconds since then, not before *start*.
+        event: what the profile has of it; None for a whole run.
+        args: what there is to know of it, as JSON takes it.
+    """
+
+    name: str
+    start: int
+    end: int
+    event: ProfileEvent | None = None
+    args: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """Slices of which any two are apart, or one is inside the other.
+
+    Attributes:
+        name: whose they are: :data:`HOST`, or a delegate's, with the number of the worker where a
+            delegate tells of several things at a time.
+        delegate: None for the host.
+        slices: by start, the longer first.
+    """
+
+    name: str
+    delegate: str | None
+    slices: tuple[Slice, ...]
+
+
+def tracks(recording: Recording) -> list[Track]:
+    """Return the track of the host, then those of each delegate."""
+    groups: dict[str | None, list[Slice]] = {None: []}
+    origin = recording.runs[0].start
+    for number, run in enumerate(recording.runs):
+        start = run.start - origin
+        groups[None].append(
+            Slice(f"run {number}", start, start + run.duration, args={"run": number})
+        )
+        for event in run.events:
+            groups.setdefault(event.delegate, []).append(_slice(recording, event, origin))
+    found = []
+    for delegate, slices in groups.items():
+        for worker, lane in enumerate(lanes(slices)):
+            name = HOST if delegate is None else f"delegate {delegate}"
+            found.append(Track(name + f", worker {worker}" * (worker > 0), delegate, lane))
+    return found
+
+
+def lanes(slices: Iterable[Slice]) -> list[tuple[Slice, ...]]:
+    """Return slices in as few groups as nest: each in the first group in which it does.
+
+    >>> a, b, c = Slice("a", 0, 9), Slice("b", 2, 5), Slice("c", 4, 12)
+    >>> [[slice.name for slice in lane] for lane in lanes([a, b, c])]
+    [['a', 'b'], ['c']]
+    """
+    found: list[list[Slice]] = []
+    stacks: list[list[int]] = []  # where the slices end that are open in each group
+    for one in sorted(slices, key=lambda slice: (slice.start, -slice.end)):
+        place = next((i for i, ends in enumerate(stacks) if _nests(one, ends)), len(found))
+        if place == len(found):
+            found.append([])
+            stacks.append([])
+        found[place].append(one)
+        stacks[place].append(one.end)
+    return [tuple(lane) for lane in found]
+
+
+def _nests(one: Slice, ends: list[int]) -> bool:
+    """Close what has ended before a slice; return whether it is inside of what is still open."""
+    while ends and ends[-1] <= one.start:
+        ends.pop()
+    return not ends or one.end <= ends[-1]
+
+
+def _slice(recording: Recording, event: ProfileEvent, origin: int) -> Slice:
+    start = event.start - origin
+    return Slice(event.name, start, start + event.duration, event, _args(recording, event))
+
+
+def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
+    """Return what there is to know of an event."""
+    inputs, outputs = recording.borders(event)
+    partition = recording.partition(event)
+    nodes = recording.model_nodes(event)
+    found: dict[str, Any] = {
+        "subgraph": event.subgraph,
+        "node": event.node_index,
+        "operator": event.name,
+        "inputs": _tensors(recording, event.subgraph, inputs),
+        "outputs": _tensors(recording, event.subgraph, outputs),
+    }
+    if partition is not None:
+        found |= {"delegate": partition.delegate, "partition": partition.index}
+        found["model nodes"] = ", ".join(map(str, nodes))
+    node = recording.node(event)
+    if event.delegate is None and node is not None and node.rejections:
+        found["reason"] = refusals_in_words(node, recording.placement.delegates)
+    if partition is not None and node is None:
+        found["bytes in"], found["bytes out"] = partition.input_bytes, partition.output_bytes
+    else:
+        found["bytes out"] = _bytes(recording, event.subgraph, outputs)
+    return found
+
+
+def _tensors(recording: Recording, subgraph: int, indices: Sequence[int]) -> str:
+    found = (recording.tensor(subgraph, index) for index in indices)
+    return ", ".join(str(tensor) for tensor in found if tensor is not None)
+
+
+def _bytes(recording: Recording, subgraph: int, indices: Sequence[int]) -> int:
+    found = (recording.tensor(subgraph, index) for index in indices)
+    return sum(tensor.bytes or 0 for tensor in found if tensor is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A value that goes from one party to another.
+
+    Attributes:
+        tensor: its name, or its number.
+        bytes: of it; None where that is not known.
+        source, target: the slices that compute and read it.
+    """
+
+    tensor: str
+    bytes: int | None
+    source: Slice
+    target: Slice
+
+
+def flows(recording: Recording, all_tracks: Sequence[Track]) -> Iterator[Flow]:
+    """Yield each value that crosses the boundary of a partition, run by run.
+
+    A reader gets it from the last slice before it that computes it. What enters or leaves the graph
+    has none.
+    """
+    writers: dict[tuple[int, int], list[Slice]] = {}
+    readers: dict[tuple[int, int], list[Slice]] = {}
+    for one in (one for track in all_tracks for one in track.slices):
+        if one.event is not None and not recording.is_inside(one.event):
+            inputs, outputs = recording.borders(one.event)
+            for index in outputs:
+                writers.setdefault((one.event.subgraph, index), []).append(one)
+            for index in inputs:
+                readers.setdefault((one.event.subgraph, index), []).append(one)
+    crossing = {(c.subgraph, c.tensor): c for c in recording.placement.crossings}
+    for key, found in crossing.items():
+        name = found.name or f"tensor {found.tensor}"
+        written = sorted(writers.get(key, ()), key=lambda one: one.end)
+        for target in readers.get(key, ()):
+            sources = [one for one in written if one.end <= target.start]
+            if sources and _party(recording, sources[-1]) != _party(recording, target):
+                yield Flow(name, found.bytes, sources[-1], target)
+
+
+def _party(recording: Recording, one: Slice) -> PartitionPlacement | None:
+    return None if one.event is None else recording.partition(one.event)
