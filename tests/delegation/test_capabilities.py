@@ -105,3 +105,25 @@ def test_a_node_that_is_not_covered_says_which_operator_or_tensor_is_in_the_way(
         Rejection("op", actual="ADD", expected="SHAPE or SUB"),
         Rejection("dtype", actual="INT32", expected="FLOAT32", tensor=3),
     ]
+
+
+def test_a_refusal_names_what_all_claims_of_the_operator_would_take() -> None:
+    claims = [Claim("SHAPE", name) for name in ("UINT8", "INT8", "INT16")]
+    assert answers(Capabilities([Claim("ADD", "FLOAT32"), *claims]))[1] == Rejection(
+        "dtype", actual="FLOAT32", expected="UINT8 or INT8 or INT16", tensor=2
+    )
+
+
+def test_a_refusal_compares_with_the_claim_that_fits_best() -> None:
+    """Of SHAPE's tensors the first is FLOAT32: the claim of INT8 is out of the question."""
+    claims = [Claim("SHAPE", ["FLOAT32", "INT64"]), Claim("SHAPE", "INT8")]
+    assert answers(Capabilities([Claim("ADD", "FLOAT32"), *claims]))[1] == Rejection(
+        "dtype", actual="INT32", expected="FLOAT32 or INT64", tensor=3
+    )
+
+
+def test_long_lists_are_cut_short() -> None:
+    claims = [Claim([f"Custom{i}" for i in range(90)], "FLOAT32")]
+    rejection = answers(Capabilities(claims))[0]
+    assert isinstance(rejection, Rejection)
+    assert str(rejection.expected).endswith("or Custom7 or 82 others")

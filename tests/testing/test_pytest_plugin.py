@@ -59,6 +59,21 @@ def test_scorecard_counts_sections_and_compares_operators_by_type(author: pytest
     )
 
 
+def test_an_override_wins_over_the_attribute(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from delegraph.testing import DelegateConformance
+
+        class TestMine(DelegateConformance):
+            delegate = "numba_cpu"
+            def make_delegate(self):
+                raise AssertionError("made here")
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-k", "name_is_stable")
+    result.stdout.fnmatch_lines(["*made here*"])
+
+
 def test_report_is_written_as_json_or_markdown(author: pytest.Pytester) -> None:
     only_sound = ("-k", "TestSound and (numbers or name_is_stable)")
     for name in ("card.json", "card.md"):

@@ -6,14 +6,19 @@ tolerances, and ``Capabilities.check`` turns the claims into an answer with a re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
+
+if TYPE_CHECKING:
+    from delegraph.operators.tensor import Tensor
 
 FEATURES = {
     "activation": "a fused activation function other than NONE",
@@ -38,6 +43,10 @@ _DEFAULT_TOLERANCES = {
     TensorType.COMPLEX64: Tolerance(1e-4, 1e-5),
     TensorType.COMPLEX128: Tolerance(1e-9, 1e-12),
 }
+
+
+_MOST_SHOWN = 12
+"""Operators or types that a reason names; a delegate may claim a hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,25 +139,40 @@ class Capabilities:
         name = registration.name
         if registration.builtin_code == BuiltinOperator.DELEGATE:
             return Rejection("op", actual=f"delegate node of {name}", expected=self._operators())
-        rejection = Rejection("op", actual=name, expected=self._operators())
-        for claim in self.claims:
-            if name in claim.operators:
-                found = _other_type(claim, node, context)
-                if found is None:
-                    return True
-                rejection = found
-        return rejection
+        claims = [claim for claim in self.claims if name in claim.operators]
+        if not claims:
+            return Rejection("op", actual=name, expected=self._operators())
+        tensors = [context.tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0]
+        fits = [_fitting(claim, tensors) for claim in claims]
+        best = max(fits)
+        if best == len(tensors):
+            return True
+        # What else this tensor might be, by the claims that the tensors before it fit as well.
+        nearest = [claim for claim, fit in zip(claims, fits, strict=True) if fit == best]
+        expected = dict.fromkeys(type for claim in nearest for type in claim.types)
+        return Rejection(
+            "dtype",
+            actual=tensors[best].type.name,
+            expected=_alternatives(expected),
+            tensor=tensors[best].index,
+        )
 
     def _operators(self) -> str:
-        return " or ".join(dict.fromkeys(op for claim in self.claims for op in claim.operators))
+        return _alternatives(op for claim in self.claims for op in claim.operators)
 
 
-def _other_type(claim: Claim, node: Node, context: OpContext) -> Rejection | None:
-    """Return a rejection for the first tensor of a type that *claim* does not name."""
-    for index in (*node.inputs, *node.outputs):
-        if index >= 0:
-            type = context.tensors[index].type.name
-            if type not in claim.types:
-                expected = " or ".join(claim.types)
-                return Rejection("dtype", actual=type, expected=expected, tensor=index)
-    return None
+def _fitting(claim: Claim, tensors: Sequence[Tensor]) -> int:
+    """Return how many tensors, from the first on, have types that *claim* names."""
+    return sum(1 for _ in takewhile(lambda tensor: tensor.type.name in claim.types, tensors))
+
+
+def _alternatives(names: Iterable[str]) -> str:
+    """Return names as a reason has them; of many the first ones, and how many there are.
+
+    >>> _alternatives(["ADD", "SUB", "ADD"]), _alternatives(map(str, range(20)))
+    ('ADD or SUB', '0 or 1 or 2 or 3 or 4 or 5 or 6 or 7 or 12 others')
+    """
+    different = list(dict.fromkeys(names))
+    shown = different if len(different) <= _MOST_SHOWN else different[: _MOST_SHOWN - 4]
+    more = [f"{len(different) - len(shown)} others"] * (len(shown) < len(different))
+    return " or ".join([*shown, *more])

@@ -69,7 +69,10 @@ class DelegateConformance:
     examples: int = EXAMPLES
 
     def make_delegate(self) -> AnyDelegate:
-        """Return a new delegate; override this for one that is not installed."""
+        """Return a new delegate; override this for one that is not installed, or made otherwise.
+
+        An override counts even where ``delegate`` is set.
+        """
         raise pytest.UsageError(
             f"{type(self).__name__} names no delegate: set `delegate`, or override make_delegate()"
         )
@@ -80,7 +83,8 @@ class DelegateConformance:
 
     def subjects(self, config: pytest.Config) -> list[Subject]:
         """Return what is tested; one delegate, unless overridden."""
-        if self.delegate:
+        is_overridden = type(self).make_delegate is not DelegateConformance.make_delegate
+        if self.delegate and not is_overridden:
             subject = installed_subject(self.delegate, self.capabilities)
         else:
             subject = subject_of(self.make_delegate, self.capabilities)
