@@ -183,13 +183,15 @@ def test_outputs_that_one_side_lacks_are_said(chain: str, tmp_path: Path) -> Non
 def test_a_folder_is_a_run_for_each_file(chain: str, tmp_path: Path) -> None:
     folder = tmp_path / "inputs"
     folder.mkdir()
-    for name, value in (("b.npy", 2.0), ("a.npy", 1.0)):
+    names = [f"{letter}.npy" for letter in "gbxadqc"]
+    for value, name in enumerate(names):
         np.save(folder / name, np.full(4, value, np.float32))
     found = diff(Setup(chain), inputs=fed(values=(str(folder),)))
-    assert [Path(run).name for run in found.runs] == ["a.npy", "b.npy"]
-    assert [d.count for d in found.outputs[0].runs] == [4, 4]
+    assert [Path(run).name for run in found.runs] == sorted(names)
+    values = [d.compared and d.compared.expected for d in found.outputs[0].runs]
+    assert values == [2 * names.index(name) ** 2 for name in sorted(names)]
     named = diff(Setup(chain), inputs=fed(values=(f"x={folder}",)))
-    assert len(named.runs) == 2
+    assert named.runs[0] == f"x={folder / 'a.npy'}"
     with pytest.raises(ArgumentError, match="holds no files"):
         diff(Setup(chain), inputs=fed(values=(str(_empty(tmp_path)),)))
 

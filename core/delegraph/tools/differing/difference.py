@@ -189,7 +189,6 @@ def own_kernels(setup: Setup) -> Setup:
         runtime="delegraph",
         delegates=("none",),
         delegate_files=(),
-        use_default_delegates=False,
         rules=None,
         require=None,
         partition_policy="largest",

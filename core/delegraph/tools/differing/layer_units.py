@@ -138,7 +138,6 @@ def units_of(
     setup: Setup,
     whole: Whole,
     *,
-    is_exposed: bool,
     shares_kernels: bool,
 ) -> list[Unit]:
     """Return a unit for each partition, and for each node that has no delegate.
@@ -148,7 +147,6 @@ def units_of(
         folder: where their models are written.
         setup: what runs the whole model.
         whole: that model.
-        is_exposed: whether tensors that only their partition reads are computed, too.
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
             so that there is nothing to compare.
     """
@@ -164,9 +162,8 @@ def units_of(
     units = []
     for partition in whole.partitions():
         unit = Unit(partition.nodes)
-        made = [i for n in partition.nodes for i in whole.spec.operators[n].outputs if i >= 0]
-        outputs = [i for i in made if is_exposed or i in partition.outputs]
-        unit.open(stack, folder / f"partition{partition.index}.tflite", alone, whole, outputs)
+        path = folder / f"partition{partition.index}.tflite"
+        unit.open(stack, path, alone, whole, [i for i in partition.outputs if i >= 0])
         unit.require(partition.delegate)
         units.append(unit)
     taken = {node for unit in units for node in unit.nodes}

@@ -192,7 +192,7 @@ def diff_layers(
         with fed.explained():
             for side in (test, right):
                 side.open(stack, folder, inner)
-        comparison = _Comparison(stack, folder, test, right, inner, order)
+        comparison = _Comparison(stack, folder, test, right, order)
         told = []
         for number in range(len(fed)):
             progress("comparing layers", number, len(fed))
@@ -212,7 +212,6 @@ class _Comparison:
         folder: Path,
         test: Watched,
         right: Watched,
-        inner: Inner,
         order: Sequence[int],
     ) -> None:
         self._test, self._right = test, right
@@ -228,7 +227,6 @@ class _Comparison:
             folder,
             test.setup,
             Whole(test.records, test.spec, test.placement),
-            is_exposed=inner == "exposed",
             shares_kernels=self._is_same_file and _same_host(test, right),
         )
 
