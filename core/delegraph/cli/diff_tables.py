@@ -140,10 +140,9 @@ def _is_known(layer: LayerDifference) -> bool:
 
 def _far(difference: OutputDifference | None) -> tuple[str, str]:
     """Return the greatest difference and the least SNR over the runs."""
-    metrics = {} if difference is None else difference.compared()
-    if not metrics:
+    if difference is None or not difference.compared():
         return ("", "")
-    return number(metrics["max"].max), number(metrics["snr_db"].min)
+    return number(difference.compared()["max"].max), number(difference.signal()["snr_db"].min)
 
 
 def _print_unknown(

@@ -14,6 +14,7 @@ from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from delegraph.tools import InputRequest, LayerDifference, Setup, diff_layers
 from delegraph.tools.differing.layers import noise
 from support.corpus import corpus_file, needs_corpus
+from support.faulty_delegate import Faulty, off_by
 from support.seeded_faults import SoundDelegate, SoundKernel, with_kernel
 from support.signatures import two_signatures
 
@@ -277,6 +278,21 @@ def test_noise_is_a_share_of_the_signal(chain: str) -> None:
     b = by_name(found.layers)["b"]
     assert b.drift is not None
     assert noise(b.drift) == pytest.approx(1 / math.sqrt(4 * 2**2))
+
+
+def test_the_zero_point_is_no_signal(tmp_path: Path) -> None:
+    parts = {n: tensor((4,), "INT8", scale=1 / 32, zero_point=-100) for n in ("x", "y")}
+    wide = {n: tensor((4,), "INT8", scale=1 / 32, zero_point=100) for n in ("x", "y")}
+    nodes = [add("x x", "y")]
+    shares = []
+    for zero, kinds in ((-100, parts), (100, wide)):
+        content = graph_model(nodes, inputs="x", outputs="y", tensors=kinds)
+        setup = setup_of(file(tmp_path, content), "delegraph", Faulty(fault=off_by(1.0)))
+        given = ",".join(str(zero + step) for step in (1, -2, 3, -4))
+        (layer,) = diff_layers(setup, inputs=fed(values=(given,))).layers
+        assert layer.drift is not None
+        shares.append(noise(layer.drift))
+    assert shares[0] == shares[1] == pytest.approx(1 / math.sqrt(4 * (1 + 4 + 9 + 16)))
 
 
 def test_values_that_are_no_numbers_are_the_worst(tmp_path: Path, chain: str) -> None:

@@ -80,6 +80,10 @@ class OutputDifference:
         """Return what to look at first: see :attr:`TensorDifference.compared`."""
         return _spreads([d.compared for d in self.runs])
 
+    def signal(self) -> dict[str, Spread]:
+        """Return what to take SNR and cosine of: see :attr:`TensorDifference.signal`."""
+        return _spreads([d.signal for d in self.runs])
+
     def to_json(self) -> dict[str, Any]:
         """Return names and types, metrics over the runs, and the differences of each run."""
         return {

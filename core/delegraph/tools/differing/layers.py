@@ -127,7 +127,7 @@ def noise(found: OutputDifference) -> float:
     """
     shares = []
     for difference in found.runs:
-        metrics = difference.compared
+        metrics = difference.signal
         if metrics is None or (np.isnan(metrics.snr_db) and metrics.max > 0):
             shares.append(np.inf)
         else:

@@ -87,6 +87,14 @@ class TensorDifference:
         """
         return self.real if self.raw is None else self.raw
 
+    @property
+    def signal(self) -> Metrics | None:
+        """What to take SNR and cosine of: real numbers, in which zero is zero.
+
+        A quantised tensor stores another value for it, which would count as a part of the signal.
+        """
+        return self.raw if self.real is None else self.real
+
     def to_json(self) -> dict[str, Any]:
         """Return the attributes; NaN and infinities are as they are."""
         return asdict(self)
