@@ -114,7 +114,10 @@ def test_the_seed_decides_the_outputs(delegraph: Command, add: Path, tmp_path: P
         (["--save", "y.txt"], "expected a file ending in .npz"),
         (["--signature", "serve"], "no signature 'serve'"),
         (["--runs", "0"], "Invalid value for '--runs'"),
-        (["--result-json", "absent/folder/r.json", *map(str, BRIEF)], "absent/folder/r.json"),
+        (["--result-json", "absent/r.json"], "'absent/r.json': there is no folder 'absent'"),
+        (["--save", "absent/y.npz"], "'absent/y.npz': there is no folder 'absent'"),
+        (["--against", "-d none", "--save", "y.npz"], "--save"),
+        (["--num_runs", "3"], "No such option '--num_runs'. (Did you mean one of: "),
     ],
 )
 def test_mistakes_are_told_in_one_line(

@@ -15,7 +15,7 @@ from delegraph.cli.comparison import Against, against_options, print_comparison
 from delegraph.cli.input_options import input_request_options
 from delegraph.cli.op_profile_answer import print_op_profile
 from delegraph.cli.op_profile_options import op_profile_options
-from delegraph.cli.options import diagnosis_options, json_option, save_option
+from delegraph.cli.options import diagnosis_options, json_option, require_folder, save_option
 from delegraph.cli.printing import console, print_json
 from delegraph.cli.run_control_options import run_control_options
 from delegraph.cli.setup_options import setup_options
@@ -56,6 +56,7 @@ class BenchmarkRequest:
 @click.option(
     "--result-json",
     type=click.Path(dir_okay=False, writable=True),
+    callback=require_folder,
     metavar="FILE",
     help="Write all figures, the time of every run, and the machine, as JSON.",
 )
@@ -65,7 +66,8 @@ class BenchmarkRequest:
 def command(as_json: bool, **options: Any) -> None:
     """Measure how long a model takes, and its memory.
 
-    Run control, inputs and figures follow benchmark_model.
+    Run control, inputs and figures follow benchmark_model; docs/benchmark.md has our option for
+    each of its flags.
 
     Times are those of computing alone: the inputs are copied before each run. What comes before,
     loading, delegates and allocating, is measured too, and the memory of each stage.

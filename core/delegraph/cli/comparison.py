@@ -30,7 +30,7 @@ _PERCENT = click.FloatRange(0)
 _OF_COMPARING = ("blocks", "seconds", "same_within", "fail_above")
 _OF_ONE_ALONE = (
     *("runs", "min_seconds", "max_seconds", "warmup_runs", "warmup_seconds"),
-    *("delay", "frequency", "dry_run", "name"),
+    *("delay", "frequency", "dry_run", "name", "save"),
 )
 
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
@@ -179,6 +180,13 @@ def save_option(command: Command) -> Command:
 def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
     if path is not None and not path.lower().endswith(".npz"):
         raise click.BadParameter(f"{path!r}: expected a file ending in .npz")
+    return require_folder(ctx, parameter, path)
+
+
+def require_folder(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    """Check that a file can be in the folder that its path names, before long work for it."""
+    if path is not None and not Path(path).absolute().parent.is_dir():
+        raise click.BadParameter(f"{path!r}: there is no folder {str(Path(path).parent)!r}")
     return path
 
 

@@ -88,7 +88,7 @@ def test_stages_are_in_order_and_a_delegates_time_is_in_its_own(sines: Path, run
 def test_every_set_up_has_all_stages(sines: Path, runtime: Any) -> None:
     """Also one without delegates, whose load no delegate ends."""
     result = benchmark(Setup(str(sines), runtime), control=DRY_RUN)
-    assert [stage.name for stage in result.stages] == [*INIT, "invoke"]
+    assert [stage.name for stage in result.stages] == [*INIT]
     assert (result.warmup, result.runs, result.latency) == ((), (), None)
 
 

@@ -72,7 +72,8 @@ def measured(
     model.stages.skip()
     warmup = _runs(model, control.warm_up, "warming up", progress)
     runs = _runs(model, control, "running", progress)
-    model.stages.end("invoke")
+    if warmup or runs:
+        model.stages.end("invoke")
     return BenchmarkResult(
         name,
         model.setup.to_json(),

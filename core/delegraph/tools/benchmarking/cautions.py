@@ -42,7 +42,8 @@ def cautions(runs: Sequence[float], control: RunControl, machine: Machine) -> It
     if is_first_outlier(runs):
         yield "the first run is an outlier: warm up longer"
     if len(runs) < control.runs:
-        yield f"the maximum of {control.max_seconds:g} s was over after {len(runs)} runs"
+        count = f"{len(runs)} of {control.runs} runs"
+        yield f"the maximum of {control.max_seconds:g} s was over after {count}"
     if len(runs) < FEW:
         yield f"{len(runs)} of at least {FEW} runs: too few to tell how much times vary"
     if latency.median < SHORT:
