@@ -11,8 +11,9 @@ from delegraph.delegation.rules import PlacementRule
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools import InputRequest, Setup, diff
+from delegraph.tools import Setup, diff
 from support.faulty_delegate import Faulty, off_by
+from support.layer_models import fed, file
 from support.signatures import two_signatures
 
 
@@ -22,16 +23,6 @@ def chain(tmp_path: Path) -> str:
     path = tmp_path / "chain.tflite"
     nodes: list[Any] = [("ADD", "x x", "s"), ("MUL", "s x", "y")]
     path.write_bytes(graph_model(nodes, inputs="x", outputs="y"))
-    return str(path)
-
-
-def fed(**given: Any) -> InputRequest:
-    return InputRequest(**{"distribution": "inference_diff", **given})
-
-
-def model_file(folder: Path, name: str, content: bytes) -> str:
-    path = folder / name
-    path.write_bytes(content)
     return str(path)
 
 
@@ -90,7 +81,7 @@ def test_variables_start_from_zero_in_each_run(tmp_path: Path) -> None:
     parts |= {"r": constant(np.eye(4, dtype=np.float32)), "b": constant(np.zeros(4, np.float32))}
     parts |= {"x": tensor((1, 4)), "state": tensor((1, 4), is_variable=True), "y": tensor((1, 4))}
     content = graph_model([("RNN", "x w r b state", "y")], inputs="x", outputs="y", tensors=parts)
-    setup = Setup(model_file(tmp_path, "rnn.tflite", content))
+    setup = Setup(file(tmp_path, content, "rnn.tflite"))
     once = diff(setup, inputs=fed(values=("x=1",)), runs=3, warmup=2).outputs[0]
     expected = [d.compared and d.compared.expected for d in once.runs]
     assert expected == [1.0] * 3  # it would be 1, 2, 3 if the state stayed
@@ -99,12 +90,12 @@ def test_variables_start_from_zero_in_each_run(tmp_path: Path) -> None:
 def quantized_add(folder: Path) -> str:
     parts = {n: tensor((4,), "INT8", scale=1 / 64) for n in ("x", "y")}
     content = graph_model([("ADD", "x x", "y")], inputs="x", outputs="y", tensors=parts)
-    return model_file(folder, "int8.tflite", content)
+    return file(folder, content, "int8.tflite")
 
 
 def test_another_file_is_fed_the_same_numbers(tmp_path: Path) -> None:
     nodes: list[Any] = [("ADD", "x x", "y")]
-    real = model_file(tmp_path, "f.tflite", graph_model(nodes, inputs="x", outputs="y"))
+    real = file(tmp_path, graph_model(nodes, inputs="x", outputs="y"), "f.tflite")
     found = diff(Setup(quantized_add(tmp_path)), Setup(real), inputs=fed(values=("x=8,16,-8,3",)))
     output = found.outputs[0]
     assert output.remarks == ("types differ: int8, reference float32",)
@@ -116,8 +107,8 @@ def test_inputs_are_matched_by_name(tmp_path: Path) -> None:
     ab = graph_model([("SUB", "a b", "y")], inputs="a b", outputs="y")
     ba = graph_model([("SUB", "a b", "y")], inputs="b a", outputs="y")
     found = diff(
-        Setup(model_file(tmp_path, "ab.tflite", ab)),
-        Setup(model_file(tmp_path, "ba.tflite", ba)),
+        Setup(file(tmp_path, ab, "ab.tflite")),
+        Setup(file(tmp_path, ba, "ba.tflite")),
         runs=1,
     )
     assert found.outputs[0].raw()["max"].max == 0
@@ -154,7 +145,7 @@ def test_inputs_that_do_not_fit_are_named(
     chain: str, tmp_path: Path, other: bytes, message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
-        diff(Setup(chain), Setup(model_file(tmp_path, "other.tflite", other)), runs=1)
+        diff(Setup(chain), Setup(file(tmp_path, other, "other.tflite")), runs=1)
 
 
 def test_outputs_of_other_shapes_are_said(chain: str, tmp_path: Path) -> None:
@@ -163,7 +154,7 @@ def test_outputs_of_other_shapes_are_said(chain: str, tmp_path: Path) -> None:
     other = graph_model(nodes, inputs="x", outputs="y", tensors=parts)
     found = diff(
         Setup(chain),
-        Setup(model_file(tmp_path, "o.tflite", other)),
+        Setup(file(tmp_path, other, "o.tflite")),
         runs=2,
         tolerance=Tolerance(absolute=9),
     )
@@ -174,7 +165,7 @@ def test_outputs_of_other_shapes_are_said(chain: str, tmp_path: Path) -> None:
 def test_outputs_that_one_side_lacks_are_said(chain: str, tmp_path: Path) -> None:
     nodes: list[Any] = [("ADD", "x x", "s"), ("MUL", "s x", "y")]
     other = graph_model(nodes, inputs="x", outputs="s y")
-    found = diff(Setup(chain), Setup(model_file(tmp_path, "o.tflite", other)), runs=1)
+    found = diff(Setup(chain), Setup(file(tmp_path, other, "o.tflite")), runs=1)
     assert [output.name for output in found.outputs] == ["y"]
     assert (found.only_in_test, found.only_in_reference) == ((), ("s",))
     assert found.outputs[0].raw()["max"].max == 0
@@ -223,7 +214,7 @@ def test_random_indices_out_of_range_are_explained(tmp_path: Path, runtime: Any)
         "y": tensor((4,)),
     }
     content = graph_model([("GATHER", "table i", "y")], inputs="i", outputs="y", tensors=parts)
-    setup = Setup(model_file(tmp_path, "gather.tflite", content), runtime)
+    setup = Setup(file(tmp_path, content, "gather.tflite"), runtime)
     if runtime == "litert":
         pytest.importorskip("ai_edge_litert")
     with pytest.raises(RuntimeError, match=r"distribution='run' gives small ones"):
@@ -242,7 +233,7 @@ def test_rules_threads_and_open_shapes_are_those_of_the_set_up(chain: str) -> No
 
 def test_a_signature_is_called_by_its_names(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert")
-    model = model_file(tmp_path, "two.tflite", two_signatures())
+    model = file(tmp_path, two_signatures(), "two.tflite")
     found = diff(
         Setup(model), Setup(model, "litert"), signature="wave", inputs=fed(values=("x=0.5",))
     )
@@ -256,7 +247,7 @@ def test_a_signature_is_called_by_its_names(tmp_path: Path) -> None:
 
 def test_an_error_says_that_it_is_the_reference_s(tmp_path: Path) -> None:
     content = graph_model([("MyOp", "x", "y")], inputs="x", outputs="y")
-    model = model_file(tmp_path, "custom.tflite", content)
+    model = file(tmp_path, content, "custom.tflite")
 
     class Mine(Faulty):
         def create_delegate_kernel_interface(self) -> Any:
