@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import PartitionPlacement
 from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
 from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
@@ -102,6 +103,16 @@ class LayersDifference:
         """Return the layers, those that add most noise themselves first; unknown ones last."""
         return sorted(self.layers, key=_rank)
 
+    def _repr_html_(self) -> str:
+        """Return the layers, those first that add most noise themselves, as notebooks show it."""
+        rows = [
+            (x.node, x.op, x.name, x.delegate, *_figures(x.drift), *_figures(x.same_inputs))
+            for x in self.worst_first()
+        ]
+        ways = ("drift max", "drift noise", "same inputs max", "same inputs noise")
+        title = "; ".join((f"{self.test} against {self.reference}", *self.notes))
+        return html_table(title, ("node", "operator", "name", "runs on", *ways), rows)
+
     def to_json(self) -> dict[str, Any]:
         """Return all of it; what is NaN or infinite is a float still."""
         return {
@@ -112,6 +123,12 @@ class LayersDifference:
             "notes": list(self.notes),
             "layers": [layer.to_json() for layer in self.layers],
         }
+
+
+def _figures(found: OutputDifference | None) -> tuple[float | None, float | None]:
+    """Return the greatest difference and the noise; None where they are not known."""
+    metrics = {} if found is None else found.compared()
+    return (metrics["max"].max if metrics else None, None if found is None else noise(found))
 
 
 def _rank(layer: LayerDifference) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.loader import load_model
 from delegraph.tools.bootstrap import Interval, percentile_interval, resampled
@@ -134,6 +135,17 @@ class CustomEvaluation:
     answers: Answers
     figures: tuple[Figures, ...]
     drops: tuple[Mapping[str, FigureDrop], ...]
+
+    def _repr_html_(self) -> str:
+        """Return a row for each set-up and figure, as notebooks show it."""
+        rows = []
+        for i, setup in enumerate(self.answers.setups):
+            for name, figure in self.figures[i].items():
+                drop = self.drops[i - 1].get(name) if i else None
+                lost = (None, None) if drop is None else (drop.drop, str(drop.interval))
+                rows.append((setup, name, figure, *lost))
+        title = f"{self.metric}, {len(self.answers.keys)} rows"
+        return html_table(title, ("set-up", "figure", "value", "drop", "interval"), rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return figures, drops and times of every set-up."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,11 @@ class Report:
     def html(self) -> str:
         """Return the page: one document that loads nothing from elsewhere."""
         return page(self.title, self.data)
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, as notebooks show it."""
+        frame = '<iframe sandbox="allow-scripts" style="width:100%;height:50rem;border:0"'
+        return f'{frame} srcdoc="{escape(self.html())}"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file.
