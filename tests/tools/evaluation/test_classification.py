@@ -99,6 +99,8 @@ def test_a_wrong_delegate_shows_its_drop(setup: Setup, pictures: list[PictureFil
     assert drop.p_value == 2 * 0.5**8
     assert drop.interval.excludes(0)
     assert result.drop(1, top=3).drop == 0
+    assert '<td style="text-align:right">1</td>' in result._repr_html_()
+    assert f">{drop.interval}</td>" in result._repr_html_()
     changed = result.changed(1)
     assert [c.key for c in changed] == [p.key for p in pictures]
     assert (changed[0].truth, changed[0].first.word, changed[0].other.word) == (

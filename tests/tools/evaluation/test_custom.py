@@ -67,6 +67,8 @@ def test_the_drop_has_an_interval_over_rows(negative: Setup, data: str, metric: 
     assert result.figures[1][name] == pytest.approx(9 / COUNT)
     assert drop.drop == pytest.approx((COUNT - 10) / COUNT)
     assert 0.5 < drop.interval.low < drop.drop < drop.interval.high < 0.95
+    assert f">{name}</td>" in result._repr_html_()
+    assert f">{drop.interval}</td>" in result._repr_html_()
     shown = result.to_json()["setups"][1]
     assert shown["drop"][name]["interval"]["low"] == drop.interval.low
     assert shown["figures"] == result.figures[1]

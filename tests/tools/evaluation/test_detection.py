@@ -115,6 +115,12 @@ def test_intervals_hold_their_figures(three: Detection) -> None:
         assert precision.interval.low <= precision.tflite.mean <= precision.interval.high
 
 
+def test_a_notebook_shows_each_set_up(three: Detection) -> None:
+    shown = three._repr_html_()
+    assert shown.count("<tr>") == 1 + 3
+    assert f">{three.judgement.precisions[2].interval}</td>" in shown
+
+
 def test_json_has_both_definitions_by_name(three: Detection) -> None:
     shown = json.loads(json.dumps(three.to_json(), allow_nan=True))
     assert sorted(shown["definitions"]) == ["coco", "tflite"]
