@@ -11,7 +11,7 @@ from delegraph.delegation.rejections import Rejection
 
 def test_numbers_are_on_the_right_and_short() -> None:
     assert html_table("<b>", ["x"], [[1.23456789], ["a"], [None], [True]]) == (
-        "<p>&lt;b&gt;</p><table><thead><tr><th>x</th></tr></thead><tbody>"
+        '<p>&lt;b&gt;</p><table><thead><tr><th style="text-align:left">x</th></tr></thead><tbody>'
         '<tr><td style="text-align:right">1.2346</td></tr>'
         '<tr><td style="text-align:left">a</td></tr>'
         '<tr><td style="text-align:left"></td></tr>'

@@ -29,7 +29,7 @@ def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     waiting = iter(rows)
     body = "".join(map(_row, islice(waiting, MOST_ROWS)))
     more = sum(1 for _ in waiting)
-    head = "".join(f"<th>{_text(column)}</th>" for column in columns)
+    head = "".join(f'<th style="text-align:left">{_text(column)}</th>' for column in columns)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<p>{_text(title)}</p>{table if body else ''}{f'<p>and {more} more</p>' * bool(more)}"
 
