@@ -46,6 +46,7 @@ def test_scores_are_in_stable_order_highest_first() -> None:
     assert best_classes(np.array([1, 5, 3, 5, 1, 9]), 5) == [5, 1, 3, 2, 0]
     assert best_classes(np.uint8([0, 255, 128]), 10) == [1, 2, 0]
     assert best_classes(np.int8([-128, 127, 0]), 2) == [1, 2]
+    assert best_classes(np.tile([0.1, 0.2], 500), 10) == list(range(1, 20, 2))
 
 
 def test_a_score_that_is_no_number_is_no_answer() -> None:
