@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.evaluation import Evaluation, evaluation_options
+from delegraph.cli.preprocessing_options import whole_picture_options
 from delegraph.cli.printing import heading, plural, print_table
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from delegraph.tools.bootstrap import Interval
     from delegraph.tools.evaluation.detection import Detection
     from delegraph.tools.evaluation.detection_precision import PrecisionDrop
+    from delegraph.tools.evaluation.preprocessing import Preprocessing
 
 _FILE = click.Path(exists=True, dir_okay=False)
 
@@ -77,7 +79,6 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     help="Keep what the official tool's script drops before that tool sees it: pictures without "
     "objects, and boxes over the edge. COCO's definition has them always.",
 )
-@click.option("--preset", default="tflite", show_default=True, help="How pictures become inputs.")
 @click.option(
     "--resamples",
     type=click.IntRange(1),
@@ -86,6 +87,7 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     help="Draws of the bootstrap, for intervals.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@whole_picture_options
 def command(
     evaluation: Evaluation,
     images: str,
@@ -94,7 +96,7 @@ def command(
     num_images: int,
     labels: str | None,
     keep_all: bool,
-    preset: str,
+    preprocessing: Preprocessing,
     **options: Any,
 ) -> None:
     """Evaluate a detector of objects: mean average precision.
@@ -116,7 +118,7 @@ def command(
             evaluation.setups,
             images,
             known,
-            preset,
+            preprocessing,
             labels=words,
             prepared=not keep_all,
             journal=evaluation.journal,
@@ -130,6 +132,8 @@ def command(
 
 def print_detection(out: Console, result: Detection) -> None:
     """Print precisions, drops, and the worst classes."""
+    preprocessing = result.task.preprocessing
+    out.print(f"Preprocessing: {preprocessing.name} ({preprocessing.reason})")
     _print_precisions(out, result)
     if len(result.judgement.precisions) > 1:
         _print_drops(out, result)

@@ -131,7 +131,7 @@ def evaluate_detection(
     known = [setups] if isinstance(setups, Setup) else list(setups)
     how = preset(preprocessing) if isinstance(preprocessing, str) else preprocessing
     task = DetectionTask(
-        replace(how, crop="none"),
+        _uncut(how),
         class_offset,
         tuple(labels),
         tuple(outputs),
@@ -152,6 +152,13 @@ def evaluate_detection(
         progress=progress,
     )
     return Detection(task, seen, answers, judgement)
+
+
+def _uncut(how: Preprocessing) -> Preprocessing:
+    """Return a preprocessing that cuts nothing out: boxes are parts of the whole picture."""
+    if how.crop == "none":
+        return how
+    return replace(how, crop="none", reason=f"{how.reason}; but here nothing is cut out")
 
 
 def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
