@@ -54,6 +54,7 @@ def test_it_prints_both_definitions_and_the_drop(delegraph: Command, data: list[
         "Drop of mAP against set-up 1",
         "+0.0000 to +0.0000",
         "Average precision by overlap",
+        "more that no object has; each counts as 0",
         "cat",
         "dog",
     ):

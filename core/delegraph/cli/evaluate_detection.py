@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -170,13 +171,15 @@ def _print_precisions(out: Console, result: Detection) -> None:
         out.print(f"note: no figures of COCO: {result.judgement.without_coco}")
         return
     heading(out, "COCO's figures")
-    columns = ("", *FIGURES)
-    rows = [
-        (position, *map(_figure, p.coco.figures.values()))
-        for position, p in enumerate(result.judgement.precisions, 1)
-        if p.coco is not None
-    ]
+    figures = [{} if p.coco is None else p.coco.figures for p in result.judgement.precisions]
+    columns = ("figure", *_setups(figures))
+    rows = [(name, *(_figure(each.get(name)) for each in figures)) for name in FIGURES]
     print_table(out, columns, rows, right=columns[1:], names=())
+
+
+def _setups(each: Sequence[object]) -> list[str]:
+    """Return headings of columns, one for each set-up."""
+    return [f"set-up {position}" for position in range(1, len(each) + 1)]
 
 
 def _print_drops(out: Console, result: Detection) -> None:
@@ -216,10 +219,9 @@ def _print_classes(out: Console, result: Detection) -> None:
     if not by_class[0]:
         return
     objects = Counter(int(kind) for picture in result.truth.pictures for kind in picture.classes)
-    worst = sorted(by_class[0], key=lambda kind: (by_class[0][kind], kind))
+    worst = sorted(objects.keys() & by_class[0].keys(), key=lambda k: (by_class[0][k], k))
     heading(out, "Average precision by class, TFLite's, the worst first")
-    setups = (f"set-up {position}" for position in range(1, len(by_class) + 1))
-    columns = ("class", "name", "objects", *setups)
+    columns = ("class", "name", "objects", *_setups(by_class))
     rows = [
         (kind, result.class_name(kind), objects[kind], *(_figure(e.get(kind)) for e in by_class))
         for kind in worst[:CLASSES_SHOWN]
@@ -227,6 +229,12 @@ def _print_classes(out: Console, result: Detection) -> None:
     print_table(out, columns, rows, right=columns[2:])
     if len(worst) > CLASSES_SHOWN:
         out.print(f"  and {len(worst) - CLASSES_SHOWN} more; --json shows all")
+    for position, each in enumerate(by_class, 1):
+        stray = len(each.keys() - objects.keys())
+        if stray:
+            out.print(
+                f"  set-up {position} found {stray} more that no object has; each counts as 0"
+            )
 
 
 def _between(interval: Interval, sign: str = "") -> str:
