@@ -87,9 +87,11 @@ class MetricTask:
         Raises:
             ArgumentError: the metric failed.
         """
+        names = [self._names(position, entry)[0] for position, (entry, _) in enumerate(outputs)]
+        if len(set(names)) < len(names):  # so that none hides another
+            names = [str(position) for position in range(len(names))]
         real = {
-            self._names(position, entry)[0]: _real(array, entry)
-            for position, (entry, array) in enumerate(outputs)
+            name: _real(array, entry) for name, (entry, array) in zip(names, outputs, strict=True)
         }
         return {"row": self.metric.row(real, sample.arrays(), sample.key)}
 
@@ -222,13 +224,17 @@ def _drops(
 
 
 def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
-    """Return what signatures of first subgraphs call tensors, by the tensors' names."""
+    """Return what signatures of first subgraphs call tensors, by the tensors' names.
+
+    The first model's words count where several know a tensor, so a metric sees the same for all.
+    """
     found: dict[str, str] = {}
     for path in dict.fromkeys(setup.model for setup in setups):
         model = load_model(path)
         for signature in model.signatures:
             if signature.subgraph_index == 0:
                 tensors = model.subgraphs[0].tensors
-                named = [*signature.inputs.items(), *signature.outputs.items()]
-                found.update({tensors[index].name: name for name, index in named})
+                for name, index in (*signature.inputs.items(), *signature.outputs.items()):
+                    if tensors[index].name:
+                        found.setdefault(tensors[index].name, name)
     return found
