@@ -46,20 +46,35 @@ def test_the_runs_that_count_are_not_profiled(delegraph: Command, sines: Path) -
     assert shown["op_profile"]["runs"]["first"] not in shown["samples"]["runs"]
 
 
-@pytest.mark.parametrize(
-    ("option", "name"), [("--trace", "missing/trace.json"), ("--node-data", "file/nodes")]
-)
-def test_a_file_that_cannot_be_written_is_named(
-    delegraph: Command, sines: Path, tmp_path: Path, option: str, name: str
+def test_a_folder_that_cannot_be_made_is_named(
+    delegraph: Command, sines: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    ran = delegraph("benchmark", sines, *BRIEF, option, tmp_path / name)
+    ran = delegraph("benchmark", sines, *BRIEF, "--node-data", tmp_path / "file" / "nodes")
     assert ran.code == 2
-    assert option in ran.err
-    assert name in ran.err
+    assert "--node-data" in ran.err
+    assert "nodes" in ran.err
 
 
-def test_a_profile_is_of_one_set_up(delegraph: Command, sines: Path) -> None:
-    ran = delegraph("benchmark", sines, "--against", "--threads 1", "--op-profile")
+@pytest.mark.parametrize("option", ["--op-profile", "--trace"])
+def test_a_profile_is_of_one_set_up(
+    delegraph: Command, sines: Path, tmp_path: Path, option: str
+) -> None:
+    value = () if option == "--op-profile" else (tmp_path / "trace.json",)
+    ran = delegraph("benchmark", sines, "--against", "--threads 1", option, *value)
     assert ran.code == 2
-    assert "a profile is of one set-up" in ran.err
+    assert f"{option} has no effect with --against" in ran.err
+
+
+def test_a_profile_needs_runs(delegraph: Command, sines: Path) -> None:
+    ran = delegraph("benchmark", sines, "--dry-run", "--op-profile")
+    assert ran.code == 2
+    assert "a profile needs runs" in ran.err
+
+
+def test_a_file_without_a_folder_is_refused_before_anything_runs(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    ran = delegraph("benchmark", sines, "--trace", tmp_path / "missing" / "trace.json")
+    assert ran.code == 2
+    assert "there is no folder" in ran.err

@@ -77,10 +77,10 @@ def command(as_json: bool, **options: Any) -> None:
     """
     request = BenchmarkRequest(**options)
     if request.against is not None:
-        if request.profile.is_any:
-            raise click.UsageError("a profile is of one set-up: leave out --against, or profiles")
         _compare(request, request.against, as_json)
         return
+    if request.profile.is_any and not request.control.runs:
+        raise click.UsageError("a profile needs runs: leave out --dry-run, or profiles")
     result = _measured(request)
     if request.result_json is not None:
         _write(request.result_json, result.to_json())
@@ -137,7 +137,7 @@ def _profile(request: BenchmarkRequest) -> OpProfile | None:
             progress=progress,
         )
     wanted.write_files(recording)
-    return profile_of(recording) if wanted.is_shown else None
+    return profile_of(recording) if wanted.op_profile else None
 
 
 def _write(path: str, result: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from delegraph.cli.benchmark_answer import duration
 from delegraph.cli.failure import CheckFailed
+from delegraph.cli.op_profile_options import PROFILE_OPTIONS
 from delegraph.cli.printing import heading, plural, print_table
 from delegraph.cli.setup_options import changed_setup
 from delegraph.cli.shown_progress import shown_progress
@@ -31,6 +32,7 @@ _OF_COMPARING = ("blocks", "seconds", "same_within", "fail_above")
 _OF_ONE_ALONE = (
     *("runs", "min_seconds", "max_seconds", "warmup_runs", "warmup_seconds"),
     *("delay", "frequency", "dry_run", "name", "save"),
+    *PROFILE_OPTIONS,
 )
 
 

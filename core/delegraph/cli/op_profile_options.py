@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from delegraph.cli.options import require_folder
+
 if TYPE_CHECKING:
     from delegraph.tools.profiling.recording import Recording
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+PROFILE_OPTIONS = ("op_profile", "op_profile_csv", "trace", "speedscope", "node_data")
+"""The options, by their names in Python: the attributes of a :class:`ProfileRequest`."""
 
 _FILE = click.Path(dir_okay=False)
 
@@ -23,15 +28,15 @@ class ProfileRequest:
     """What is wanted of a profile; None: nothing.
 
     Attributes:
-        is_shown: whether tables are printed.
-        csv: file of the times of all nodes.
+        op_profile: whether tables are printed.
+        op_profile_csv: file of the times of all nodes.
         trace: file of Chrome trace events.
         speedscope: file for speedscope.
         node_data: folder for Model Explorer.
     """
 
-    is_shown: bool
-    csv: str | None
+    op_profile: bool
+    op_profile_csv: str | None
     trace: str | None
     speedscope: str | None
     node_data: str | None
@@ -39,8 +44,8 @@ class ProfileRequest:
     @property
     def is_any(self) -> bool:
         """Whether there is anything to do."""
-        files = (self.csv, self.trace, self.speedscope, self.node_data)
-        return self.is_shown or any(path is not None for path in files)
+        files = (self.op_profile_csv, self.trace, self.speedscope, self.node_data)
+        return self.op_profile or any(path is not None for path in files)
 
     def write_files(self, recording: Recording) -> None:
         """Write what is to be written.
@@ -57,7 +62,7 @@ class ProfileRequest:
             Path(path).write_text(profile_of(found).to_csv(), encoding="utf-8")
 
         writers: list[tuple[str, str | None, Callable[[str, Recording], object]]] = [
-            ("--op-profile-csv", self.csv, write_csv),
+            ("--op-profile-csv", self.op_profile_csv, write_csv),
             ("--trace", self.trace, write_chrome_trace),
             ("--speedscope", self.speedscope, write_speedscope),
             ("--node-data", self.node_data, write_node_files),
@@ -77,27 +82,28 @@ def op_profile_options(command: Command) -> Command:
     options = [
         click.option(
             "--op-profile",
-            "is_shown",
             is_flag=True,
             help="Show how long each operator takes: in run order, by time, by type. It runs once "
             "more for that, after the runs that count, as often as --runs says.",
         ),
         click.option(
             "--op-profile-csv",
-            "csv",
             type=_FILE,
+            callback=require_folder,
             metavar="FILE",
             help="Write the times of all nodes as CSV.",
         ),
         click.option(
             "--trace",
             type=_FILE,
+            callback=require_folder,
             metavar="FILE",
             help="Write what ran when as Chrome trace events, for https://ui.perfetto.dev.",
         ),
         click.option(
             "--speedscope",
             type=_FILE,
+            callback=require_folder,
             metavar="FILE",
             help="Write what ran when for https://www.speedscope.app.",
         ),
@@ -117,8 +123,7 @@ def op_profile_options(command: Command) -> Command:
 def _taking_request(command: Command) -> Command:
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
-        names = ("is_shown", "csv", "trace", "speedscope", "node_data")
-        request = ProfileRequest(**{name: options.pop(name) for name in names})
+        request = ProfileRequest(**{name: options.pop(name) for name in PROFILE_OPTIONS})
         return command(*arguments, profile=request, **options)
 
     return cast(Command, run)
