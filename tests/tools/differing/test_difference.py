@@ -246,7 +246,8 @@ def test_a_signature_is_called_by_its_names(tmp_path: Path) -> None:
 
 
 def test_an_error_says_that_it_is_the_reference_s(tmp_path: Path) -> None:
-    content = graph_model([("MyOp", "x", "y")], inputs="x", outputs="y")
+    parts = {name: tensor((4,), "INT32") for name in ("x", "y")}
+    content = graph_model([("MyOp", "x", "y")], inputs="x", outputs="y", tensors=parts)
     model = file(tmp_path, content, "custom.tflite")
 
     class Mine(Faulty):

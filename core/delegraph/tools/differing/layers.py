@@ -190,7 +190,9 @@ def diff_layers(
     """
     reference = own_kernels(setup) if reference is None else reference
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="delegraph-diff-")))
+        # Windows deletes no file that is mapped, and its interpreter may be in a cycle still.
+        temporary = TemporaryDirectory(prefix="delegraph-diff-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(temporary))
         test = Watched("test", setup, signature)
         right = Watched("reference", reference, signature)
         order = matched_inputs(test.inputs, right.inputs)
