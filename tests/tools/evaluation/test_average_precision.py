@@ -104,6 +104,13 @@ def test_the_next_best_object_is_taken_where_the_best_is_gone() -> None:
     assert hits(objects, answer)[:, 1].tolist() == [True, True, True] + [False] * 7
 
 
+def test_of_objects_that_it_overlaps_equally_the_first_is_taken() -> None:
+    upper, lower = (0.0, 0.0, 0.75, 1.0), (0.25, 0.0, 1.0, 1.0)
+    answer = found((UNIT, 1, 0.9), (upper, 1, 0.8))
+    assert hits(truth((lower, 1), (upper, 1)), answer)[:, 1].all()
+    assert hits(truth((upper, 1), (lower, 1)), answer)[:6, 1].tolist() == [True] + [False] * 5
+
+
 def test_objects_of_another_class_or_picture_are_no_hit() -> None:
     assert not hits(truth((UNIT, 2)), found(wide(1.0))).any()
     result = tally([truth((UNIT, 1)), truth()], [found(), found(wide(1.0))]).average_precisions()

@@ -32,6 +32,15 @@ def test_an_overlap_right_at_the_threshold_counts() -> None:
     assert mean([truth((UNIT, 1))], answer) == pytest.approx(0.1)
 
 
+def test_of_objects_that_it_overlaps_equally_the_last_is_taken() -> None:
+    upper, lower = (0.0, 0.0, 0.75, 1.0), (0.25, 0.0, 1.0, 1.0)
+    there = [truth((upper, 1), (lower, 1))]
+    answer = [found((UNIT, 1, 0.9), (upper, 1, 0.8))]  # which leaves the upper one free
+    result = Tally(CocoDefinition(), there, answer).average_precisions()
+    assert result.by_threshold().tolist()[:6] == [1.0] * 6
+    assert as_pycocotools(there, answer)[2] == 1.0  # at 0.75
+
+
 def test_what_lies_in_a_crowd_is_no_miss() -> None:
     crowd = true_picture(
         1, np.array([UNIT, (0.0, 0.0, 0.5, 0.5)]), np.array([1, 1]), np.array([True, False])
