@@ -32,39 +32,37 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
 
 
 def _print_latencies(out: Console, result: BenchmarkResult) -> None:
-    rows = [
-        _row(name, latency)
-        for name, latency in (("warm-up", result.warmup_latency), ("inference", result.latency))
-        if latency is not None
-    ]
-    if not rows:
+    """Print the figures below each other: beside each other they need 110 columns."""
+    named = (("warm-up", result.warmup_latency), ("inference", result.latency))
+    columns = {name: _figures(latency) for name, latency in named if latency is not None}
+    if not columns:
         return
     heading(out, "Times")
-    print_table(out, _COLUMNS, rows, right=_COLUMNS[1:])
+    figures = next(iter(columns.values()))
+    rows = [(figure, *(column[figure] for column in columns.values())) for figure in figures]
+    print_table(out, ("", *columns), rows, right=tuple(columns))
     rate = result.inferences_per_second
     if rate is not None:
         out.print()
         out.print(f"{plural(len(result.runs), 'run')}, {rate:.4g} inferences a second")
 
 
-_COLUMNS = ("", "count", "first", "min", "mean", "std", "p5", "median", "p90", "p95", "p99", "max")
-
-
-def _row(name: str, latency: Latency) -> tuple[str, ...]:
+def _figures(latency: Latency) -> dict[str, str]:
+    """Return the figures by name, as they are printed."""
     shares = latency.percentiles
-    times = (
-        latency.first,
-        latency.min,
-        latency.mean,
-        latency.std,
-        shares[5],
-        latency.median,
-        shares[90],
-        shares[95],
-        shares[99],
-        latency.max,
-    )
-    return (name, str(latency.count), *map(duration, times))
+    times = {
+        "first": latency.first,
+        "mean": latency.mean,
+        "std": latency.std,
+        "min": latency.min,
+        "p5": shares[5],
+        "median": latency.median,
+        "p90": shares[90],
+        "p95": shares[95],
+        "p99": shares[99],
+        "max": latency.max,
+    }
+    return {"runs": str(latency.count)} | {name: duration(time) for name, time in times.items()}
 
 
 def duration(seconds: float) -> str:

@@ -2,10 +2,12 @@
 
 What measures or compares takes a ``Setup``, a model and what runs it, and returns a record.
 
-Open first: ``setup.py``, ``explanation.py`` for why nodes run where they do,
+Open first: ``setup.py``, ``benchmarking/`` for how long a model takes,
+``explanation.py`` for why nodes run where they do,
 ``placement_lock.py`` for placements kept in a file, ``memory_report.py`` for the arena,
 ``model_summary.py`` for what a model holds,
-``given_inputs.py``, ``model_inputs.py`` and ``model_outputs.py`` for values given and printed,
+``requested_inputs.py``, ``given_inputs.py``, ``model_inputs.py`` and ``model_outputs.py`` for
+values given and printed,
 ``recognition.py`` for boxes, poses and masks among outputs, ``drawing.py`` for pictures of them,
 ``bootstrap.py`` for intervals by resampling,
 ``plugin_check.py`` and ``plugin_survey.py`` for ``plugins doctor``, ``scaffold.py`` for
