@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,55 @@ def test_layers_are_drawn(delegraph: Command, sines: Path, tmp_path: Path, suffi
 )
 def test_options_of_layers_are_checked_first(
     delegraph: Command, sines: Path, words: list[str], message: str
+) -> None:
+    done = delegraph("diff", sines, *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+# -- --bisect --------------------------------------------------------------------------------------
+
+WRONG_SINES = Path(__file__).parents[2] / "docs" / "demo" / "wrong_sines.py"
+"""A delegate of SIN that is wrong at node 3 of the demo's model."""
+
+
+def test_bisect_names_the_node_and_writes_what_shows_it(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    words = ("diff", sines, "--delegate-file", WRONG_SINES, "--runs", "2", "--tolerance", "0.001")
+    folder = tmp_path / "found"
+    done = delegraph(*words, "--bisect", folder, "-v")
+    assert done.code == 1
+    assert "error: wrong with node 3 (SIN): differs: " in done.err
+    assert "probe 1: 2 of 2 nodes with delegates: differs: " in done.err
+    assert "2 nodes with delegates, 5 probes" in done.out
+    assert any(line.startswith("3 SIN sines") for line in done.lines)
+    command = next(line for line in done.lines if line.startswith("delegraph diff"))
+    again = delegraph(*shlex.split(command)[1:])
+    assert again.code == 1
+    assert "further off than the tolerance" in again.err
+    assert delegraph(*words, "--rules", folder / "rules.toml").code == 0
+
+
+def test_bisect_of_a_right_delegate_ends_well(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    words = ("-d", "sin", "--runs", "1", "--tolerance", "0.001", "--bisect", tmp_path, "--json")
+    done = delegraph("diff", sines, *words)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["culprits"] == []
+    assert "the result is right with all of them" in delegraph("diff", sines, *words[:-1]).out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--bisect", "x"), "--bisect needs --tolerance"),
+        (("--bisect", "x", "--tolerance", "0", "--layers"), "--bisect and --layers"),
+    ],
+)
+def test_what_bisect_cannot_do_is_refused(
+    delegraph: Command, sines: Path, words: tuple[str, ...], message: str
 ) -> None:
     done = delegraph("diff", sines, *words)
     assert done.code == 2

@@ -16,7 +16,7 @@ from delegraph.delegation import rules as rules_module
 from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.placement import NodePlacement, Placement
 from delegraph.delegation.rules import require_full
-from delegraph.delegation.rules_file import Rules, placement_rules
+from delegraph.delegation.rules_file import Rules, placement_rules, rules_text
 from delegraph.errors import ArgumentError, PlacementError
 from delegraph.graph import parse_model
 from delegraph.graph.model import Model, Signature
@@ -386,3 +386,15 @@ def test_long_lists_are_cut() -> None:
 
 def test_the_examples_are_right() -> None:
     assert doctest.testmod(rules_module).failed == 0
+
+
+def test_rules_written_to_a_file_are_read_as_they_were(tmp_path: Path) -> None:
+    rules = [
+        PlacementRule("exclude", "npu", nodes=[3, "10-12"], subgraph=0),
+        PlacementRule("pin", "gpu", operators=["ADD", "Flex*"], subgraph='a "b"\\\x7f\n😀'),
+        PlacementRule("exclude", tensors="left/*", signature="serve"),
+    ]
+    file = tmp_path / "rules.toml"
+    file.write_text(rules_text(rules), encoding="utf-8")
+    assert tuple(placement_rules(file)) == tuple(rules)
+    assert rules_text([]) == ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from delegraph.cli.diff_bisection import bisect_and_print
 from delegraph.cli.diff_tables import print_difference, print_layers
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.input_options import input_request_options
@@ -114,6 +115,24 @@ def _require_drawable(ctx: click.Context, parameter: click.Parameter, path: str)
     callback=_of_layers,
     help="Write the layers' greatest differences as Model Explorer's node data.",
 )
+@click.option(
+    "--bisect",
+    is_flag=False,
+    flag_value="bisect",
+    metavar="[FOLDER]",
+    help="Find the smallest sets of nodes that make the result further off than --tolerance when "
+    "a delegate has them, crashes and hangs included; write the smallest failing model, its inputs "
+    "and rules to a folder.  [default: bisect]",
+)
+@click.option(
+    "--probe-time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --bisect: what applying the delegates, or a run, may take before it counts as "
+    "hanging.",
+)
 @json_option
 @diagnosis_options
 def command(
@@ -128,6 +147,8 @@ def command(
     sort: str,
     plot: str | None,
     node_data: str | None,
+    bisect: str | None,
+    probe_time_limit: float,
     inputs: InputRequest,
     runs: int | None,
 ) -> None:
@@ -139,6 +160,15 @@ def command(
 
     right = None if reference is None else changed_setup(setup, reference, "--reference")
     given: Any = {"inputs": inputs, "runs": runs, "signature": signature}
+    if bisect is not None:
+        if layers:
+            raise click.UsageError("--bisect and --layers are two ways to look: give one")
+        given |= {"folder": bisect, "time_limit": probe_time_limit}
+        with shown_progress() as progress:
+            bisect_and_print(
+                setup, right, _tolerances(tolerances), given, progress, as_json=as_json
+            )
+        return
     with shown_progress() as progress:
         found = diff(
             setup,

@@ -17,6 +17,7 @@ Example:
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable
@@ -62,6 +63,39 @@ def read_rules(path: str) -> PlacementRules:
     tables = _tables(path)
     rules = tuple(_rule(table, f"{path}, rule {i + 1}") for i, table in enumerate(tables))
     return PlacementRules(rules, path)
+
+
+def rules_text(rules: Iterable[PlacementRule]) -> str:
+    """Return the text of a file with these rules.
+
+    >>> print(rules_text([PlacementRule("exclude", "npu", nodes=["3-5", 9])]))
+    [[rule]]
+    action = "exclude"
+    delegate = "npu"
+    nodes = ["3-5", "9"]
+    <BLANKLINE>
+    """
+    return "\n".join(map(_table_text, rules))
+
+
+def _table_text(rule: PlacementRule) -> str:
+    lines = ["[[rule]]"]
+    for key in _KEYS:
+        value: Any = getattr(rule, key)
+        if key == "nodes":
+            value = [f"{r.start}-{r[-1]}" if len(r) > 1 else str(r.start) for r in value]
+        if value is not None and value != () and value != []:
+            lines.append(f"{key} = {_toml(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: int | str | Iterable[str]) -> str:
+    """Return a value as TOML has it."""
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):  # as JSON, but for one character; no surrogates
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"[{', '.join(map(_toml, value))}]"
 
 
 def _tables(path: str) -> list[Any]:

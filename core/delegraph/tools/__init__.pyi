@@ -5,6 +5,11 @@ from .benchmarking.interleaving import interleave as interleave
 from .benchmarking.interleaving import ratio_of as ratio_of
 from .benchmarking.result import BenchmarkResult as BenchmarkResult
 from .benchmarking.run_control import RunControl as RunControl
+from .differing.bisection import Outcome as Outcome
+from .differing.bisection import Probe as Probe
+from .differing.culprits import Bisection as Bisection
+from .differing.culprits import Culprit as Culprit
+from .differing.culprits import bisect as bisect
 from .differing.difference import Difference as Difference
 from .differing.difference import OutputDifference as OutputDifference
 from .differing.difference import diff as diff
@@ -14,6 +19,7 @@ from .differing.layers import diff_layers as diff_layers
 from .differing.metrics import Metrics as Metrics
 from .differing.metrics import TensorDifference as TensorDifference
 from .differing.metrics import tensor_difference as tensor_difference
+from .differing.reproduction import Reproduction as Reproduction
 from .evaluation.classification import evaluate_classification as evaluate_classification
 from .evaluation.classification_result import Classification as Classification
 from .evaluation.custom import CustomEvaluation as CustomEvaluation

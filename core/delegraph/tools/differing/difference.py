@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
@@ -158,16 +157,6 @@ class Difference:
         found += [f"{name}: only the test has it" for name in self.only_in_test]
         return (*found, *(f"{name}: only the reference has it" for name in self.only_in_reference))
 
-    def _repr_html_(self) -> str:
-        """Return a row for each output, the worst of all runs, as notebooks show it."""
-        rows = [
-            (o.name, o.dtype, *(_worst(o.compared(), m) for m in _SHOWN), "; ".join(o.remarks))
-            for o in self.outputs
-        ]
-        columns = ("output", "type", *_SHOWN, "remark")
-        title = f"{self.test} against {self.reference}: worst of {len(self.runs)} runs"
-        return html_table(title, columns, rows)
-
     def to_json(self) -> dict[str, Any]:
         """Return all of it; what is NaN or infinite is a float still."""
         return {
@@ -183,14 +172,6 @@ class Difference:
             "tolerance": _tolerance_json(self.tolerance),
             "failures": list(self.failures),
         }
-
-
-_SHOWN = {"max": "max", "mean": "max", "p999": "max", "cosine": "min", "snr_db": "min"}
-"""The metrics that a notebook shows, and which end of their spread is the worst."""
-
-
-def _worst(spreads: Mapping[str, Spread], metric: str) -> float | None:
-    return getattr(spreads[metric], _SHOWN[metric]) if spreads else None
 
 
 def _side_json(setup: Setup, placement: Placement, latency: Latency) -> dict[str, Any]:
@@ -292,7 +273,7 @@ class _Found:
         ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
         pairs, left, right = matched(ours, theirs)
         if not self._runs:
-            _require_known(tolerance, ours)
+            require_known_outputs(tolerance, ours)
             self._pairs = [(ours[i], theirs[j]) for i, j in pairs]
             self._differences = [[] for _ in pairs]
             self._outside = [0] * len(pairs)
@@ -302,7 +283,7 @@ class _Found:
             (entry, a), (other, b) = test[i], reference[j]
             difference = tensor_difference(a, b, entry, other)
             self._differences[n].append(difference)
-            allowed = _tolerance_of(tolerance, entry["name"])
+            allowed = tolerance_of(tolerance, entry["name"])
             if allowed is not None:
                 self._outside[n] += outside(difference, a, b, entry, other, allowed)
 
@@ -323,7 +304,7 @@ class _Found:
                 type_name(a),
                 type_name(b),
                 tuple(differences),
-                None if _tolerance_of(tolerance, a["name"]) is None else count,
+                None if tolerance_of(tolerance, a["name"]) is None else count,
             )
             for (a, b), differences, count in zip(
                 self._pairs, self._differences, self._outside, strict=True
@@ -372,13 +353,19 @@ def outside(
     return int(np.count_nonzero(tolerance.compare(a, b) > 0))
 
 
-def _tolerance_of(tolerance: Tolerances | None, name: str) -> Tolerance | None:
+def tolerance_of(tolerance: Tolerances | None, name: str) -> Tolerance | None:
+    """Return the tolerance of an output; None where there is none."""
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     return tolerance.get(name, tolerance.get(""))
 
 
-def _require_known(tolerance: Tolerances | None, outputs: Sequence[Details]) -> None:
+def require_known_outputs(tolerance: Tolerances | None, outputs: Sequence[Details]) -> None:
+    """Return when all outputs that a tolerance names are there.
+
+    Raises:
+        ArgumentError: one is not.
+    """
     if tolerance is None or isinstance(tolerance, Tolerance):
         return
     names = [entry["name"] for entry in outputs]

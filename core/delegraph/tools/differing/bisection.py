@@ -1,0 +1,206 @@
+"""The search for faulty nodes: which smallest sets of them make a probe fail.
+
+Nothing here knows what a probe is: it is given a set of nodes and says whether the result is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Node = tuple[int, int]
+"""Index of a subgraph, and of a node in it."""
+
+Nodes = tuple[Node, ...]
+
+OutcomeKind = Literal["right", "differs", "raised", "crashed", "hung"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a probe.
+
+    Attributes:
+        kind: ``right``; or why not: the result ``differs``, an exception was ``raised``, the
+            process ``crashed``, or it ``hung``.
+        text: more about it, in words; empty where all is right.
+    """
+
+    kind: OutcomeKind
+    text: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is anything but right."""
+        return self.kind != "right"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}" if self.text else self.kind
+
+
+RIGHT = Outcome("right")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One try.
+
+    Attributes:
+        nodes: those that a delegate was given; it had none of the other candidates.
+        outcome: what came of it.
+        runs: numbers of the runs that were computed; the last one is where it failed.
+        seconds: how long it took.
+    """
+
+    nodes: Nodes
+    outcome: Outcome
+    runs: tuple[int, ...] = (0,)
+    seconds: float = 0.0
+
+
+class Prober(Protocol):
+    """What tries sets of nodes; each try that is not known yet counts as a probe."""
+
+    probes: list[Probe]
+
+    def check(self, nodes: Nodes) -> Outcome:
+        """Try with all inputs."""
+
+    def probe(self, nodes: Nodes) -> Outcome:
+        """Try with the inputs on which the last :meth:`check` failed."""
+
+
+class OutOfProbesError(Exception):
+    """No more probes may be made; never leaves :func:`search`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A set of nodes that fail when a delegate has them.
+
+    Attributes:
+        nodes: in the order of the model.
+        outcome: of the probe with these nodes only.
+        named_after: how many probes it had taken by then.
+        is_smallest: whether every one of them is needed; False where probes ran out.
+    """
+
+    nodes: Nodes
+    outcome: Outcome
+    named_after: int
+    is_smallest: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search has found.
+
+    Attributes:
+        faults: in the order in which they were found; without them, all is right.
+        baseline: what fails when a delegate has no node at all; None where that is right. Then no
+            node is to blame, and there are no faults.
+        is_complete: whether the rest is right; False where probes ran out.
+    """
+
+    faults: tuple[Fault, ...] = ()
+    baseline: Outcome | None = None
+    is_complete: bool = True
+
+
+def search(nodes: Sequence[Node], prober: Prober) -> Search:
+    """Return the smallest sets of nodes that fail, one after the other, until the rest is right.
+
+    One faulty node of n is named after at most ``floor(log2(n)) + 3`` probes: one with all nodes, a
+    binary search, and one with that node alone.
+
+    Args:
+        nodes: candidates, in execution order.
+        prober: tries sets of them.
+    """
+    faults: list[Fault] = []
+    rest = tuple(nodes)
+    try:
+        while (outcome := prober.check(rest)).fails:
+            if not rest:
+                return Search(baseline=outcome)
+            fault = _smallest_fault(rest, outcome, prober)
+            faults.append(fault)
+            if not fault.is_smallest:
+                return Search(tuple(faults), is_complete=False)
+            if len(faults) == 1 and (baseline := prober.check(())).fails:
+                return Search(baseline=baseline)
+            rest = tuple(node for node in rest if node not in fault.nodes)
+    except OutOfProbesError:
+        return Search(tuple(faults), is_complete=False)
+    return Search(tuple(faults))
+
+
+def _smallest_fault(nodes: Nodes, outcome: Outcome, prober: Prober) -> Fault:
+    """Return a smallest set out of *nodes*, which fail."""
+    best = nodes, outcome
+
+    def fails(some: Iterable[Node]) -> bool:
+        nonlocal best
+        chosen = tuple(sorted(some))
+        found = prober.probe(chosen)
+        if found.fails and len(chosen) < len(best[0]):
+            best = chosen, found
+        return found.fails
+
+    try:
+        found = _needed(nodes, fails)
+        if len(found) > 1:
+            for node in tuple(found):
+                others = [other for other in found if other != node]
+                if fails(others):
+                    found = others
+        is_smallest = True
+    except OutOfProbesError:
+        is_smallest = False
+    return Fault(*best, len(prober.probes), is_smallest)
+
+
+class _Fails(Protocol):
+    def __call__(self, some: Iterable[Node]) -> bool: ...
+
+
+def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
+    """Return nodes that fail together, each of which is needed for that.
+
+    Source:
+        Junker, "QuickXplain" (AAAI 2004): the last node of the shortest prefix that fails is one
+        that is needed; then the same is done in front of it, until the needed ones fail alone.
+
+    Args:
+        nodes: they fail.
+        fails: whether others do.
+    """
+    needed: list[Node] = []
+    before = list(nodes)  # with those needed, these fail, at any time
+    while before and not (needed and fails(needed)):
+        right, wrong = 0, len(before)
+        while wrong - right > 1:
+            middle = (right + wrong) // 2
+            if fails([*needed, *before[:middle]]):
+                wrong = middle
+            else:
+                right = middle
+        needed.append(before[wrong - 1])
+        before = before[: wrong - 1]
+    return needed
+
+
+def contradictions(probes: Sequence[Probe]) -> Iterator[tuple[Probe, Probe]]:
+    """Yield a probe that fails, and one of more nodes that is right on the same inputs.
+
+    Each failing one comes once, with the smallest that contradicts it. Then more counts than which
+    nodes a delegate has: how they are cut into partitions, or chance.
+    """
+    right = sorted((p for p in probes if not p.outcome.fails), key=lambda p: len(p.nodes))
+    for failing in probes:
+        if failing.outcome.fails:
+            for other in right:
+                if failing.runs[-1] in other.runs and {*failing.nodes} <= {*other.nodes}:
+                    yield failing, other
+                    break

@@ -1,0 +1,94 @@
+"""A comparison as the command line that makes it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.tools.differing.difference import Tolerances, own_kernels
+from delegraph.tools.setup import Setup
+
+_VALUES = ("threads", "time_limit", "memory_limit", "table_limit", "depth_limit")
+_CHOICES = {
+    "runtime": "delegraph",
+    "numerics": "builtin",
+    "partition_policy": "largest",
+    "on_failure": "raise",
+}
+"""Attributes of a set-up with a choice of words, and what counts where none is given."""
+
+
+def diff_command(
+    setup: Setup,
+    model: str,
+    reference: Setup,
+    *,
+    inputs: str,
+    rules: str = "",
+    tolerance: Tolerances,
+    signature: str | None = None,
+) -> str:
+    """Return the command line that compares a model in two set-ups.
+
+    A delegate that is an object has no words: its type stands in its place, in angle brackets.
+
+    Args:
+        setup: what is tested.
+        model: path of the model, whatever the set-ups have.
+        reference: what is right.
+        inputs: path of the inputs.
+        rules: path of the rules, whatever the set-up has; empty for none.
+        tolerance: how far outputs may be off.
+        signature: of the model; None for the whole model.
+    """
+    words = ["delegraph", "diff", model, *setup_words(setup)]
+    words += ["--rules", rules] if rules else []
+    if reference != own_kernels(setup):
+        other = [] if reference.model == setup.model else [reference.model]
+        if reference.runtime == setup.runtime == "delegraph":
+            runtime = []
+        else:
+            runtime = ["--runtime", reference.runtime]
+        given = [] if reference.delegates or reference.delegate_files else ["-d", "none"]
+        alike = replace(reference, runtime="delegraph")
+        words += ["--reference", shlex.join([*other, *runtime, *given, *setup_words(alike)])]
+    words += ["-i", inputs]
+    words += [word for text in _tolerance_words(tolerance) for word in ("--tolerance", text)]
+    words += ["--signature", signature] if signature is not None else []
+    return shlex.join(words)
+
+
+def setup_words(setup: Setup) -> list[str]:
+    """Return the options that make a set-up, without its model and rules."""
+    words: list[str] = []
+    for delegate in setup.delegates or ():
+        words += ["-d", delegate if isinstance(delegate, str) else f"<{type(delegate).__name__}>"]
+    for file in setup.delegate_files:
+        words += ["--delegate-file", file]
+    for name, default in _CHOICES.items():
+        if (value := getattr(setup, name)) != default:
+            words += [_option(name), value]
+    for name in _VALUES:
+        if (value := getattr(setup, name)) is not None:
+            words += [_option(name), str(value)]
+    words += ["--validate"] * setup.validate
+    words += ["--no-default-delegates"] * (not setup.use_default_delegates)
+    return words
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _tolerance_words(tolerance: Tolerances) -> list[str]:
+    by_name: Mapping[str, Tolerance] = (
+        {"": tolerance} if isinstance(tolerance, Tolerance) else tolerance
+    )
+    return [
+        (f"{name}=" if name else "")
+        + f"{t.absolute:g}"
+        + (f",{t.relative:g}" if t.relative else "")
+        for name, t in by_name.items()
+    ]

@@ -1,0 +1,289 @@
+"""``bisect``: which nodes make a delegate's results wrong, found by placement rules."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delegraph.delegation.placement import NodePlacement
+from delegraph.delegation.rules import PlacementRules
+from delegraph.delegation.rules_file import placement_rules
+from delegraph.errors import ArgumentError, DelegraphError, PluginError
+from delegraph.native.litert.placement import RUNTIME_DELEGATE
+from delegraph.tools.differing.bisection import (
+    Fault,
+    Node,
+    Outcome,
+    Probe,
+    Search,
+    contradictions,
+    search,
+)
+from delegraph.tools.differing.difference import Tolerances, own_kernels
+from delegraph.tools.differing.input_runs import OFFICIAL
+from delegraph.tools.differing.probe_process import Death, ProbeProcess
+from delegraph.tools.differing.probe_work import Candidates, Job, ProbeWork
+from delegraph.tools.differing.probes import Probes
+from delegraph.tools.differing.reproduction import Reproducer, Reproduction
+from delegraph.tools.progress import Progress, untold
+from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.setup import Setup
+
+TIME_LIMIT = 60.0
+"""Seconds that applying the delegates, or a run, may take before it counts as hanging."""
+
+MOST_PROBES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A smallest set of nodes that make the result wrong when a delegate has them.
+
+    Attributes:
+        nodes: where they run when nothing keeps them off.
+        outcome: what happens when the delegates have these nodes only.
+        named_after: how many probes it had taken by then.
+        is_smallest: whether every one of them is needed; False where probes ran out.
+        reproduction: the files that show it; None where no folder was asked for.
+    """
+
+    nodes: tuple[NodePlacement, ...]
+    outcome: Outcome
+    named_after: int
+    is_smallest: bool
+    reproduction: Reproduction | None = None
+
+    def __str__(self) -> str:
+        return f"{', '.join(map(str, self.nodes))}: {self.outcome}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+        return {
+            "nodes": [_node_json(node) for node in self.nodes],
+            "outcome": _outcome_json(self.outcome),
+            "named_after": self.named_after,
+            "is_smallest": self.is_smallest,
+            "reproduction": None if self.reproduction is None else self.reproduction.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Bisection:
+    """Which nodes are to blame for a wrong result.
+
+    Attributes:
+        setup, reference: what was compared.
+        candidates: the nodes that delegates have by themselves.
+        culprits: in the order in which they were found; empty where the result is right.
+        probes: all tries, in order.
+        run: what was fed where the last check failed, in words.
+        baseline: what is wrong when no delegate has a node; None where that is right.
+        is_complete: whether the result is right without the culprits; False where probes ran out.
+        remarks: what was odd, in words.
+        rules_file: keeps the culprits off the delegates; empty without a folder or culprits.
+    """
+
+    setup: Setup
+    reference: Setup
+    candidates: tuple[NodePlacement, ...]
+    culprits: tuple[Culprit, ...]
+    probes: tuple[Probe, ...]
+    run: str
+    baseline: Outcome | None
+    is_complete: bool
+    remarks: tuple[str, ...]
+    rules_file: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the result is within the tolerance with all nodes."""
+        return not self.culprits and self.baseline is None and self.is_complete
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it; nodes of probes as ``[subgraph, index]``."""
+        return {
+            "setup": self.setup.to_json(),
+            "reference": self.reference.to_json(),
+            "candidates": [_node_json(node) for node in self.candidates],
+            "culprits": [culprit.to_json() for culprit in self.culprits],
+            "probes": [
+                {
+                    "nodes": [list(node) for node in probe.nodes],
+                    "outcome": _outcome_json(probe.outcome),
+                    "runs": list(probe.runs),
+                    "seconds": probe.seconds,
+                }
+                for probe in self.probes
+            ],
+            "run": self.run,
+            "baseline": None if self.baseline is None else _outcome_json(self.baseline),
+            "is_complete": self.is_complete,
+            "remarks": list(self.remarks),
+            "rules_file": self.rules_file,
+        }
+
+
+def _node_json(node: NodePlacement) -> dict[str, Any]:
+    return {
+        "subgraph": node.subgraph,
+        "index": node.index,
+        "op": node.op,
+        "name": node.name,
+        "delegate": node.delegate,
+    }
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, str]:
+    return {"kind": outcome.kind, "text": outcome.text}
+
+
+def bisect(
+    setup: Setup,
+    reference: Setup | None = None,
+    *,
+    tolerance: Tolerances,
+    inputs: InputRequest = OFFICIAL,
+    runs: int | None = None,
+    signature: str | None = None,
+    time_limit: float = TIME_LIMIT,
+    most_probes: int = MOST_PROBES,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress = untold,
+) -> Bisection:
+    """Return the smallest sets of nodes that make a result wrong when a delegate has them.
+
+    Each probe keeps the other nodes off the delegates by placement rules, and runs in a process of
+    its own. A result is wrong when it is further off than the tolerance, when anything raises, when
+    the process crashes or when it takes too long.
+
+    Args:
+        setup: what is tested. Its ``require`` is left out, as nodes have to stay behind.
+        reference: what is right; None for Delegraph's own kernels.
+        tolerance: how far outputs may be off.
+        inputs: what both are fed; the search goes on with the first that fail.
+        runs: how many, as :func:`diff` has it.
+        signature: of both models; None for the whole models.
+        time_limit: seconds that applying the delegates, or a run, may take.
+        most_probes: after so many the search ends with what it has.
+        folder: where to write the smallest failing models, their inputs and rules.
+        progress: is told how many probes are done.
+
+    Raises:
+        ArgumentError: rules that pin nodes; delegates that are objects where no process can be
+            forked; else as :func:`diff`.
+        PluginError: a delegate is missing or broken.
+        DelegraphError: the reference cannot run its model on these inputs.
+    """
+    reference = own_kernels(setup) if reference is None else reference
+    rules = _rules_of(setup)
+    job = Job(replace(setup, rules=rules), reference, tolerance, inputs, runs, signature)
+    with ProbeProcess(
+        ProbeWork, job, can_be_sent=_is_named(setup, reference), time_limit=time_limit
+    ) as process:
+        found = _candidates(process)
+        by_key = {(node.subgraph, node.index): node for node in found.nodes}
+        probes = Probes(
+            process,
+            list(by_key),
+            found.delegates,
+            rules,
+            most_probes,
+            lambda done: progress("probes", done, None),
+        )
+        result = search(sorted(by_key), probes)
+        bisection = Bisection(
+            setup,
+            reference,
+            found.nodes,
+            tuple(_culprit(fault, by_key) for fault in result.faults),
+            tuple(probes.probes),
+            _fed(process, probes),
+            result.baseline,
+            result.is_complete,
+            tuple(_remarks(result, probes, by_key)),
+        )
+        if folder is None or not bisection.culprits:
+            return bisection
+        reproducer = Reproducer(os.fspath(folder), job, process, probes, progress)
+        files = [reproducer.reproduce(fault, i) for i, fault in enumerate(result.faults)]
+        culprits = zip(bisection.culprits, files, strict=True)
+        return replace(
+            bisection,
+            culprits=tuple(replace(culprit, reproduction=file) for culprit, file in culprits),
+            rules_file=reproducer.write_rules(result.faults),
+        )
+
+
+def _rules_of(setup: Setup) -> PlacementRules:
+    rules = placement_rules(setup.rules)
+    for position, rule in enumerate(rules):
+        if rule.action == "pin":
+            raise ArgumentError(
+                f"{rules.quote(position)} cannot hold while nodes are kept off delegates: leave "
+                "rules that pin out of a bisection"
+            )
+    return rules
+
+
+def _is_named(*setups: Setup) -> bool:
+    """Return whether another process can make all delegates from what is written down."""
+    return all(isinstance(d, str) for setup in setups for d in setup.delegates or ())
+
+
+def _candidates(process: ProbeProcess) -> Candidates:
+    """Return the nodes that delegates have; all of the model where they fail at once."""
+    try:
+        answer = process.ask("candidates")
+    except (ArgumentError, PluginError):
+        raise
+    except DelegraphError:
+        answer = None
+    if answer is None or isinstance(answer, Death):
+        answer = process.ask("all_nodes")
+        if isinstance(answer, Death):
+            raise DelegraphError(f"the delegates cannot be loaded: {answer.text}")
+    found: Candidates = answer
+    return replace(found, delegates=tuple(d for d in found.delegates if d != RUNTIME_DELEGATE))
+
+
+def _fed(process: ProbeProcess, probes: Probes) -> str:
+    """Return what was fed where the last probe failed, in words."""
+    answer = process.ask("run_of", probes.run, patiently=True)
+    return "" if isinstance(answer, Death) else answer.words
+
+
+def _culprit(fault: Fault, nodes: dict[Node, NodePlacement]) -> Culprit:
+    chosen = tuple(nodes[key] for key in fault.nodes)
+    return Culprit(chosen, fault.outcome, fault.named_after, fault.is_smallest)
+
+
+def _remarks(result: Search, probes: Probes, nodes: dict[Node, NodePlacement]) -> Iterator[str]:
+    """Yield what a user should know of a search."""
+    if result.baseline is not None:
+        yield (
+            "the result is as wrong when no node is with a delegate that follows rules, so none is "
+            "to blame: compare with a reference of the same runtime without those delegates"
+        )
+        return
+    if not result.is_complete:
+        yield (
+            f"{len(probes.probes)} probes were not enough: more nodes may be faulty, or fewer of "
+            "the last ones be needed"
+        )
+    for failing, right in contradictions(probes.probes):
+        few = _in_words(failing.nodes, nodes)
+        more = [node for node in right.nodes if node not in failing.nodes]
+        yield (
+            f"{few} fail{'s' * (len(failing.nodes) == 1)} ({failing.outcome.kind}), and with "
+            f"{_in_words(more, nodes)} besides the result is right: how nodes are cut into "
+            "partitions matters, faults make up for each other, or chance plays a part"
+        )
+        break
+
+
+def _in_words(keys: Sequence[Node], nodes: dict[Node, NodePlacement]) -> str:
+    if len(keys) > 3:
+        return f"{len(keys)} nodes"
+    return ", ".join(str(nodes[key]) for key in keys) or "no node"

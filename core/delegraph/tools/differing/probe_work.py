@@ -1,0 +1,271 @@
+"""What a probe does, in its process: a model under rules is run, and compared with a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from delegraph.delegation.placement import NodePlacement, is_never_delegated
+from delegraph.delegation.rules import PlacementRules
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.errors import ArgumentError, DelegraphError, PluginError, in_words
+from delegraph.graph.loader import load_model
+from delegraph.runtime.delegates.choice import as_delegates
+from delegraph.tools.differing.bisection import RIGHT, Nodes, Outcome
+from delegraph.tools.differing.cut_model import cut_model
+from delegraph.tools.differing.difference import (
+    Tolerances,
+    outside,
+    require_known_outputs,
+    tolerance_of,
+)
+from delegraph.tools.differing.input_runs import InputRuns
+from delegraph.tools.differing.matching import converted, matched, matched_inputs
+from delegraph.tools.differing.metrics import tensor_difference
+from delegraph.tools.differing.side import Outputs, Side
+from delegraph.tools.model_call import Details, model_call
+from delegraph.tools.requested_inputs import InputRequest
+from delegraph.tools.setup import Setup
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What probes compare.
+
+    Attributes:
+        setup: what is tested.
+        reference: what is right.
+        tolerance: how far outputs may be off.
+        inputs: what both are fed.
+        runs: how many; as ``diff`` has it.
+        signature: what is called; None for the whole model.
+    """
+
+    setup: Setup
+    reference: Setup
+    tolerance: Tolerances
+    inputs: InputRequest
+    runs: int | None
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The nodes that delegates have when nothing keeps them off.
+
+    Attributes:
+        nodes: with the delegate of each; all nodes of the model where a delegate fails at once.
+        delegates: names of those that follow rules.
+    """
+
+    nodes: tuple[NodePlacement, ...]
+    delegates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """What one run was fed, and what came of it.
+
+    Attributes:
+        words: what it was fed, in words.
+        names: of the inputs.
+        values: of the inputs.
+        expected: outputs of the reference, by name.
+    """
+
+    words: str
+    names: tuple[str, ...]
+    values: tuple[Array, ...]
+    expected: tuple[tuple[str, Array], ...]
+
+
+class ProbeWork:
+    """Runs probes; made in the process in which they run."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._open = ExitStack()  # closes what is tested
+        self._test: Side | None = None
+        self._reference: Side | None = None
+        self._inputs: InputRuns | None = None
+        self._expected: dict[int, Outputs] = {}
+        self._found: list[tuple[str, Array]] = []
+
+    def candidates(self) -> Candidates:
+        """Return the nodes that delegates have by themselves."""
+        interpreter = self._job.setup.interpreter()
+        try:
+            placement = interpreter.placement
+            taken = tuple(node for node in placement.nodes if node.delegate is not None)
+            return Candidates(taken, placement.delegates)
+        finally:
+            interpreter.close()
+
+    def all_nodes(self) -> Candidates:
+        """Return all nodes of the model, and the delegates that are asked for by name."""
+        setup = self._job.setup
+        model = load_model(setup.model, setup.table_limit)
+        nodes = tuple(
+            NodePlacement(spec.index, operator.index, operator.name)
+            for spec in model.subgraphs
+            if not is_never_delegated(spec.name)
+            for operator in spec.operators
+        )
+        names = [delegate.name() for delegate in as_delegates(setup.requested_delegates())]
+        return Candidates(nodes, tuple(dict.fromkeys(names)))
+
+    def runs(self) -> int:
+        """Return how many runs there are."""
+        return len(self._fed())
+
+    def expect(self, number: int) -> None:
+        """Let the reference compute a run, once."""
+        self._right(number)
+
+    def run_of(self, number: int) -> ComparedRun:
+        """Return what a run is fed and what the reference makes of it."""
+        fed, reference = self._fed(), self._side()
+        run = fed.run(number)
+        expected = tuple((d["name"], v) for d, v in self._right(number))
+        names = tuple(entry["name"] for entry in self._details(reference))
+        return ComparedRun(str(run), names, run.values, expected)
+
+    def found(self) -> list[tuple[str, Array]]:
+        """Return the outputs of the last run, by name."""
+        return self._found
+
+    def right_of(self, model: str, values: Sequence[Array]) -> list[tuple[str, Array]]:
+        """Return the reference's outputs of another model, by name.
+
+        Raises:
+            DelegraphError: it cannot compute it.
+        """
+        return [(entry["name"], array) for entry, array in self._reference_outputs(model, values)]
+
+    def open(self, rules: PlacementRules) -> Outcome:
+        """Make what is tested ready, under rules; the runs that follow use it."""
+        self._test = None
+        self._open.close()
+        setup = replace(self._job.setup, rules=rules, require=None)
+        try:
+            self._test = Side(self._open, setup, self._job.signature)
+        except (ArgumentError, PluginError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a delegate raises
+            return Outcome("raised", in_words(error))
+        return RIGHT
+
+    def run(self, number: int) -> Outcome:
+        """Compute a run, and compare it with the reference."""
+        assert self._test is not None
+        right, values = self._right(number), self._fed().run(number).values
+        try:
+            outputs = _computed(self._test, values)
+        except Exception as error:  # noqa: BLE001 - whatever a delegate raises
+            return Outcome("raised", in_words(error))
+        self._found = [(entry["name"], array) for entry, array in outputs]
+        return outcome_of(outputs, right, self._job.tolerance)
+
+    def cut(self, nodes: Nodes, number: int) -> tuple[bytes, tuple[Array, ...]]:
+        """Return nodes as a model of their own, and what its inputs were in a run.
+
+        Raises:
+            DelegraphError: they cannot stand alone.
+        """
+        return cut_model(self._job.setup, nodes, self._fed().run(number).values)
+
+    def judge(self, model: str, values: Sequence[Array], rules: PlacementRules) -> Outcome:
+        """Compare both sides on another model, as a whole; right where the reference fails."""
+        setup = replace(self._job.setup, model=model, rules=rules, require=None)
+        try:
+            right = self._reference_outputs(model, values)
+        except (DelegraphError, RuntimeError, ValueError):
+            return RIGHT
+        try:
+            with ExitStack() as stack:
+                found = _computed(Side(stack, setup, None), values)
+        except Exception as error:  # noqa: BLE001 - whatever a delegate raises
+            return Outcome("raised", in_words(error))
+        self._found = [(entry["name"], array) for entry, array in found]
+        return outcome_of(found, right, inner_tolerance(self._job.tolerance))
+
+    def _reference_outputs(self, model: str, values: Sequence[Array]) -> Outputs:
+        reference = replace(self._job.reference, model=model, rules=None, require=None)
+        with ExitStack() as stack:
+            return _computed(Side(stack, reference, None, is_reference=True), values)
+
+    def _side(self) -> Side:
+        if self._reference is None:
+            stack, job = ExitStack(), self._job  # the end of the process closes it
+            self._reference = Side(stack, job.reference, job.signature, is_reference=True)
+        return self._reference
+
+    def _details(self, reference: Side) -> list[Details]:
+        """Return the inputs of what is tested; without making it, where the model is the same."""
+        if self._job.setup.model == self._job.reference.model:
+            return reference.inputs
+        with replace(self._job.setup, rules=None).interpreter() as interpreter:
+            return model_call(interpreter, self._job.signature).input_details()
+
+    def _fed(self) -> InputRuns:
+        if self._inputs is None:
+            job = self._job
+            details = self._details(self._side())
+            self._inputs = InputRuns(job.setup, job.signature, details, job.inputs, job.runs)
+        return self._inputs
+
+    def _right(self, number: int) -> Outputs:
+        if number not in self._expected:
+            fed, reference = self._fed(), self._side()
+            details = self._details(reference)
+            values = fed.run(number).values
+            order = matched_inputs(details, reference.inputs)
+            own = [
+                converted(values[i], details[i], reference.inputs[j]) for j, i in enumerate(order)
+            ]
+            with fed.explained():
+                self._expected[number] = _computed(reference, own)
+        return self._expected[number]
+
+
+def _computed(side: Side, values: Sequence[Array]) -> Outputs:
+    side.values = list(values)
+    side.compute()
+    return side.outputs()
+
+
+def inner_tolerance(tolerance: Tolerances) -> Tolerance:
+    """Return the tolerance for tensors inside of a model: that of all outputs, or the strictest."""
+    if isinstance(tolerance, Tolerance):
+        return tolerance
+    if "" in tolerance:
+        return tolerance[""]
+    return min(tolerance.values(), key=lambda t: (t.absolute, t.relative))
+
+
+def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances) -> Outcome:
+    """Return whether outputs are within a tolerance of what they should be."""
+    ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
+    require_known_outputs(tolerance, ours)
+    pairs, left, right = matched(ours, theirs)
+    alone = [ours[i]["name"] for i in left] + [theirs[j]["name"] for j in right]
+    found = [f"only one side has {name!r}" for name in alone]
+    for i, j in pairs:
+        (entry, a), (other, b) = test[i], reference[j]
+        allowed = tolerance_of(tolerance, entry["name"])
+        if allowed is None:
+            continue
+        difference = tensor_difference(a, b, entry, other)
+        count = outside(difference, a, b, entry, other, allowed)
+        if count:
+            compared = difference.compared
+            furthest = "" if compared is None else f", the furthest by {compared.max:.4g}"
+            why = difference.remark or f"{count} of {a.size} elements{furthest}"
+            found.append(f"{entry['name']}: {why}")
+    return Outcome("differs", "; ".join(found)) if found else RIGHT

@@ -1,0 +1,152 @@
+"""Probes: which nodes delegates get, by placement rules, and whether the result is right."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from delegraph.delegation.rules import PlacementRule, PlacementRules
+from delegraph.errors import DelegraphError
+from delegraph.tools.differing.bisection import (
+    RIGHT,
+    Node,
+    Nodes,
+    Outcome,
+    OutOfProbesError,
+    Probe,
+)
+from delegraph.tools.differing.probe_process import Death, ProbeProcess
+
+logger = logging.getLogger(__name__)
+
+
+class Probes:
+    """Tries sets of nodes in a process of their own; each set and run is tried once.
+
+    Attributes:
+        probes: all that were made.
+        delegates: names of those that are to leave nodes.
+        own_rules: the user's.
+        run: number of the run on which the last :meth:`check` failed.
+
+    Args:
+        process: has a :class:`~delegraph.tools.differing.probe_work.ProbeWork`.
+        nodes: all candidates.
+        delegates: names of the delegates that are to leave nodes.
+        rules: the user's own.
+        most: probes that may be made.
+        told: is told after each probe.
+    """
+
+    def __init__(
+        self,
+        process: ProbeProcess,
+        nodes: Sequence[Node],
+        delegates: Sequence[str],
+        rules: PlacementRules,
+        most: int,
+        told: Callable[[int], object],
+    ) -> None:
+        self.probes: list[Probe] = []
+        self.run = 0
+        self._process, self.own_rules = process, rules
+        self._nodes, self.delegates = frozenset(nodes), delegates
+        self._most, self._told = most, told
+        self._known: dict[tuple[int, Nodes], Outcome] = {}
+        self._num_runs = _answer(process.ask("runs", patiently=True))
+
+    def check(self, nodes: Nodes) -> Outcome:
+        """Try with all inputs, those first on which the last one failed."""
+        return self._try(nodes, sorted(range(self._num_runs), key=lambda run: run != self.run))
+
+    def probe(self, nodes: Nodes) -> Outcome:
+        """Try with the inputs on which the last :meth:`check` failed."""
+        return self._try(nodes, [self.run])
+
+    def rules_for(self, nodes: Nodes) -> PlacementRules:
+        """Return the user's rules, and those that keep all other candidates off the delegates."""
+        others = sorted(self._nodes - {*nodes})
+        return PlacementRules((*self.own_rules, *excluding(others, self.delegates)))
+
+    def _try(self, nodes: Nodes, runs: Sequence[int]) -> Outcome:
+        new = [run for run in runs if (run, nodes) not in self._known]
+        known = [self._known[run, nodes] for run in runs if (run, nodes) in self._known]
+        failed = next((outcome for outcome in known if outcome.fails), None)
+        if failed is not None or not new:
+            return failed or RIGHT
+        if len(self.probes) >= self._most:
+            raise OutOfProbesError
+        start = time.perf_counter()
+        outcome, done = self._made(nodes, new)
+        self.probes.append(Probe(nodes, outcome, tuple(done), time.perf_counter() - start))
+        for run in done:
+            self._known[run, nodes] = outcome if run == done[-1] else RIGHT
+        if outcome.fails and len(runs) > 1:
+            self.run = done[-1]
+        self._told(len(self.probes))
+        text = "probe %d: %d of %d nodes with delegates: %s (%.2f s)"
+        seconds = self.probes[-1].seconds
+        logger.info(text, len(self.probes), len(nodes), len(self._nodes), outcome, seconds)
+        return outcome
+
+    def _made(self, nodes: Nodes, runs: Sequence[int]) -> tuple[Outcome, list[int]]:
+        """Return the outcome of the first run that fails, or of all, and the runs computed."""
+        outcome = self._outcome("open", self.rules_for(nodes))
+        if outcome.fails:
+            return outcome, list(runs[:1])
+        done: list[int] = []
+        for run in runs:
+            done.append(run)
+            _answer(self._process.ask("expect", run, patiently=True))
+            outcome = self._outcome("run", run)
+            if outcome.fails:
+                break
+        return outcome, done
+
+    def _outcome(self, method: str, argument: Any) -> Outcome:
+        answer = self._process.ask(method, argument)
+        if isinstance(answer, Death):
+            where = " while the delegates were applied" * (method == "open")
+            return Outcome("hung" if answer.is_hung else "crashed", answer.text + where)
+        outcome: Outcome = answer
+        return outcome
+
+
+def excluding(nodes: Sequence[Node], delegates: Sequence[str]) -> tuple[PlacementRule, ...]:
+    """Return rules that keep nodes off delegates; off all of them, where none is named."""
+    subgraphs = sorted({subgraph for subgraph, _ in nodes})
+    return tuple(
+        PlacementRule(
+            "exclude", name, nodes=ranges([n for s, n in nodes if s == index]), subgraph=index
+        )
+        for name in delegates or (None,)
+        for index in subgraphs
+    )
+
+
+def ranges(numbers: Sequence[int]) -> list[str]:
+    """Return ascending numbers as rules write them.
+
+    >>> ranges([0, 1, 2, 7])
+    ['0-2', '7']
+    """
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return [str(a) if a == b else f"{a}-{b}" for a, b in found]
+
+
+def _answer(answer: Any) -> Any:
+    """Return an answer of the reference's side, which must not die.
+
+    Raises:
+        DelegraphError: it did.
+    """
+    if isinstance(answer, Death):
+        raise DelegraphError(f"the reference cannot be computed: {answer.text}")
+    return answer

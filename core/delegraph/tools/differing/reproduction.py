@@ -1,0 +1,259 @@
+"""Files that show a fault: the smallest failing model, its inputs, rules, and the command."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.rules import PlacementRule, PlacementRules
+from delegraph.delegation.rules_file import rules_text
+from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.schema import tables
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
+from delegraph.tools.differing.bisection import Fault, Nodes, Outcome
+from delegraph.tools.differing.command_words import diff_command
+from delegraph.tools.differing.probe_process import Death, ProbeProcess
+from delegraph.tools.differing.probe_work import ComparedRun, Job, inner_tolerance
+from delegraph.tools.differing.probes import Probes, excluding
+from delegraph.tools.progress import Progress
+from delegraph.tools.shrinking import shrunk
+
+Array = NDArray[Any]
+Named = Sequence[tuple[str, Array]]
+
+SHRINKING_TIME = 10.0
+"""Seconds after which a failing model is small enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """Files that show a fault.
+
+    Attributes:
+        model: path of the smallest model that fails.
+        inputs: path of its inputs, ``.npz``.
+        outputs: path of its outputs, ``.npz``: ``expected/NAME`` and, where there are any,
+            ``found/NAME``.
+        rules: path of rules that keep all other nodes off the delegates; empty where the model
+            fails without.
+        command: shows it again.
+        is_whole: whether it is the whole model, as the nodes alone do not fail.
+    """
+
+    model: str
+    inputs: str
+    outputs: str
+    rules: str
+    command: str
+    is_whole: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+        return {
+            "model": self.model,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "rules": self.rules,
+            "command": self.command,
+            "is_whole": self.is_whole,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class FailingCase:
+    """A model and what it is fed, as the shrinker takes them."""
+
+    records: tables.Model
+    steps: tuple[tuple[Array, ...], ...]
+    reference: tables.Model | None = None
+
+
+class Reproducer:
+    """Writes the files of one bisection.
+
+    Args:
+        folder: where to; made if it is not there.
+        job: what was compared.
+        process: has the probes' worker.
+        probes: all that were made.
+        progress: is told how many smaller models were tried.
+
+    Raises:
+        ArgumentError: the folder cannot be made.
+    """
+
+    def __init__(
+        self, folder: str, job: Job, process: ProbeProcess, probes: Probes, progress: Progress
+    ) -> None:
+        self._folder, self._job, self._process = folder, job, process
+        self._probes, self._progress = probes, progress
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(f"no folder {folder!r} can be made: {error.strerror}") from error
+
+    def reproduce(self, fault: Fault, number: int) -> Reproduction:
+        """Write what shows a fault again.
+
+        Args:
+            fault: the nodes.
+            number: which fault it is, from 0; the files of the first have no number.
+        """
+        stem = f"culprit{number + 1 if number else ''}"
+        run = next(
+            probe.runs[-1]
+            for probe in self._probes.probes
+            if probe.nodes == fault.nodes and probe.outcome.fails
+        )
+        return self._alone(fault, stem, run) or self._whole(fault, stem, run)
+
+    def write_rules(self, faults: Sequence[Fault]) -> str:
+        """Write rules that keep the nodes of all faults off the delegates; return the path."""
+        nodes = sorted({node for fault in faults for node in fault.nodes})
+        delegates = self._probes.delegates
+        rules = PlacementRules((*self._probes.own_rules, *excluding(nodes, delegates)))
+        return self._write("rules.toml", rules_text(rules))
+
+    # -- a model of the nodes alone ----------------------------------------------------------------
+
+    def _alone(self, fault: Fault, stem: str, run: int) -> Reproduction | None:
+        """Write a model of these nodes, or of all between them; None where none fails."""
+        job = self._job
+        if job.signature is not None or job.reference.model != job.setup.model:
+            return None
+        first, last = fault.nodes[0], fault.nodes[-1]
+        between = tuple((first[0], index) for index in range(first[1], last[1] + 1))
+        for nodes in dict.fromkeys((fault.nodes, between)):
+            found = self._case(fault, nodes, stem, run)
+            if found is not None:
+                return self._written(fault, nodes, stem, found)
+        return None
+
+    def _case(self, fault: Fault, nodes: Nodes, stem: str, run: int) -> FailingCase | None:
+        """Return a model of *nodes* in which those of the fault fail the same way, made small."""
+        try:
+            cut = self._process.ask("cut", nodes, run, patiently=True)
+        except DelegraphError:
+            return None
+        if isinstance(cut, Death):
+            return None
+        content, values = cut
+        case = FailingCase(read_model(np.frombuffer(content, np.uint8)), (values,))
+        rules = self._rules(fault, nodes)
+        end = time.monotonic() + SHRINKING_TIME
+        tries = 0
+
+        def fails(other: FailingCase) -> bool:
+            nonlocal tries
+            tries += 1
+            self._progress("smaller models", tries, None)
+            return self._judged(other, stem, rules).kind == fault.outcome.kind
+
+        if not fails(case):
+            return None
+        return shrunk(case, lambda other: time.monotonic() < end and fails(other))
+
+    def _judged(self, case: FailingCase, stem: str, rules: PlacementRules) -> Outcome:
+        path = self._write(f"{stem}.tflite", write_model(case.records))
+        answer = self._process.ask("judge", path, case.steps[0], rules)
+        if isinstance(answer, Death):
+            return Outcome("hung" if answer.is_hung else "crashed", answer.text)
+        outcome: Outcome = answer
+        return outcome
+
+    def _rules(self, fault: Fault, nodes: Nodes) -> PlacementRules:
+        """Return rules for a model of *nodes* that leave delegates those of the fault only."""
+        others = [(0, i) for i, node in enumerate(nodes) if node not in fault.nodes]
+        return PlacementRules(excluding(others, self._probes.delegates))
+
+    def _written(self, fault: Fault, nodes: Nodes, stem: str, case: FailingCase) -> Reproduction:
+        rules, values = self._rules(fault, nodes), case.steps[0]
+        outcome = self._judged(case, stem, rules)
+        found = self._process.ask("found") if outcome.kind == "differs" else []
+        model = os.path.join(self._folder, f"{stem}.tflite")
+        expected = self._process.ask("right_of", model, values, patiently=True)
+        names = _input_names(case.records)
+        run = ComparedRun("", names, values, tuple(expected))
+        tolerance = inner_tolerance(self._job.tolerance)
+        return self._files(stem, model, run, found, rules, tolerance, is_whole=False)
+
+    # -- the whole model ---------------------------------------------------------------------------
+
+    def _whole(self, fault: Fault, stem: str, number: int) -> Reproduction:
+        """Write the inputs of the whole model, and rules that keep all other nodes off."""
+        Path(self._folder, f"{stem}.tflite").unlink(missing_ok=True)
+        rules = self._probes.rules_for(fault.nodes)
+        run = self._process.ask("run_of", number, patiently=True)
+        found: Any = []
+        if fault.outcome.kind == "differs":
+            self._process.ask("open", rules)
+            self._process.ask("run", number)
+            found = self._process.ask("found")
+        model, tolerance = self._job.setup.model, self._job.tolerance
+        return self._files(stem, model, run, found, rules, tolerance, is_whole=True)
+
+    # -- files -------------------------------------------------------------------------------------
+
+    def _files(
+        self,
+        stem: str,
+        model: str,
+        run: ComparedRun,
+        found: Named,
+        rules: Sequence[PlacementRule] | PlacementRules,
+        tolerance: Any,
+        *,
+        is_whole: bool,
+    ) -> Reproduction:
+        names = run.names
+        if len({*names} - {"", "file"}) < len(names):
+            names = tuple(map(str, range(len(names))))  # which inputs can be called by, too
+        inputs = self._save(f"{stem}.npz", dict(zip(names, run.values, strict=True)))
+        arrays = {f"expected/{name}": array for name, array in run.expected}
+        arrays |= {f"found/{name}": array for name, array in found}
+        outputs = self._save(f"{stem}.outputs.npz", arrays)
+        path = self._write(f"{stem}.rules.toml", rules_text(rules)) if len(rules) else ""
+        command = diff_command(
+            self._job.setup,
+            model,
+            self._job.reference,
+            inputs=inputs,
+            rules=path,
+            tolerance=tolerance,
+            signature=self._job.signature if is_whole else None,
+        )
+        return Reproduction(model, inputs, outputs, path, command, is_whole)
+
+    def _write(self, name: str, content: bytes | str) -> str:
+        path = os.path.join(self._folder, name)
+        raw = content.encode() if isinstance(content, str) else content
+        try:
+            Path(path).write_bytes(raw)
+        except OSError as error:
+            raise ArgumentError(f"{path!r} cannot be written: {error.strerror}") from error
+        return path
+
+    def _save(self, name: str, arrays: dict[str, Array]) -> str:
+        path = os.path.join(self._folder, name)
+        plain: dict[str, Any] = {
+            key: array.astype(bytes) if array.dtype.kind == "O" else array
+            for key, array in arrays.items()
+        }
+        try:
+            np.savez(path, **plain)
+        except OSError as error:
+            raise ArgumentError(f"{path!r} cannot be written: {error.strerror}") from error
+        return path
+
+
+def _input_names(records: tables.Model) -> tuple[str, ...]:
+    main = (records.subgraphs or ())[0]
+    return tuple((main.tensors or ())[i].name or "" for i in main.inputs or ())
