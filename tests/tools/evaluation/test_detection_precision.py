@@ -88,6 +88,14 @@ def test_a_drop_of_coco_is_that_of_its_first_figure() -> None:
     assert (interval.low, interval.high) == (0.5, 0.5)
 
 
+def test_each_definition_has_its_own_interval() -> None:
+    pytest.importorskip("faster_coco_eval")
+    stray = found((UNIT, 1, 0.9), (UNIT, 7, 0.9))
+    shown = judged(known(truth((UNIT, 1))), [[stray]], resamples=3).precisions[0].to_json()
+    assert shown["tflite"]["interval"] == {"low": 0.5, "high": 0.5, "confidence": 0.95}
+    assert shown["coco"]["interval"] == {"low": 1.0, "high": 1.0, "confidence": 0.95}
+
+
 def test_the_interval_gets_narrower_with_more_pictures() -> None:
     widths = []
     for pictures in (20, 320):
