@@ -29,6 +29,7 @@ SHORT = {
     "tests/benchmarks/official_benchmark.py": [FLOAT, INT8, "--rounds", "1"],
     "tests/benchmarks/partition.py": ["--nodes", "2000", "--rounds", "2"],
     "tests/benchmarks/plugins.py": [],
+    "tests/benchmarks/report_page.py": ["--rounds", "2"],
     "delegates/edgetpu/benchmarks/compile_models.py": [INT8],
     "delegates/edgetpu/benchmarks/pipeline.py": [INT8, "--rounds", "2"],
     "delegates/flex/benchmarks/nodes.py": ["--rounds", "5"],

@@ -229,6 +229,12 @@ def test_a_task_that_there_is_not(delegraph: Command, words: tuple[str, ...]) ->
     assert "or --metric PACKAGE:FUNCTION" in ran.err
 
 
+def test_errors_name_options_of_the_task(delegraph: Command, classification: Words) -> None:
+    ran = delegraph(*classification("--memory-limit", "4"))
+    assert ran.code == 1
+    assert "more than the limit of 4 bytes; --memory-limit sets another" in ran.err
+
+
 # -- metrics -----------------------------------------------------------------------------------
 
 METRIC = """

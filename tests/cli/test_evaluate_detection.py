@@ -54,6 +54,7 @@ def test_it_prints_both_definitions_and_the_drop(delegraph: Command, data: list[
         "Drop of mAP against set-up 1",
         "+0.0000 to +0.0000",
         "Average precision by overlap",
+        "more that no object has; each counts as 0",
         "cat",
         "dog",
     ):
@@ -70,6 +71,14 @@ def test_json_has_all_of_it(delegraph: Command, data: list[object]) -> None:
     assert answer["prepared_as_by_script"] is True
     assert answer["resamples"] == 7
     assert "drop" not in answer["setups"][0]
+
+
+def test_pictures_become_inputs_as_asked_for(delegraph: Command, data: list[object]) -> None:
+    done = delegraph("evaluate", "detection", *data, "--resize", "nearest", "--json")
+    preprocessing = json.loads(done.out)["preprocessing"]
+    assert (preprocessing["resize"], preprocessing["crop"]) == ("nearest", "none")
+    cut = delegraph("evaluate", "detection", *data, "--crop", "square")
+    assert (cut.code, "No such option" in cut.err) == (2, True)
 
 
 def test_what_the_script_drops_is_kept_on_demand(delegraph: Command, data: list[object]) -> None:

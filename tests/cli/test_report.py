@@ -39,11 +39,23 @@ def test_parts_appear_where_they_are_asked_for(
 ) -> None:
     words = ["report", sines, "-d", "sin", "-o", tmp_path / "page.html", "--json"]
     short = ["--runs", "3", "--min-seconds", "0", "--warmup-seconds", "0"]
-    asked = ["--memory", "--benchmark", "--diff", "--diff-runs", "1", "--reference", "-d add_sub"]
+    others = ["--against", "-d add_sub", "--seconds", "0.05"]
+    asked = [
+        *others,
+        "--memory",
+        "--benchmark",
+        "--diff",
+        "--diff-runs",
+        "1",
+        "--reference",
+        "-d add_sub",
+    ]
     answer = json.loads(delegraph(*words, *asked, *short).out)
     assert answer["memory"]["lower_bound"] > 0
     assert len(answer["benchmark"]["samples"]["runs"]) == 3
     assert answer["differences"]["runs"] == 1
+    assert answer["comparison"]["others"][0]["words"]
+    assert "blocks" not in answer["comparison"]["one"]
     assert "add_sub" in answer["differences"]["reference"]
     plain = json.loads(delegraph(*words).out)
     assert not {"memory", "benchmark", "differences"} & plain.keys()

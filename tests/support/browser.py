@@ -15,12 +15,16 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 """Of the program, in the order of preference; the variable CHROMIUM names another."""
 
 
+def chromium() -> str | None:
+    """Return the path of the program; None where there is none."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
 @contextmanager
 def launched() -> Iterator[Any]:
     """Give a browser; skip the test where there is none."""
     playwright = pytest.importorskip("playwright.sync_api")
-    named = os.environ.get("CHROMIUM")
-    program = named or next(filter(None, map(shutil.which, NAMES)), None)
+    program = chromium()
     if program is None:
         pytest.skip(f"there is no Chromium: neither {', '.join(NAMES)} nor what CHROMIUM names")
     with playwright.sync_playwright() as driver:

@@ -6,8 +6,9 @@ from importlib import import_module
 
 import click
 
+from delegraph.cli.failure import speak_of_options
 from delegraph.cli.options import diagnosis_options
-from delegraph.errors import did_you_mean
+from delegraph.errors import DelegraphError, did_you_mean
 
 TASKS = ("classification", "detection", "custom")
 """In the order of ``--help``; each is ``command`` in the module ``evaluate_NAME``."""
@@ -26,12 +27,23 @@ class TaskGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the task that *args* start with; the error lists the tasks."""
-        if args[0] not in TASKS and not args[0].startswith("-"):
+        known = args[0] in TASKS or args[0].startswith("-")
+        if not known and not ctx.resilient_parsing:
             raise click.UsageError(
                 f"no task {args[0]!r}, expected one of: {', '.join(TASKS)}"
                 f"{did_you_mean(args[0], TASKS)}; or --metric PACKAGE:FUNCTION"
             )
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the task; its errors tell of its options rather than of Python's arguments."""
+        try:
+            return super().invoke(ctx)
+        except DelegraphError as error:
+            task = self.get_command(ctx, ctx.invoked_subcommand or "")
+            if task is not None:
+                speak_of_options(error, task)
+            raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the tasks."""

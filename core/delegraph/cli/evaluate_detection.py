@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from delegraph.cli.evaluation import Evaluation, evaluation_options
+from delegraph.cli.preprocessing_options import whole_picture_options
 from delegraph.cli.printing import heading, plural, print_table
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from delegraph.tools.bootstrap import Interval
     from delegraph.tools.evaluation.detection import Detection
     from delegraph.tools.evaluation.detection_precision import PrecisionDrop
+    from delegraph.tools.evaluation.preprocessing import Preprocessing
 
 _FILE = click.Path(exists=True, dir_okay=False)
 
@@ -77,7 +80,6 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     help="Keep what the official tool's script drops before that tool sees it: pictures without "
     "objects, and boxes over the edge. COCO's definition has them always.",
 )
-@click.option("--preset", default="tflite", show_default=True, help="How pictures become inputs.")
 @click.option(
     "--resamples",
     type=click.IntRange(1),
@@ -86,6 +88,7 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     help="Draws of the bootstrap, for intervals.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@whole_picture_options
 def command(
     evaluation: Evaluation,
     images: str,
@@ -94,7 +97,7 @@ def command(
     num_images: int,
     labels: str | None,
     keep_all: bool,
-    preset: str,
+    preprocessing: Preprocessing,
     **options: Any,
 ) -> None:
     """Evaluate a detector of objects: mean average precision.
@@ -116,7 +119,7 @@ def command(
             evaluation.setups,
             images,
             known,
-            preset,
+            preprocessing,
             labels=words,
             prepared=not keep_all,
             journal=evaluation.journal,
@@ -130,6 +133,8 @@ def command(
 
 def print_detection(out: Console, result: Detection) -> None:
     """Print precisions, drops, and the worst classes."""
+    preprocessing = result.task.preprocessing
+    out.print(f"Preprocessing: {preprocessing.name} ({preprocessing.reason})")
     _print_precisions(out, result)
     if len(result.judgement.precisions) > 1:
         _print_drops(out, result)
@@ -166,13 +171,15 @@ def _print_precisions(out: Console, result: Detection) -> None:
         out.print(f"note: no figures of COCO: {result.judgement.without_coco}")
         return
     heading(out, "COCO's figures")
-    columns = ("", *FIGURES)
-    rows = [
-        (position, *map(_figure, p.coco.figures.values()))
-        for position, p in enumerate(result.judgement.precisions, 1)
-        if p.coco is not None
-    ]
+    figures = [{} if p.coco is None else p.coco.figures for p in result.judgement.precisions]
+    columns = ("figure", *_setups(figures))
+    rows = [(name, *(_figure(each.get(name)) for each in figures)) for name in FIGURES]
     print_table(out, columns, rows, right=columns[1:], names=())
+
+
+def _setups(each: Sequence[object]) -> list[str]:
+    """Return headings of columns, one for each set-up."""
+    return [f"set-up {position}" for position in range(1, len(each) + 1)]
 
 
 def _print_drops(out: Console, result: Detection) -> None:
@@ -212,10 +219,9 @@ def _print_classes(out: Console, result: Detection) -> None:
     if not by_class[0]:
         return
     objects = Counter(int(kind) for picture in result.truth.pictures for kind in picture.classes)
-    worst = sorted(by_class[0], key=lambda kind: (by_class[0][kind], kind))
+    worst = sorted(objects.keys() & by_class[0].keys(), key=lambda k: (by_class[0][k], k))
     heading(out, "Average precision by class, TFLite's, the worst first")
-    setups = (f"set-up {position}" for position in range(1, len(by_class) + 1))
-    columns = ("class", "name", "objects", *setups)
+    columns = ("class", "name", "objects", *_setups(by_class))
     rows = [
         (kind, result.class_name(kind), objects[kind], *(_figure(e.get(kind)) for e in by_class))
         for kind in worst[:CLASSES_SHOWN]
@@ -223,6 +229,12 @@ def _print_classes(out: Console, result: Detection) -> None:
     print_table(out, columns, rows, right=columns[2:])
     if len(worst) > CLASSES_SHOWN:
         out.print(f"  and {len(worst) - CLASSES_SHOWN} more; --json shows all")
+    for position, each in enumerate(by_class, 1):
+        stray = len(each.keys() - objects.keys())
+        if stray:
+            out.print(
+                f"  set-up {position} found {stray} more that no object has; each counts as 0"
+            )
 
 
 def _between(interval: Interval, sign: str = "") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -46,14 +46,25 @@ class Numbers(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gene
 
 def preprocessing_options(command: Command) -> Command:
     """Add ``--preset`` and what changes it; the command gets a *preprocessing*."""
+    return _taking_preprocessing(command, _OPTIONS)
+
+
+def whole_picture_options(command: Command) -> Command:
+    """Add those of :func:`preprocessing_options` that cut nothing out of a picture."""
+    return _taking_preprocessing(command, _OPTIONS.keys() - {"crop", "fraction"})
+
+
+def _taking_preprocessing(command: Command, names: Iterable[str]) -> Command:
+    """Add ``--preset`` and the options that set these attributes."""
+    chosen = [name for name in _OPTIONS if name in set(names)]
 
     @functools.wraps(command)
     def run(*arguments: Any, preset: str, **options: Any) -> Any:
-        changes = {name: options.pop(name) for name in _OPTIONS}
+        changes = {name: options.pop(name) for name in chosen}
         given = {name: value for name, value in changes.items() if value is not None}
         return command(*arguments, preprocessing=_changed(preset, given), **options)
 
-    return _with_options(cast(Command, run))
+    return _with_options(cast(Command, run), ["preset", *chosen])
 
 
 def _changed(name: str, changes: Mapping[str, Any]) -> Preprocessing:
@@ -66,9 +77,9 @@ def _changed(name: str, changes: Mapping[str, Any]) -> Preprocessing:
     return replace(chosen, name=f"{name} with {words}", reason="your own", **changes)
 
 
-def _with_options(command: Command) -> Command:
-    options = (
-        click.option(
+def _with_options(command: Command, names: Sequence[str]) -> Command:
+    options = {
+        "preset": click.option(
             "--preset",
             type=click.Choice(PRESETS),
             default="tflite",
@@ -76,35 +87,39 @@ def _with_options(command: Command) -> Command:
             help="How pictures become inputs: as the official tool does it, or as the framework "
             "that trained the model. The options below change single steps of it.",
         ),
-        click.option(
+        "crop": click.option(
             "--crop",
             type=click.Choice(["square", "rectangle", "after", "none"]),
             help="Cut a square or a rectangle out of the middle, then resize; or cut after "
             "resizing; or not at all.",
         ),
-        click.option(
+        "fraction": click.option(
             "--crop-fraction",
             "fraction",
             type=click.FloatRange(0, 1, min_open=True),
             help="Share of the sides that is left.",
         ),
-        click.option("--resize", type=click.Choice(FILTERS), help="Filter for resizing."),
-        click.option("--mean", type=Numbers(), help="What float inputs lack, in units of bytes."),
-        click.option("--std", type=Numbers(), help="What float inputs are then divided by."),
-        click.option("--channels", type=click.Choice(["rgb", "bgr"]), help="Order of the colours."),
-        click.option(
+        "resize": click.option("--resize", type=click.Choice(FILTERS), help="Filter for resizing."),
+        "mean": click.option(
+            "--mean", type=Numbers(), help="What float inputs lack, in units of bytes."
+        ),
+        "std": click.option("--std", type=Numbers(), help="What float inputs are then divided by."),
+        "channels": click.option(
+            "--channels", type=click.Choice(["rgb", "bgr"]), help="Order of the colours."
+        ),
+        "integers": click.option(
             "--integers",
             type=click.Choice(["bytes", "quantized"]),
             help="Give integer inputs the pixels, minus 128 for int8; or what float inputs get, "
             "quantized.",
         ),
-        click.option(
+        "upright": click.option(
             "--upright/--not-upright",
             "upright",
             default=None,
             help="Turn pictures as their EXIF data says.",
         ),
-    )
-    for option in reversed(options):
-        command = option(command)
+    }
+    for name in reversed(names):
+        command = options[name](command)
     return command

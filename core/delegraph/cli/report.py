@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ class ReportRequest:
     output: str
     memory: bool
     benchmark: bool
+    against: tuple[Setup, ...]
+    seconds: float
     diff: bool
     reference: str | None
     inner: Inner
@@ -53,6 +56,20 @@ class ReportRequest:
 )
 @click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
 @click.option("--benchmark", is_flag=True, help="Measure how long the model takes, and show it.")
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="SPEC",
+    help="Show whether MODEL is faster than another set-up, as 'delegraph benchmark --against' has "
+    "it. Repeat for several.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=12.0,
+    show_default=True,
+    help="How long set-ups take turns for --against, without what it takes to make them.",
+)
 @click.option("--diff", is_flag=True, help="Compare every layer with the reference, and show it.")
 @click.option(
     "--reference",
@@ -78,14 +95,15 @@ class ReportRequest:
 @input_request_options("benchmark")
 @json_option
 @diagnosis_options
-def command(as_json: bool, **options: Any) -> None:
+def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any) -> None:
     """Write a page that shows a model.
 
     It has the graph, who runs what, and why not others; what is measured where that is asked for.
     It is one file that loads nothing from elsewhere: it can be mailed, kept beside a model or
     printed.
     """
-    request = ReportRequest(**options)
+    others = tuple(changed_setup(setup, words, "--against") for words in against)
+    request = ReportRequest(setup=setup, against=others, **options)
     made, output = _report(request), request.output
     made.save(output)
     if as_json:
@@ -98,15 +116,28 @@ def command(as_json: bool, **options: Any) -> None:
 
 def _report(request: ReportRequest) -> Report:
     from delegraph.tools.benchmarking.benchmark import benchmark
+    from delegraph.tools.benchmarking.comparison import compare
     from delegraph.tools.reporting.report import report
 
     measured = None
     with shown_progress() as told:
         if request.benchmark:
             measured = benchmark(request.setup, request.inputs, request.control, progress=told)
+        others = request.against
+        compared = (
+            compare(request.setup, others, request.inputs, seconds=request.seconds, progress=told)
+            if others
+            else None
+        )
         layers = _layers(request, told) if request.diff else None
     with progress(f"making a report of {request.setup.model}"):
-        return report(request.setup, memory=request.memory, benchmark=measured, layers=layers)
+        return report(
+            request.setup,
+            memory=request.memory,
+            benchmark=measured,
+            comparison=compared,
+            layers=layers,
+        )
 
 
 def _layers(request: ReportRequest, told: Progress) -> LayersDifference:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.rejections import NO_REASON, Rejection
 
 _VALIDATION = "VALIDATION:"
@@ -153,6 +154,13 @@ class Placement:
 
     def __repr__(self) -> str:
         return f"<Placement of {self}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the nodes, as notebooks show it."""
+        columns = ("subgraph", "node", "operator", "name", "runs on", "partition", "left by")
+        keys = ("subgraph", "node", "operator", "name", "delegate", "partition", "reasons")
+        rows = [[row[key] for key in keys] for row in self.rows()]
+        return html_table(str(self), columns, rows)
 
     def _share(self, delegate: str, nodes: int, partitions: int) -> str:
         if not nodes:

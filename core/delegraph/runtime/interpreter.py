@@ -25,6 +25,7 @@ from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_de
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
 from delegraph.runtime.details import tensor_details
 from delegraph.runtime.live_views import LiveViews
+from delegraph.runtime.notebook import NotebookView
 from delegraph.runtime.official_members import OfficialMembers, warn_of_kept_tensors
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of, resolver_type
 from delegraph.runtime.options import Options, Requirement
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
 
 
-class Interpreter(OfficialMembers):
+class Interpreter(OfficialMembers, NotebookView):
     """Runs a ``.tflite`` model, with delegates taking over parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
@@ -366,10 +367,6 @@ class Interpreter(OfficialMembers):
         self._delegates = []
         self.__dict__.pop("_interpreter", None)
         session.close()
-
-    def __repr__(self) -> str:
-        session = getattr(self, "_session", None)
-        return f"<{type(self).__name__} {'that is closed' if session is None else session}>"
 
     def __del__(self) -> None:
         if session := getattr(self, "_session", None):  # no call runs; no thread may start now

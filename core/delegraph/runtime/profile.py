@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from delegraph.delegation.delegate import DelegateFlags
+from delegraph.delegation.html_tables import html_table
 from delegraph.operators.registration import Eval, Node, Registration
 
 
@@ -54,6 +55,20 @@ class Profile:
     def rows(self) -> list[dict[str, Any]]:
         """Return the events as dictionaries, as a data frame takes them."""
         return [asdict(event) for event in self.events]
+
+    def _repr_html_(self) -> str:
+        """Return the time of each node, those first that took most, as notebooks show it."""
+        times: dict[tuple[str, int, int, str | None], list[int]] = {}
+        for event in self.events:
+            key = (event.name, event.subgraph, event.node_index, event.delegate)
+            times.setdefault(key, []).append(event.duration)
+        total = sum(event.duration for event in self.events) or 1
+        rows = [
+            (*key, len(found), sum(found) / len(found) / 1e6, 100 * sum(found) / total)
+            for key, found in sorted(times.items(), key=lambda item: -sum(item[1]))
+        ]
+        columns = ("operator", "subgraph", "node", "delegate", "times", "mean ms", "%")
+        return html_table(f"Profile of {len(self.events)} events", columns, rows)
 
     def add(
         self,

@@ -35,6 +35,9 @@ class Interval:
     high: float
     confidence: float = CONFIDENCE
 
+    def __str__(self) -> str:
+        return f"{self.low:.4g} to {self.high:.4g}"
+
     def excludes(self, value: float) -> bool:
         """Return whether *value* lies outside."""
         return value < self.low or value > self.high

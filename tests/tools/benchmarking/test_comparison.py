@@ -57,6 +57,13 @@ def test_json_has_the_raw_times_the_seed_and_the_machine(found: Comparison) -> N
     assert shown["one"]["setup"]["model"] == SINES
 
 
+def test_a_notebook_shows_verdicts_and_errors(found: Comparison) -> None:
+    shown = found._repr_html_()
+    assert shown.count("<tr>") == 1 + 4
+    assert f">{found.others[0].verdict}</td>" in shown
+    assert "no installed plugin provides delegate &#x27;unknown&#x27;" in shown
+
+
 def test_processes_give_as_many_blocks() -> None:
     told = list[tuple[str, float, float | None]]()
     found = compare(

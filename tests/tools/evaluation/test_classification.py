@@ -46,6 +46,7 @@ def test_scores_are_in_stable_order_highest_first() -> None:
     assert best_classes(np.array([1, 5, 3, 5, 1, 9]), 5) == [5, 1, 3, 2, 0]
     assert best_classes(np.uint8([0, 255, 128]), 10) == [1, 2, 0]
     assert best_classes(np.int8([-128, 127, 0]), 2) == [1, 2]
+    assert best_classes(np.tile([0.1, 0.2], 500), 10) == list(range(1, 20, 2))
 
 
 def test_a_score_that_is_no_number_is_no_answer() -> None:
@@ -99,6 +100,8 @@ def test_a_wrong_delegate_shows_its_drop(setup: Setup, pictures: list[PictureFil
     assert drop.p_value == 2 * 0.5**8
     assert drop.interval.excludes(0)
     assert result.drop(1, top=3).drop == 0
+    assert '<td style="text-align:right">1</td>' in result._repr_html_()
+    assert f">{drop.interval}</td>" in result._repr_html_()
     changed = result.changed(1)
     assert [c.key for c in changed] == [p.key for p in pictures]
     assert (changed[0].truth, changed[0].first.word, changed[0].other.word) == (

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from delegraph.errors import ArgumentError
+from delegraph.schema import tables
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
 from delegraph.testing import graph_model, one_op_model, tensor
+from delegraph.testing.subgraphs import Graph, Op, records_of
 from delegraph.tools import Setup, evaluate_metric
 from support.faulty_delegate import Faulty, off_by
 from support.signatures import two_signatures
@@ -67,6 +71,8 @@ def test_the_drop_has_an_interval_over_rows(negative: Setup, data: str, metric: 
     assert result.figures[1][name] == pytest.approx(9 / COUNT)
     assert drop.drop == pytest.approx((COUNT - 10) / COUNT)
     assert 0.5 < drop.interval.low < drop.drop < drop.interval.high < 0.95
+    assert f">{name}</td>" in result._repr_html_()
+    assert f">{drop.interval}</td>" in result._repr_html_()
     shown = result.to_json()["setups"][1]
     assert shown["drop"][name]["interval"]["low"] == drop.interval.low
     assert shown["figures"] == result.figures[1]
@@ -113,6 +119,34 @@ def test_inputs_and_outputs_go_by_the_names_of_a_signature_or_by_position(tmp_pa
             model, lambda outputs, labels: seen.append(set(outputs)) or 1, [f"{tmp_path}/rows.npz"]
         )
     assert all(found == set(signatures[key]["outputs"]) for found in seen)
+
+
+def test_outputs_whose_names_repeat_go_by_position(tmp_path: Path) -> None:
+    x, y, z = (tensor((1, 2), name=name) for name in ("x", "same", "same"))
+    graph = Graph([x], [y, z], [Op("NEG", [x], [y]), Op("ABS", [x], [z])])
+    path = tmp_path / "same.tflite"
+    path.write_bytes(write_model(records_of(graph)))
+    data = str(tmp_path / "rows.npz")
+    np.savez(data, x=np.float32([[1, -2]]))
+    seen: list[Any] = []
+    evaluate_metric(Setup(str(path)), lambda outputs, labels: seen.append(outputs) or 1, [data])
+    found = {name: array.reshape(-1).tolist() for name, array in seen[0].items()}
+    assert found == {"0": [-1, 2], "1": [1, 2]}
+
+
+def test_signatures_of_the_first_model_name_the_tensors_of_all(tmp_path: Path) -> None:
+    known = read_model(np.frombuffer(two_signatures(), np.uint8))
+    assert known.signature_defs is not None
+    renamed = known.signature_defs[0].replace(outputs=(tables.TensorMap(name="q", tensor_index=1),))
+    paths = [tmp_path / name for name in ("a.tflite", "b.tflite")]
+    paths[0].write_bytes(two_signatures())
+    paths[1].write_bytes(write_model(known.replace(signature_defs=(renamed,))))
+    data = str(tmp_path / "rows.npz")
+    np.savez(data, x=np.float32([[1], [2]]))
+    seen: list[Any] = []
+    setups = [Setup(str(path)) for path in paths]
+    evaluate_metric(setups, lambda outputs, labels: seen.append(list(outputs)) or 1, [data])
+    assert seen == [["y"]] * 4
 
 
 def test_rows_that_fit_no_input_say_what_is_there(negative: Setup, tmp_path: Path) -> None:

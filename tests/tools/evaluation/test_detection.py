@@ -115,6 +115,12 @@ def test_intervals_hold_their_figures(three: Detection) -> None:
         assert precision.interval.low <= precision.tflite.mean <= precision.interval.high
 
 
+def test_a_notebook_shows_each_set_up(three: Detection) -> None:
+    shown = three._repr_html_()
+    assert shown.count("<tr>") == 1 + 3
+    assert f">{three.judgement.precisions[2].interval}</td>" in shown
+
+
 def test_json_has_both_definitions_by_name(three: Detection) -> None:
     shown = json.loads(json.dumps(three.to_json(), allow_nan=True))
     assert sorted(shown["definitions"]) == ["coco", "tflite"]
@@ -143,6 +149,15 @@ def test_bad_pictures_are_listed_and_left_out(tmp_path: Path, truth: GroundTruth
     true = {int(kind) for picture in result.truth.pictures for kind in picture.classes}
     precisions = result.judgement.precisions[0].tflite.by_class()
     assert {precisions[kind] for kind in true} == {1.0}  # nothing is missed that was not read
+
+
+def test_names_that_no_file_can_have_are_listed(truth: GroundTruth) -> None:
+    first = truth.pictures[0]
+    names = ["a\0b.jpg", "\ud800.jpg", first.name]
+    pictures = tuple(dataclasses.replace(first, name=name) for name in names)
+    there = dataclasses.replace(truth, pictures=pictures)
+    result = evaluate_detection(OFFICIAL, str(PICTURES), there, resamples=1)
+    assert [bad.key for bad in result.answers.bad] == names[:2]
 
 
 def test_an_interrupted_evaluation_goes_on(tmp_path: Path, truth: GroundTruth) -> None:
@@ -196,4 +211,5 @@ def test_nothing_is_cut_out_of_a_picture_whatever_the_preset_says() -> None:
         found = evaluate_detection(OFFICIAL, str(PICTURES), truth, name, resamples=1)
         seen.append(found.task.preprocessing.crop)
         assert found.task.preprocessing.name == name
+        assert found.task.preprocessing.reason.endswith("but here nothing is cut out")
     assert seen == ["none", "none"]

@@ -96,7 +96,9 @@ def test_sides_that_are_absent_are_zero(tmp_path: Path) -> None:
 
 
 def test_fields_that_nobody_asked_for_are_skipped(tmp_path: Path) -> None:
-    others = bytes([9 << 3, 0x96, 1, 10 << 3 | 1]) + bytes(8) + nested(11, b"xyz") + side(12, 1.0)
+    others = (
+        bytes([9 << 3, 0x96, 1, 10 << 3 | 1]) + b"\x07" * 8 + nested(11, b"xyz") + side(12, 1.0)
+    )
     (picture,) = read(tmp_path, nested(1, others + NAMED))
     assert picture.name == "a.jpg"
 
@@ -107,6 +109,7 @@ WRONG = {
         b"detection_results {\n}",
         r"ground_truth\.pb': .* is it an ObjectDetectionGroundTruth",
     ),
+    "zeros": (bytes(64), "no field has number 0"),
     "cut": (nested(1, NAMED)[:-2], "expected 7 bytes more"),
     "no name": (nested(1, bytes([0x18, 1])), r"detection_results\[0\]: expected image_name"),
     "no text": (nested(1, nested(2, b"\xff")), r"detection_results\[0\]: image_name is no text"),

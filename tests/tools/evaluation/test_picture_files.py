@@ -21,10 +21,10 @@ def test_files_come_in_the_order_of_their_bytes_without_folders(tmp_path: Path) 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are no text are Linux's")
 def test_names_that_are_no_text_have_their_place(tmp_path: Path) -> None:
-    for name in (b"a\xff.jpg", b"a\xc3\xa9.jpg"):
+    for name in (b"a\xff.jpg", b"a\xef\xbf\xbd.jpg"):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).touch()
     names = [os.fsencode(name) for name in file_names(str(tmp_path))]
-    assert names == [b"a\xc3\xa9.jpg", b"a\xff.jpg"]
+    assert names == [b"a\xef\xbf\xbd.jpg", b"a\xff.jpg"]
 
 
 def test_a_folder_that_is_missing_or_empty_is_refused(tmp_path: Path) -> None:

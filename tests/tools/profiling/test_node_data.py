@@ -63,6 +63,15 @@ def test_words_have_colors_and_are_counted_on_groups() -> None:
         assert "gradient" not in graph
 
 
+def test_words_among_numbers_are_grey_and_not_counted() -> None:
+    """Model Explorer would count each number, too."""
+    (graph, other) = NodeData("latency", {(0, 0): "none", (1, 0): 2.0}).to_json(TWO).values()
+    assert graph["results"]["0"] == {"value": "none", "bgColor": "#d9d9d9"}
+    for shown in (graph, other):
+        assert "gradient" in shown
+        assert "showLabelCountColumnsInChildrenStatsTable" not in shown
+
+
 def test_more_words_than_colors_have_one_each_all_the_same() -> None:
     model = chain(*(f"t{i}" for i in range(13)))
     shown = NodeData("reason", {(0, i): f"r{i:02}" for i in range(12)}).to_json(model)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from delegraph.testing import subgraphs_model
-from delegraph.tools import RunControl, Setup, benchmark, diff_layers, report
+from delegraph.tools import RunControl, Setup, benchmark, compare, diff_layers, report
 from support.faulty_delegate import Faulty, off_by
 from support.hostile_model import TEXTS, hostile_model
 
@@ -211,6 +211,17 @@ def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Pat
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
     page.set_viewport_size({"width": 500, "height": 800})
     page.wait_for_function("document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
+
+
+def test_verdicts_are_those_of_the_comparison(opened: Open, sines: Path) -> None:
+    setup = Setup(str(sines))
+    others = [Setup(str(sines), delegates=("sin",)), Setup(str(sines), delegates=("unknown",))]
+    found = compare(setup, others, blocks=5, seconds=0.05, processes=False)
+    page = opened(report(setup, comparison=found))
+    rows = page.locator("#verdicts tbody tr")
+    assert rows.nth(0).locator("td").last.inner_text() == str(found.others[0].verdict)
+    assert "no installed plugin provides" in rows.nth(1).inner_text()
+    assert page.locator("#verdicts circle").count() == 2  # the control, and the one that ran
 
 
 def test_what_is_off_has_a_colour_and_a_row(opened: Open, sines: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError, DelegraphError
 from delegraph.tools.benchmarking.block_process import (
     BlockRequest,
@@ -110,6 +111,15 @@ class Comparison:
         """Return those beside which the set-up is slower by more than *share*, surely."""
         return [t for t in self.others if t.verdict is not None and t.verdict.is_slower_than(share)]
 
+    def _repr_html_(self) -> str:
+        """Return a row for each set-up with its verdict, as notebooks show it."""
+        rows = [
+            (t.name, None if t.median is None else 1e3 * t.median, *_words(t))
+            for t in (self.one, *self.others)
+        ]
+        columns = ("set-up", "median ms", "ratio [95 %]", f"{self.one.name} is")
+        return html_table(f"{self.one.name} beside others", columns, rows)
+
     def to_json(self) -> dict[str, Any]:
         """Return all figures, the seconds of each run included."""
         return {
@@ -125,6 +135,12 @@ class Comparison:
             "definitions": DEFINITIONS,
             "machine": self.machine.to_json(),
         }
+
+
+def _words(timed: Timed) -> tuple[str, str]:
+    """Return the ratio and the verdict; none for the compared set-up, an error where there is."""
+    verdict = timed.verdict
+    return ("", timed.error) if verdict is None else (str(verdict.ratio), str(verdict))
 
 
 DEFINITIONS = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.tools.benchmarking.machine import Machine
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.benchmarking.stages import Stage
@@ -105,6 +106,21 @@ class BenchmarkResult:
             "samples": {"warmup": list(self.warmup), "runs": list(self.runs)},
             "machine": self.machine.to_json(),
         }
+
+    def _repr_html_(self) -> str:
+        """Return the statistics and the stages, as notebooks show it."""
+        times = {"warm-up": self.warmup_latency, "runs": self.latency}
+        rows = [
+            (what, t.count, *(1e3 * s for s in (t.median, t.mean, t.min, t.max, t.std)))
+            for what, t in times.items()
+            if t is not None
+        ]
+        columns = ("", "count", "median ms", "mean ms", "min ms", "max ms", "std ms")
+        stages = [(s.name, 1e3 * s.seconds, s.memory, s.peak) for s in self.stages]
+        title = "; ".join((self.placement, *self.cautions))
+        return html_table(title, columns, rows) + html_table(
+            "Stages", ("stage", "ms", "bytes after", "most bytes"), stages
+        )
 
     def official(self) -> dict[str, Any]:
         """Return the figures of ``benchmark_model`` by its names and definitions.

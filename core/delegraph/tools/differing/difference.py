@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
@@ -157,6 +158,16 @@ class Difference:
         found += [f"{name}: only the test has it" for name in self.only_in_test]
         return (*found, *(f"{name}: only the reference has it" for name in self.only_in_reference))
 
+    def _repr_html_(self) -> str:
+        """Return a row for each output, the worst of all runs, as notebooks show it."""
+        rows = [
+            (o.name, o.dtype, *(_worst(o.compared(), m) for m in _SHOWN), "; ".join(o.remarks))
+            for o in self.outputs
+        ]
+        columns = ("output", "type", *_SHOWN, "remark")
+        title = f"{self.test} against {self.reference}: worst of {len(self.runs)} runs"
+        return html_table(title, columns, rows)
+
     def to_json(self) -> dict[str, Any]:
         """Return all of it; what is NaN or infinite is a float still."""
         return {
@@ -172,6 +183,14 @@ class Difference:
             "tolerance": _tolerance_json(self.tolerance),
             "failures": list(self.failures),
         }
+
+
+_SHOWN = {"max": "max", "mean": "max", "p999": "max", "cosine": "min", "snr_db": "min"}
+"""The metrics that a notebook shows, and which end of their spread is the worst."""
+
+
+def _worst(spreads: Mapping[str, Spread], metric: str) -> float | None:
+    return getattr(spreads[metric], _SHOWN[metric]) if spreads else None
 
 
 def _side_json(setup: Setup, placement: Placement, latency: Latency) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import PartitionPlacement
 from delegraph.tools.differing.difference import OutputDifference, own_kernels, type_name
 from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
@@ -102,6 +103,16 @@ class LayersDifference:
         """Return the layers, those that add most noise themselves first; unknown ones last."""
         return sorted(self.layers, key=_rank)
 
+    def _repr_html_(self) -> str:
+        """Return the layers, those first that add most noise themselves, as notebooks show it."""
+        rows = [
+            (x.node, x.op, x.name, x.delegate, *_figures(x.drift), *_figures(x.same_inputs))
+            for x in self.worst_first()
+        ]
+        ways = ("drift max", "drift noise", "same inputs max", "same inputs noise")
+        title = "; ".join((f"{self.test} against {self.reference}", *self.notes))
+        return html_table(title, ("node", "operator", "name", "runs on", *ways), rows)
+
     def to_json(self) -> dict[str, Any]:
         """Return all of it; what is NaN or infinite is a float still."""
         return {
@@ -112,6 +123,12 @@ class LayersDifference:
             "notes": list(self.notes),
             "layers": [layer.to_json() for layer in self.layers],
         }
+
+
+def _figures(found: OutputDifference | None) -> tuple[float | None, float | None]:
+    """Return the greatest difference and the noise; None where they are not known."""
+    metrics = {} if found is None else found.compared()
+    return (metrics["max"].max if metrics else None, None if found is None else noise(found))
 
 
 def _rank(layer: LayerDifference) -> float:
@@ -220,10 +237,12 @@ class _Comparison:
         self._is_same_file = os.path.realpath(test.setup.model) == os.path.realpath(
             right.setup.model
         )
+        self._placed = {(n.subgraph, n.index): n for n in test.placement.nodes}
         self._twin = _twins(test, right, order, self._is_same_file)
         self._drift: dict[int, list[TensorDifference]] = {}
         self._same: dict[int, list[TensorDifference]] = {}
         self._details: dict[int, tuple[Any, Any]] = {}
+        self._notes: dict[int, str] = {}  # why nodes did not run alone
         self._units: list[Unit] = units_of(
             stack,
             folder,
@@ -235,22 +254,23 @@ class _Comparison:
     def take(self, test: Values, reference: Values) -> None:
         """Compare the tensors of one run, in both ways."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
+        self._compare(test, known, self._drift)
+        for unit in self._units:
+            self._compare(unit.computed(known), known, self._same)
+
+    def _compare(
+        self, test: Values, known: Values, found: dict[int, list[TensorDifference]]
+    ) -> None:
         for tensor, (entry, values) in test.items():
             if tensor in known:
                 other, right = known[tensor]
                 self._details[tensor] = entry, other
                 difference = tensor_difference(values, right, entry, other)
-                self._drift.setdefault(tensor, []).append(difference)
-        for unit in self._units:
-            for tensor, (entry, values) in unit.computed(known).items():
-                if tensor in known:
-                    other, right = known[tensor]
-                    self._details[tensor] = entry, other
-                    difference = tensor_difference(values, right, entry, other)
-                    self._same.setdefault(tensor, []).append(difference)
+                found.setdefault(tensor, []).append(difference)
 
     def layers(self) -> tuple[LayerDifference, ...]:
         """Return the differences of all tensors, in execution order."""
+        self._notes = {node: unit.note for unit in self._units for node in unit.nodes}
         return tuple(
             self._layer(operator.index, operator.name, tensor)
             for operator in self._test.spec.operators
@@ -260,9 +280,7 @@ class _Comparison:
 
     def _layer(self, node: int, op: str, tensor: int) -> LayerDifference:
         index = self._test.spec.index
-        placed = next(
-            n for n in self._test.placement.nodes if (n.subgraph, n.index) == (index, node)
-        )
+        placed = self._placed[index, node]
         drift, same = (self._over_runs(tensor, d) for d in (self._drift, self._same))
         return LayerDifference(
             index,
@@ -301,8 +319,7 @@ class _Comparison:
         return "it is not computed"
 
     def _why_not_same(self, node: int, tensor: int) -> str:
-        note = next((u.note for u in self._units if node in u.nodes and u.note), "")
-        return note or self._why_no_drift(tensor)
+        return self._notes.get(node) or self._why_no_drift(tensor)
 
 
 def _inside_of(partition: PartitionPlacement) -> str:

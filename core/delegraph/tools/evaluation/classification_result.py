@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError
 from delegraph.tools.bootstrap import Interval
 from delegraph.tools.evaluation.answers import Answers
@@ -129,6 +130,17 @@ class Classification:
         if not row["best"]:
             return Answer(None, None, None)
         return Answer(self.labels[row["best"][0]], row["scores"][0], row["rank"])
+
+    def _repr_html_(self) -> str:
+        """Return a row for each set-up, as notebooks show it."""
+        rows = []
+        for i, setup in enumerate(self.answers.setups):
+            drop = self.drop(i) if i else None
+            lost = (None, None) if drop is None else (drop.drop, str(drop.interval))
+            time = 1e3 * self.answers.invoke[i].median
+            rows.append((setup, self.accuracy(i), self.accuracy(i, 5), *lost, time))
+        columns = ("set-up", "top-1", "top-5", "drop of top-1", "interval", "median ms")
+        return html_table(f"{len(self.answers.keys)} pictures", columns, rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return accuracies, drops, changed answers and times of every set-up."""

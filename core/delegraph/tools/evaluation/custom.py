@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.loader import load_model
 from delegraph.tools.bootstrap import Interval, percentile_interval, resampled
@@ -86,9 +87,11 @@ class MetricTask:
         Raises:
             ArgumentError: the metric failed.
         """
+        names = [self._names(position, entry)[0] for position, (entry, _) in enumerate(outputs)]
+        if len(set(names)) < len(names):  # so that none hides another
+            names = [str(position) for position in range(len(names))]
         real = {
-            self._names(position, entry)[0]: _real(array, entry)
-            for position, (entry, array) in enumerate(outputs)
+            name: _real(array, entry) for name, (entry, array) in zip(names, outputs, strict=True)
         }
         return {"row": self.metric.row(real, sample.arrays(), sample.key)}
 
@@ -134,6 +137,17 @@ class CustomEvaluation:
     answers: Answers
     figures: tuple[Figures, ...]
     drops: tuple[Mapping[str, FigureDrop], ...]
+
+    def _repr_html_(self) -> str:
+        """Return a row for each set-up and figure, as notebooks show it."""
+        rows = []
+        for i, setup in enumerate(self.answers.setups):
+            for name, figure in self.figures[i].items():
+                drop = self.drops[i - 1].get(name) if i else None
+                lost = (None, None) if drop is None else (drop.drop, str(drop.interval))
+                rows.append((setup, name, figure, *lost))
+        title = f"{self.metric}, {len(self.answers.keys)} rows"
+        return html_table(title, ("set-up", "figure", "value", "drop", "interval"), rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return figures, drops and times of every set-up."""
@@ -210,13 +224,17 @@ def _drops(
 
 
 def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
-    """Return what signatures of first subgraphs call tensors, by the tensors' names."""
+    """Return what signatures of first subgraphs call tensors, by the tensors' names.
+
+    The first model's words count where several know a tensor, so a metric sees the same for all.
+    """
     found: dict[str, str] = {}
     for path in dict.fromkeys(setup.model for setup in setups):
         model = load_model(path)
         for signature in model.signatures:
             if signature.subgraph_index == 0:
                 tensors = model.subgraphs[0].tensors
-                named = [*signature.inputs.items(), *signature.outputs.items()]
-                found.update({tensors[index].name: name for name, index in named})
+                for name, index in (*signature.inputs.items(), *signature.outputs.items()):
+                    if tensors[index].name:
+                        found.setdefault(tensors[index].name, name)
     return found

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError
 from delegraph.tools.bootstrap import RESAMPLES
 from delegraph.tools.evaluation.answers import Answers
@@ -49,6 +50,19 @@ class Detection:
         """Return what a class is called: by the ground truth, else by the labels, else nothing."""
         labels = dict(enumerate(self.task.labels))
         return self.truth.class_names.get(kind) or labels.get(kind, "")
+
+    def _repr_html_(self) -> str:
+        """Return the mean average precision of each set-up, as notebooks show it."""
+        rows = [
+            (setup, p.tflite.mean, str(p.interval))
+            + ((None,) if p.coco is None else (p.coco.figures["AP"],))
+            + (1e3 * latency.median,)
+            for setup, p, latency in zip(
+                self.answers.setups, self.judgement.precisions, self.answers.invoke, strict=True
+            )
+        ]
+        columns = ("set-up", "mAP, TFLite's", "interval", "mAP, COCO's", "median ms")
+        return html_table(f"{len(self.answers.keys)} pictures", columns, rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return precisions, drops and times of every set-up."""
@@ -117,7 +131,7 @@ def evaluate_detection(
     known = [setups] if isinstance(setups, Setup) else list(setups)
     how = preset(preprocessing) if isinstance(preprocessing, str) else preprocessing
     task = DetectionTask(
-        replace(how, crop="none"),
+        _uncut(how),
         class_offset,
         tuple(labels),
         tuple(outputs),
@@ -138,6 +152,13 @@ def evaluate_detection(
         progress=progress,
     )
     return Detection(task, seen, answers, judgement)
+
+
+def _uncut(how: Preprocessing) -> Preprocessing:
+    """Return a preprocessing that cuts nothing out: boxes are parts of the whole picture."""
+    if how.crop == "none":
+        return how
+    return replace(how, crop="none", reason=f"{how.reason}; but here nothing is cut out")
 
 
 def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:

@@ -118,6 +118,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
         tag, at = _varint(data, at)
         number, encoding = tag >> 3, tag & 7
         value: Any
+        if number == 0:
+            raise _WrongBytes(f"byte {at} of a message of {len(data)}: no field has number 0")
         if encoding == _VARINT:
             value, at = _varint(data, at)
         elif encoding in (_FIXED32, _FIXED64):

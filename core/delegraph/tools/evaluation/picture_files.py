@@ -72,10 +72,9 @@ class PictureFile:
     def _content(self) -> bytes:
         try:
             return Path(self.path).read_bytes()
-        except OSError as error:
-            raise ArgumentError(
-                f"{self.path!r} cannot be read: {error.strerror or error}"
-            ) from error
+        except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+            reason = getattr(error, "strerror", None) or error
+            raise ArgumentError(f"{self.path!r} cannot be read: {reason}") from error
 
 
 def file_names(folder: str) -> list[str]:

@@ -17,7 +17,7 @@ import logging
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,8 @@ class NodeData:
     Attributes:
         name: what the values are, with the unit: the heading in Model Explorer.
         values: by subgraph and operator. Words get a colour each, the same in each file that names
-            the same words. What is not finite is shown as a word, as JSON has no such number.
+            the same words; where they stand among numbers, they say why there is none, and are
+            grey. What is not finite is shown as a word, as JSON has no such number.
         gradient: of numbers, share of the way from the smallest to the largest, and colour; the
             first is 0, the last 1.
         thresholds: of numbers, upper bound and colour, ascending; instead of *gradient* where it is
@@ -86,25 +87,27 @@ class NodeData:
             _log.warning("%s: node %d of subgraph %d has no key", self.name, index, spec.index)
         colors = self._word_colors()
         shown = {keys[i]: _shown(value, colors) for i, value in values.items() if i in keys}
-        return {"name": self.name, "results": shown, **self._style(values.values())}
+        return {"name": self.name, "results": shown, **self._style()}
 
     def _word_colors(self) -> dict[str, str]:
         words = sorted({value for value in self.values.values() if isinstance(value, str)})
         rest = [word for word in words if word not in self.colors]
-        chosen = dict.fromkeys(rest, _OTHERS) | dict(zip(rest, _PALETTE, strict=False))
+        palette = () if self._has_numbers() else _PALETTE
+        chosen = dict.fromkeys(rest, _OTHERS) | dict(zip(rest, palette, strict=False))
         return chosen | dict(self.colors)
 
-    def _style(self, values: Iterable[float | str]) -> dict[str, Any]:
-        style: dict[str, Any] = {}
-        kinds = {isinstance(value, str) for value in values}
-        if True in kinds:
-            style["showExpandedSummaryOnGroupNode"] = True
-            style["showLabelCountColumnsInChildrenStatsTable"] = True
-        if False in kinds and self.thresholds:
-            style["thresholds"] = [{"value": v, "bgColor": c} for v, c in self.thresholds]
-        elif False in kinds:
-            style["gradient"] = [{"stop": s, "bgColor": c} for s, c in self.gradient]
-        return style
+    def _has_numbers(self) -> bool:
+        return any(not isinstance(value, str) for value in self.values.values())
+
+    def _style(self) -> dict[str, Any]:
+        if not self._has_numbers():  # or each number would be counted as a word
+            return {
+                "showExpandedSummaryOnGroupNode": True,
+                "showLabelCountColumnsInChildrenStatsTable": True,
+            }
+        if self.thresholds:
+            return {"thresholds": [{"value": v, "bgColor": c} for v, c in self.thresholds]}
+        return {"gradient": [{"stop": s, "bgColor": c} for s, c in self.gradient]}
 
 
 def graph_ids(model: Model) -> list[str]:

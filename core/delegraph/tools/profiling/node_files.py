@@ -46,7 +46,8 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
             continue
         key = node.subgraph, node.node_index
         timed = values.get(key, 0.0)
-        values[key] = 1e6 * node.seconds + (timed if isinstance(timed, float) else 0.0)
+        before = timed if isinstance(timed, float) else 0.0
+        values[key] = round(1e6 * node.seconds + before, 3)  # whole nanoseconds
         for index in fused:
             values.setdefault((node.subgraph, index), f"with node {node.node_index}")
     return NodeData("latency (us)", {**_untold(partitions, recording, values), **values})

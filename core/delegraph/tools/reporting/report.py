@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from delegraph.tools.setup import Setup
 
 if TYPE_CHECKING:
     from delegraph.native import LiteRtInterpreter
+    from delegraph.tools.benchmarking.comparison import Comparison
     from delegraph.tools.benchmarking.result import BenchmarkResult
     from delegraph.tools.differing.layers import LayersDifference
 
@@ -59,6 +61,11 @@ class Report:
         """Return the page: one document that loads nothing from elsewhere."""
         return page(self.title, self.data)
 
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, as notebooks show it."""
+        frame = '<iframe sandbox="allow-scripts" style="width:100%;height:50rem;border:0"'
+        return f'{frame} srcdoc="{escape(self.html())}"></iframe>'
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file.
 
@@ -76,6 +83,7 @@ def report(
     *,
     memory: bool = False,
     benchmark: BenchmarkResult | None = None,
+    comparison: Comparison | None = None,
     layers: LayersDifference | None = None,
 ) -> Report:
     """Return a report of a model: its graph, who runs what in it, and why.
@@ -87,6 +95,7 @@ def report(
         setup: the model and what runs it.
         memory: whether to show the arena, by every planner.
         benchmark: how long the same set-up takes.
+        comparison: how it compares with other set-ups.
         layers: how far its tensors are off.
 
     Raises:
@@ -112,6 +121,8 @@ def report(
             data["memory"] = memory_json(memory_report(interpreter))
     if benchmark is not None:
         data["benchmark"] = benchmark.to_json()
+    if comparison is not None:
+        data["comparison"] = comparison_json(comparison)
     if layers is not None:
         data["differences"] = differences_json(layers)
     return Report(Path(setup.model).name, data)
@@ -151,6 +162,16 @@ def _details(interpreter: Interpreter | LiteRtInterpreter, number: int) -> list[
         return interpreter.get_tensor_details(number)
     found: list[dict[str, Any]] = interpreter.get_tensor_details()
     return found
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison with its verdicts in words, and without the time of every run."""
+    told = comparison.to_json()
+    for timed, entry in zip(comparison.others, told["others"], strict=True):
+        entry["words"] = None if timed.verdict is None else str(timed.verdict)
+    for entry in (told["one"], told["again"], *told["others"]):
+        entry.pop("blocks")
+    return told | {"blocks": len(comparison.one.blocks)}
 
 
 def _head(setup: Setup, model: Model, summary: ModelSummary) -> dict[str, Any]:

@@ -149,6 +149,49 @@ function stageTable({ stages }) {
   ], stages);
 }
 
+// -- verdicts -----------------------------------------------------------------------------------------
+
+function verdictSection() {
+  const found = report.comparison;
+  if (!found) return null;
+  const judged = found.others.filter(({ verdict }) => verdict);
+  const rows = [{ name: `${found.one.name}, once more`, ratio: found.control, word: "control" },
+    ...judged.map(({ name, verdict }) => ({ name, ratio: verdict.ratio, word: verdict.word }))];
+  const spread = ({ low, value, high }) => `${figure(value)} [${figure(low)} to ${figure(high)}]`;
+  return h("section", { id: "verdicts" }, h("h2", {}, "Verdicts"),
+    h("p", {}, `${found.one.name}: ${seconds(found.one.median)}. Ratio: its time by that of the other, below 1 it is faster; the interval holds 95 % of bootstrap resamples of ${count(found.blocks, "block")}. Beside itself it is ${spread(found.control)}.`),
+    drawing("Ratio of times with its interval, beside each other set-up", (width) => ratioChart(width, rows)),
+    table(`${found.one.name} is`, [
+      { title: "beside", value: (t) => t.name, class: "wide" },
+      { title: "median", isNumber: true, value: (t) => t.median ?? -1, cell: (t) => seconds(t.median) },
+      { title: "ratio [95 %]", isNumber: true, value: (t) => t.verdict?.ratio.value ?? -1, cell: (t) => t.verdict ? spread(t.verdict.ratio) : "-" },
+      { title: "verdict", value: (t) => t.words ?? t.error, class: "wide" },
+    ], found.others));
+}
+
+const ROW = 34; // pixels
+
+function ratioChart(width, rows) {
+  const low = Math.min(0.9, ...rows.map(({ ratio }) => ratio.low)), high = Math.max(1.1, ...rows.map(({ ratio }) => ratio.high));
+  const x = d3.scaleLog([low * 0.95, high * 1.05], [0, 1]);
+  const y = d3.scaleLinear([0, rows.length], [0, 1]);
+  const ticks = d3.ticks(low, high, 6);
+  const { root, plot } = chart(width, MARGIN.top + MARGIN.bottom + rows.length * ROW, x, y, "ratio of times", { x: (v) => figure(v), y: () => "" });
+  root.querySelectorAll(".axis").forEach((axis) => axis.remove());
+  for (const tick of ticks) {
+    plot.append(svg("path", { class: "grid", d: `M${x(tick)},${y(rows.length)}V${y(0)}` }),
+      svg("text", { x: x(tick), y: y(0) + 16, "text-anchor": "middle" }, figure(tick)));
+  }
+  plot.append(svg("path", { class: "line bound", d: `M${x(1)},${y(rows.length)}V${y(0)}` }));
+  rows.forEach(({ name, ratio, word }, i) => {
+    const middle = y(rows.length - i - 0.5);
+    plot.append(svg("path", { class: `ratio ${word.replace(" ", "-")}`, d: `M${x(ratio.low)},${middle}H${x(ratio.high)}` }),
+      svg("circle", { class: `ratio ${word.replace(" ", "-")}`, cx: x(ratio.value), cy: middle, r: 4 }),
+      svg("text", { class: "row", x: MARGIN.left, y: middle - 8 }, shortened(name, Math.floor(width / 8))));
+  });
+  return root;
+}
+
 // -- differences ------------------------------------------------------------------------------------
 
 const QUIETEST = 1e-9; // noise below this is drawn as this: equal values have none at all

@@ -9,7 +9,7 @@ const ROW_GAP = 26;
 const NODE_GAP = 18;
 const COLUMN_GAP = 64;
 const ROUNDING = 8; // of the corners of edges between columns
-const MOST_IN_COLUMN = 120; // nodes; placing them takes more than linear time
+const MOST_IN_COLUMN = 200; // nodes; placing them takes more than linear time
 const FEWEST_ROWS = 6;
 
 // Returns vertices (graph inputs, operators, graph outputs) and the edges between them.
@@ -104,7 +104,7 @@ function placeColumn(ids, vertices, edges, left, width) {
   const graph = d3.graph();
   const placed = new Map(ids.map((id) => [id, graph.node(id)]));
   for (const edge of edges) graph.link(placed.get(edge.source), placed.get(edge.target), edge);
-  const size = d3.sugiyama().nodeSize([width, NODE_HEIGHT]).gap([NODE_GAP, ROW_GAP])(graph);
+  const size = d3.sugiyama().coord(d3.coordGreedy()).nodeSize([width, NODE_HEIGHT]).gap([NODE_GAP, ROW_GAP])(graph);
   for (const node of graph.nodes()) {
     vertices[node.data].x = left + node.x;
     vertices[node.data].y = node.y;

@@ -56,7 +56,7 @@ function main() {
   document.getElementById("head").append(...head());
   const { section, view, go } = graphSection(report);
   view.open_subgraph = go;
-  const sections = [section, partitionSection(view, go), refusalSection(), timeSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
+  const sections = [section, partitionSection(view, go), refusalSection(), timeSection(), verdictSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
   document.getElementById("head").append(h("nav", { "aria-label": "Parts" }, sections.map((s) =>
     h("a", { href: `#${s.id}` }, s.querySelector("h2").textContent))));
   document.getElementById("main").replaceChildren(...sections);

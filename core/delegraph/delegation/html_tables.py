@@ -1,0 +1,49 @@
+"""Records as HTML tables, which notebooks show.
+
+It is here because ``Placement`` is the lowest of them. The tables take the notebook's own colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import islice
+
+from delegraph.errors import printable
+
+MOST_ROWS = 60
+"""Rows of a table that are shown; a notebook would have to scroll through more."""
+
+
+def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    r"""Return a table under a title; numbers are aligned to the right.
+
+    Args:
+        title: what the table is of, in a line.
+        columns: headings.
+        rows: cells; None is an empty one. What comes after :data:`MOST_ROWS` is counted only.
+
+    >>> html_table("<b>", ["x"], [[1.5]])
+    '<p>&lt;b&gt;</p><table><thead>...<td style="text-align:right">1.5</td></tr></tbody></table>'
+    """
+    waiting = iter(rows)
+    body = "".join(map(_row, islice(waiting, MOST_ROWS)))
+    more = sum(1 for _ in waiting)
+    head = "".join(f'<th style="text-align:left">{_text(column)}</th>' for column in columns)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<p>{_text(title)}</p>{table if body else ''}{f'<p>and {more} more</p>' * bool(more)}"
+
+
+def _row(cells: Sequence[object]) -> str:
+    return f"<tr>{''.join(map(_cell, cells))}</tr>"
+
+
+def _cell(value: object) -> str:
+    side = "right" if isinstance(value, int | float) and not isinstance(value, bool) else "left"
+    if isinstance(value, float):
+        value = f"{value:.5g}"
+    return f'<td style="text-align:{side}">{_text("" if value is None else value)}</td>'
+
+
+def _text(value: object) -> str:
+    return escape(printable(str(value)))
