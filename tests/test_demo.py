@@ -36,12 +36,13 @@ def load_script(name: str) -> ModuleType:
     return module
 
 
-def run_demo(**environment: str) -> str:
+def run_demo(folder: Path, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", str(DEMO / "demo.py")],
         capture_output=True,
         text=True,
         encoding="utf-8",
+        cwd=folder,
         env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
         check=False,
     )
@@ -51,9 +52,9 @@ def run_demo(**environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def shown() -> str:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the showcase prints into a pipe."""
-    return run_demo()
+    return run_demo(tmp_path_factory.mktemp("demo"))
 
 
 @needs_example
@@ -67,12 +68,18 @@ def test_demo_shows_subsets_accuracy_and_placement(shown: str) -> None:
     assert "run your.tflite --delegate add_sub" in flat
 
 
+def test_demo_ends_with_the_path_of_a_report(shown: str) -> None:
+    path = Path(shown.splitlines()[-1].strip())
+    assert (path.name, path.is_absolute()) == ("report.html", True)
+    assert "digits_float.tflite" in path.read_text(encoding="utf-8")
+
+
 def test_demo_is_plain_text_when_piped(shown: str) -> None:
     assert "\x1b" not in shown
 
 
-def test_demo_runs_without_any_plugin() -> None:
-    flat = " ".join(run_demo(DELEGRAPH_PLUGINS="").split())
+def test_demo_runs_without_any_plugin(tmp_path: Path) -> None:
+    flat = " ".join(run_demo(tmp_path, DELEGRAPH_PLUGINS="").split())
     assert "[SIN, ADD, MUL, SIN, ADD] 2.152495" in flat
     assert "digits_float none 0 of 15" in flat
 

@@ -6,6 +6,7 @@
    graph with TensorFlow's operators, as SELECT_TF_OPS gives.
 2. A handwritten digits classifier, in float32 and in int8: does a delegate change the answers,
    which nodes does it take, and what time does it cost or save?
+3. A page about the second, ``report.html`` in the present folder.
 
 A delegate that gets installed later joins by itself. ``train_digits.py`` and ``make_sines.py``
 beside this file made the models.
@@ -42,6 +43,7 @@ from delegraph.delegation import (
 from delegraph.errors import DelegraphError
 from delegraph.graph import load_model
 from delegraph.plugins import installed
+from delegraph.tools import Setup, report
 
 MODELS = Path(__file__).parent / "models"
 SINES = MODELS / "sines.tflite"
@@ -63,6 +65,7 @@ def main() -> None:
     show_flex(console)
     show_digits(console, delegates)
     show_what_next(console)
+    show_report(console, delegates)
 
 
 def show_delegates(console: Console) -> None:
@@ -352,6 +355,19 @@ def plain_table(*headings: str) -> Table:
     return Table(*headings, box=SIMPLE_HEAD, header_style="", pad_edge=True)
 
 
+def show_report(console: Console, delegates: list[str]) -> None:
+    """Write a page about the digits classifier, and print its path."""
+    wanted = [name for name in delegates if short(name) in ("numba_cpu", "add_sub")]
+    console.rule("[bold]A page about a model[/]", align="left")
+    try:
+        report(Setup(str(DIGITS[0]), delegates=wanted or None), memory=True).save("report.html")
+    except DelegraphError as error:
+        console.print(f"  [red]{escape(first_line(error))}[/]")
+        return
+    console.print("  Its graph, who runs what, and its memory; open it in a browser:")
+    console.print(f"  [bold]{Path('report.html').resolve()}[/]", soft_wrap=True)
+
+
 def show_what_next(console: Console) -> None:
     """Print what to type for a model of one's own."""
     command = how_to_call_delegraph()
@@ -360,6 +376,7 @@ def show_what_next(console: Console) -> None:
         ("run your.tflite --delegate add_sub", "run it and print the outputs"),
         ("explain your.tflite --delegate add_sub", "which nodes a delegate takes, and why not"),
         ("inspect your.tflite", "its tensors and operators"),
+        ("report your.tflite --benchmark", "all of it on a page"),
         ("plugins list", "what is installed"),
     ):
         console.print(f"  [bold]{command} {line:<40}[/] # {meaning}", soft_wrap=True)

@@ -54,6 +54,7 @@ def test_parts_appear_where_they_are_asked_for(
     assert answer["memory"]["lower_bound"] > 0
     assert len(answer["benchmark"]["samples"]["runs"]) == 3
     assert answer["differences"]["runs"] == 1
+    assert sum(len(section["nodes"]) for section in answer["profile"]["sections"]) == 5
     assert answer["comparison"]["others"][0]["words"]
     assert "blocks" not in answer["comparison"]["one"]
     assert "add_sub" in answer["differences"]["reference"]

@@ -55,7 +55,7 @@ class ReportRequest:
     help="Where the page goes; a file that is there is replaced.",
 )
 @click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
-@click.option("--benchmark", is_flag=True, help="Measure how long the model takes, and show it.")
+@click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
 @click.option(
     "--against",
     multiple=True,
@@ -117,12 +117,14 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
 def _report(request: ReportRequest) -> Report:
     from delegraph.tools.benchmarking.benchmark import benchmark
     from delegraph.tools.benchmarking.comparison import compare
+    from delegraph.tools.profiling.op_profile import op_profile
     from delegraph.tools.reporting.report import report
 
-    measured = None
+    measured = profile = None
     with shown_progress() as told:
         if request.benchmark:
             measured = benchmark(request.setup, request.inputs, request.control, progress=told)
+            profile = op_profile(request.setup, request.inputs, progress=told)
         others = request.against
         compared = (
             compare(request.setup, others, request.inputs, seconds=request.seconds, progress=told)
@@ -135,6 +137,7 @@ def _report(request: ReportRequest) -> Report:
             request.setup,
             memory=request.memory,
             benchmark=measured,
+            profile=profile,
             comparison=compared,
             layers=layers,
         )

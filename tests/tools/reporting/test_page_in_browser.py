@@ -5,6 +5,7 @@ At the end of every test, the console must be silent and nothing asked for from 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from delegraph.testing import subgraphs_model
-from delegraph.tools import RunControl, Setup, benchmark, compare, diff_layers, report
+from delegraph.tools import RunControl, Setup, benchmark, compare, diff_layers, op_profile, report
 from support.faulty_delegate import Faulty, off_by
 from support.hostile_model import TEXTS, hostile_model
 
@@ -190,6 +191,7 @@ def test_parts_are_there_where_they_were_measured(opened: Open, sines: Path) -> 
     page = opened(measured(setup))
     assert parts(page) == ["Graph", "Partitions", "Why not", "Time", "Memory", "Differences"]
     assert page.locator("nav a").all_inner_texts() == parts(page)
+    assert not re.search(r"\[object|undefined|NaN", page.locator("body").inner_text())
 
 
 def measured(setup: Setup) -> Any:
@@ -198,6 +200,7 @@ def measured(setup: Setup) -> Any:
         setup,
         memory=True,
         benchmark=benchmark(setup, control=control),
+        profile=op_profile(setup, control=control),
         layers=diff_layers(setup, runs=1),
     )
 
@@ -211,6 +214,20 @@ def test_charts_show_runs_and_tensors_and_their_planner(opened: Open, sines: Pat
     assert page.locator("#memory .box rect").first.get_attribute("y") != tall
     page.set_viewport_size({"width": 500, "height": 800})
     page.wait_for_function("document.querySelector('#memory .chart').viewBox.baseVal.width < 500")
+
+
+def test_each_operator_has_its_time(opened: Open, sines: Path) -> None:
+    page = opened(measured(Setup(str(sines), delegates=("sin",))))
+    rows = page.locator("#time table", has_text="Nodes of").locator("tbody tr")
+    assert rows.count() == 5
+    row = rows.filter(has_text="MUL")
+    row.get_by_role("button").click()
+    share = row.locator("td").last.inner_text()
+    assert page.locator(".panel h3").inner_text() == "MUL"
+    assert "time\n" in page.locator(".panel").inner_text()
+    assert share.endswith(" %")
+    page.get_by_label("Colour").select_option("time")
+    assert page.locator(".node.unmeasured").count() == 0
 
 
 def test_verdicts_are_those_of_the_comparison(opened: Open, sines: Path) -> None:

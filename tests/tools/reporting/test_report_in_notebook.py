@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from delegraph import Interpreter
-from delegraph.tools import RunControl, Setup, benchmark, diff, diff_layers, report
+from delegraph.tools import RunControl, Setup, benchmark, diff, diff_layers, op_profile, report
 from support.hostile_model import hostile_model
 
 
@@ -25,6 +25,14 @@ def test_a_benchmark_shows_statistics_and_stages(browser: Any, sines: Path) -> N
     rows = rows_of(browser, benchmark(Setup(str(sines)), control=control)._repr_html_())
     assert rows[2][:2] == ["runs", "4"]
     assert rows[-1][0] == "invoke"
+
+
+def test_an_operator_profile_shows_the_slowest_first(browser: Any, sines: Path) -> None:
+    control = RunControl(runs=2, min_seconds=0, warmup_runs=1, warmup_seconds=0)
+    rows = rows_of(browser, op_profile(Setup(str(sines)), control=control)._repr_html_())
+    assert sorted(row[0] for row in rows[1:]) == ["ADD", "ADD", "MUL", "SIN", "SIN"]
+    times = [float(row[4]) for row in rows[1:]]
+    assert times == sorted(times, reverse=True)
 
 
 def test_a_difference_shows_the_worst_of_each_output(browser: Any, sines: Path) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from delegraph.delegation.html_tables import html_table
+from delegraph.delegation.placement import node_numbers
 from delegraph.runtime.profile import ProfileEvent
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.benchmarking.stages import Stage
@@ -163,6 +165,24 @@ class OpProfile:
             "outside_seconds": self.outside,
             "notes": list(self.notes),
         }
+
+    def _repr_html_(self) -> str:
+        """Return the nodes of every section, the slowest first, as notebooks show it."""
+        columns = ("operator", "name", "delegate", "nodes", "ms a run", "%")
+        tables = []
+        for section in self.sections:
+            nodes = section.by_time()
+            figures = zip(nodes, section.shares(nodes), strict=True)
+            rows = [
+                (
+                    *(n.node_type, n.name, n.delegate, node_numbers(n.model_nodes)),
+                    *(1e3 * n.seconds, 100 * share),
+                )
+                for n, (share, _) in figures
+            ]
+            title = f"{section.title}, {1e3 * section.seconds:.4g} ms a run"
+            tables.append(html_table(title, columns, rows))
+        return "".join(tables)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat dictionary a node, in run order, section by section."""

@@ -29,6 +29,7 @@ from delegraph.tools.reporting.differences import differences_json
 from delegraph.tools.reporting.graph import Shapes, graph_json
 from delegraph.tools.reporting.memory import memory_json
 from delegraph.tools.reporting.page import page
+from delegraph.tools.reporting.times import profile_json
 from delegraph.tools.setup import Setup
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from delegraph.tools.benchmarking.comparison import Comparison
     from delegraph.tools.benchmarking.result import BenchmarkResult
     from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.profiling.op_profile import OpProfile
 
 FORMAT = 1
 """Of the JSON; goes up when a program that reads it has to change."""
@@ -83,6 +85,7 @@ def report(
     *,
     memory: bool = False,
     benchmark: BenchmarkResult | None = None,
+    profile: OpProfile | None = None,
     comparison: Comparison | None = None,
     layers: LayersDifference | None = None,
 ) -> Report:
@@ -95,6 +98,7 @@ def report(
         setup: the model and what runs it.
         memory: whether to show the arena, by every planner.
         benchmark: how long the same set-up takes.
+        profile: how long its operators take.
         comparison: how it compares with other set-ups.
         layers: how far its tensors are off.
 
@@ -121,6 +125,8 @@ def report(
             data["memory"] = memory_json(memory_report(interpreter))
     if benchmark is not None:
         data["benchmark"] = benchmark.to_json()
+    if profile is not None:
+        data["profile"] = profile_json(profile)
     if comparison is not None:
         data["comparison"] = comparison_json(comparison)
     if layers is not None:

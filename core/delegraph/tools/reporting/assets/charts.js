@@ -114,20 +114,70 @@ function peakTable({ peak, tensors }) {
 
 // -- time -----------------------------------------------------------------------------------------
 
-function timeSection() {
-  const { benchmark } = report;
-  if (!benchmark) return null;
+function timeSection(view, go) {
+  const { benchmark, profile } = report;
+  if (!benchmark && !profile) return null;
+  return h("section", { id: "time" }, h("h2", {}, "Time"), benchmark ? benchmarkParts(benchmark) : null,
+    profile ? profileParts(profile, view, go) : null);
+}
+
+function benchmarkParts(benchmark) {
   const { latency, samples, machine } = benchmark;
   const pairs = latency ? [["median", seconds(latency.median)], ["mean", seconds(latency.mean)],
     ["95 %", seconds(latency.percentiles.p95)], ["fastest", seconds(latency.min)], ["slowest", seconds(latency.max)],
     ["runs", `${latency.count}`], ["runs a second", benchmark.inferences_per_second.toFixed(1)]] : [];
   pairs.push(["first run", seconds(benchmark.first_inference_seconds)], ["until ready", seconds(benchmark.init_seconds)]);
   if (benchmark.peak_memory !== null) pairs.push(["most memory of the process", size(benchmark.peak_memory)]);
-  return h("section", { id: "time" }, h("h2", {}, "Time"), h("div", { class: "facts" }, facts(pairs)),
+  return [h("div", { class: "facts" }, facts(pairs)),
     benchmark.cautions.map((caution) => h("p", { class: "reason" }, caution)),
     samples.runs.length > 1 ? drawing("Time of every run", (width) => runsChart(width, samples.runs, latency.median)) : null,
     stageTable(benchmark),
-    h("p", { class: "muted" }, `${machine.processor.name || machine.processor.machine}, ${machine.processor.usable_cores} cores, ${machine.system}, Python ${machine.python}, ${machine.date}`));
+    h("p", { class: "muted" }, `${machine.processor.name || machine.processor.machine}, ${machine.processor.usable_cores} cores, ${machine.system}, Python ${machine.python}, ${machine.date}`)];
+}
+
+// The time of every node, section by section, and of all nodes of one operator together.
+function profileParts(profile, view, go) {
+  const told = `${count(profile.runs, "run")} with every node timed: ${seconds(profile.mean)} on average, ${seconds(profile.outside)} of them in no node.`;
+  return [h("h3", {}, "Operators"), h("p", {}, told), profile.notes.map((note) => h("p", { class: "muted" }, note)),
+    profile.sections.flatMap((section) => {
+      const where = `${section.title}, ${seconds(section.seconds)} a run`;
+      const own = section.is_inside ? "; in the times of its partitions, too" : "";
+      return [table(`Nodes of ${where}${own}`, nodeColumns(view, go), section.nodes),
+        table(`By operator, ${where}`, typeColumns, section.types)];
+    })];
+}
+
+const barCell = ({ share }) => {
+  const bar = h("span", { class: "bar" });
+  bar.style.setProperty("--share", share);
+  return [bar, `${(100 * share).toFixed(1)} %`];
+};
+
+const timeColumns = [
+  { title: "time a run", value: (n) => n.seconds, cell: (n) => seconds(n.seconds), isNumber: true },
+  { title: "share", value: (n) => n.share, cell: barCell, class: "share", isNumber: true },
+];
+
+const typeColumns = [{ title: "operator", value: (n) => n.type },
+  { title: "count", value: (n) => n.count, isNumber: true }, ...timeColumns];
+
+const nodeColumns = (view, go) => [
+  { title: "operator", value: (n) => n.type },
+  { title: "nodes", value: (n) => n.nodes[0] ?? -1, class: "wide", cell: (n) => nodesLink(n, view, go) },
+  { title: "runs on", value: (n) => n.delegate ?? report.host, class: "nowrap" },
+  { title: "times a run", value: (n) => n.times, cell: (n) => figure(n.times), isNumber: true },
+  ...timeColumns,
+];
+
+// A button that marks nodes in the graph.
+function nodesLink({ subgraph, nodes }, view, go) {
+  if (nodes.length === 1) return nodeLink(subgraph, nodes[0], view, go);
+  const show = () => {
+    if (view.number !== subgraph) go(subgraph);
+    view.mark(nodes);
+    document.getElementById("graph").scrollIntoView();
+  };
+  return nodes.length ? h("button", { type: "button", class: "link", click: show }, numbers(nodes)) : "-";
 }
 
 function runsChart(width, runs, median) {
@@ -196,7 +246,10 @@ function ratioChart(width, rows) {
 
 const QUIETEST = 1e-9; // noise below this is drawn as this: equal values have none at all
 
-const figure = (value) => (value === null || value === undefined ? "-" : `${Number(value.toPrecision(4))}`);
+const figure = (value) => {
+  if (value === null || value === undefined) return "-";
+  return value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(2) : `${Number(value.toPrecision(4))}`;
+};
 
 // Infinite noise comes as null: values that are NaN or infinite on one side only.
 const isKnown = (way) => "noise" in way;

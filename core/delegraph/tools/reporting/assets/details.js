@@ -73,6 +73,13 @@ function measured(report, subgraph, index) {
 // The measurements that a node can be coloured by: of a node, in words, and as 0 (none) to 1.
 function heats(report) {
   const found = [];
+  if (report.profile) {
+    const times = nodeTimes(report.profile);
+    found.push({ word: "time", of: (subgraph, index) => times.get(`${subgraph} ${index}`),
+      shown: ({ seconds: time, share, count: together }) =>
+        `${seconds(time)}, ${(100 * share).toFixed(1)} %${together > 1 ? `, with ${together - 1} more` : ""}`,
+      share: ({ share }) => Math.sqrt(share) });
+  }
   if (report.differences) {
     const noises = new Map();
     for (const layer of report.differences.layers) {
@@ -84,4 +91,16 @@ function heats(report) {
       share: (noise) => noise > 0 ? Math.min(1, Math.max(0.05, 1 + Math.log10(noise) / 6)) : 0 });
   }
   return found;
+}
+
+// Each node's time, as share of all; nodes that are timed together have it together. What a
+// delegate tells of its inside is finer than the time of its partition.
+function nodeTimes({ sections, mean }) {
+  const times = new Map();
+  for (const section of [...sections].sort((a, b) => a.is_inside - b.is_inside)) {
+    for (const { subgraph, nodes, seconds: time } of section.nodes) {
+      for (const node of nodes) times.set(`${subgraph} ${node}`, { seconds: time, share: mean ? Math.min(1, time / mean) : 0, count: nodes.length });
+    }
+  }
+  return times;
 }

@@ -15,17 +15,12 @@ function head() {
 function partitionSection(view, go) {
   const several = report.subgraphs.length > 1;
   const who = (stage) => (stage.is_unresolved ? "nothing" : stage.delegate ?? report.host);
-  const show = (stage) => {
-    if (view.number !== stage.subgraph) go(stage.subgraph);
-    view.mark(stage.nodes);
-    document.getElementById("graph").scrollIntoView();
-  };
   const columns = [
     several ? { title: "subgraph", value: (s) => s.subgraph, isNumber: true } : null,
     { title: "partition", value: (s) => s.partition ?? -1, isNumber: true, cell: (s) => s.partition === null ? "-" : `P${s.partition}` },
     { title: "runs on", value: who, class: "nowrap", cell: (s) => [h("span", { class: `swatch ${s.is_unresolved ? "unresolved" : colourOf(report, s.delegate)}` }), who(s)] },
     { title: "count", value: (s) => s.nodes.length, isNumber: true },
-    { title: "nodes", class: "wide", value: (s) => s.nodes[0], cell: (s) => h("button", { type: "button", class: "link", click: () => show(s) }, numbers(s.nodes)) },
+    { title: "nodes", class: "wide", value: (s) => s.nodes[0], cell: (s) => nodesLink(s, view, go) },
     ...["input", "output", "constant"].map((word) => ({
       title: { input: "in", output: "out", constant: "constants" }[word], isNumber: true,
       value: (s) => s[`${word}_bytes`] ?? -1, cell: (s) => s.partition === null ? "-" : size(s[`${word}_bytes`]) })),
@@ -56,7 +51,7 @@ function main() {
   document.getElementById("head").append(...head());
   const { section, view, go } = graphSection(report);
   view.open_subgraph = go;
-  const sections = [section, partitionSection(view, go), refusalSection(), timeSection(), verdictSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
+  const sections = [section, partitionSection(view, go), refusalSection(), timeSection(view, go), verdictSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
   document.getElementById("head").append(h("nav", { "aria-label": "Parts" }, sections.map((s) =>
     h("a", { href: `#${s.id}` }, s.querySelector("h2").textContent))));
   document.getElementById("main").replaceChildren(...sections);

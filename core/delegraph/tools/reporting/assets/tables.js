@@ -8,7 +8,7 @@ function h(name, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(key, "");
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
 
