@@ -67,8 +67,7 @@ def test_only_slower_by_more_than_so_much_fails(
 ) -> None:
     setup = Setup(str(sines))
     found = compare(setup, [setup], blocks=5, seconds=0, processes=False)
-    one, tenth = ([np.full((1, 2), seconds)] * 5 for seconds in (1.0, 1.1))
-    slower = Timed("the other", {}, verdict=judge(tenth, one, tenth))
+    slower = Timed("the other", {}, verdict=judge(np.full(5, np.log(1.1)), np.zeros(5)))
     against = Against(setup, (setup,), 5, 0, 5, percent)
     made = replace(found, others=(slower,))
     if fails:

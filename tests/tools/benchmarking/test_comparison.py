@@ -11,7 +11,7 @@ from delegraph import load_delegate
 from delegraph.errors import ArgumentError, UnknownDelegateError
 from delegraph.tools import Comparison, InputRequest, Setup, compare
 from delegraph.tools.benchmarking.comparison import Timed
-from delegraph.tools.benchmarking.interleaving import turn_times
+from delegraph.tools.benchmarking.interleaving import effects_of
 from delegraph.tools.benchmarking.verdicts import judge
 
 SINES = str(Path(__file__).parents[3] / "docs/demo/models/sines.tflite")
@@ -40,10 +40,10 @@ def test_each_other_set_up_is_judged(found: Comparison) -> None:
 
 
 def test_the_verdict_is_that_of_the_statistics(found: Comparison) -> None:
-    times, others, again = (
-        turn_times(timed.blocks) for timed in (found.one, found.others[0], found.again)
+    effects, control = (
+        effects_of(found.one.blocks, timed.blocks) for timed in (found.others[0], found.again)
     )
-    assert found.others[0].verdict == judge(times, others, again)
+    assert found.others[0].verdict == judge(effects, control)
 
 
 def test_json_has_the_raw_times_the_seed_and_the_machine(found: Comparison) -> None:
@@ -112,9 +112,9 @@ def test_wrong_requests_are_refused(others: list[Setup], blocks: int, message: s
 
 
 def test_only_what_is_surely_slower_is_slower_than_a_share(found: Comparison) -> None:
-    one, third = ([np.full((1, 2), seconds)] * 5 for seconds in (1.0, 1.1))
-    slower = Timed("slower", {}, verdict=judge(third, one, third))
-    equal = Timed("equal", {}, verdict=judge(third, third, third))
+    nothing, tenth = np.zeros(5), np.full(5, np.log(1.1))
+    slower = Timed("slower", {}, verdict=judge(tenth, nothing))
+    equal = Timed("equal", {}, verdict=judge(nothing, nothing))
     made = replace(found, others=(slower, equal, Timed("failed", {}, error="why")))
     assert made.slower_than(0.05) == [slower]
     assert made.slower_than(0.2) == []

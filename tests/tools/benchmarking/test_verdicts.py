@@ -182,6 +182,13 @@ def blocks_of(*medians: float, rounds: int = 3) -> list[Array]:
     return [np.full((rounds, 2), seconds) for seconds in medians]
 
 
+def judged(
+    times: list[Array], others: list[Array], again: list[Array], same_within: float = SAME_WITHIN
+) -> Verdict:
+    effects, control = block_effects(times, others), block_effects(times, again)
+    return judge(effects, control, same_within=same_within)
+
+
 EQUAL = blocks_of(1, 1, 1, 1, 1)
 UNEVEN = blocks_of(0.97, 1.03, 1, 0.98, 1.02)
 
@@ -198,15 +205,15 @@ def test_a_factor_on_all_times_is_a_factor_on_the_interval() -> None:
     [(1.2, "slower"), (0.8, "faster"), (1.0, "same within 0.0 %"), (1.049, "slower")],
 )
 def test_the_verdict_is_about_the_first(seconds: float, text: str) -> None:
-    said = judge(blocks_of(*[seconds] * 5), EQUAL, blocks_of(*[seconds] * 5))
+    said = judged(blocks_of(*[seconds] * 5), EQUAL, blocks_of(*[seconds] * 5))
     assert str(said) == text
     assert said.ratio.value == pytest.approx(seconds)
 
 
 def test_what_lies_within_the_control_is_no_difference() -> None:
     slightly = blocks_of(1.02, 1.02, 1.02, 1.02, 1.02)
-    assert judge(slightly, EQUAL, slightly).word == "slower"
-    said = judge(slightly, EQUAL, blocks_of(1.0, 1.01, 1.05, 1.05, 1.01))
+    assert judged(slightly, EQUAL, slightly).word == "slower"
+    said = judged(slightly, EQUAL, blocks_of(1.0, 1.01, 1.05, 1.05, 1.01))
     assert said.word == "same"
     assert said.floor == pytest.approx(0.0294, abs=1e-4)
     assert str(said) == "same within 3.0 %"
@@ -214,14 +221,14 @@ def test_what_lies_within_the_control_is_no_difference() -> None:
 
 def test_a_control_that_is_beside_one_counts_with_all_of_its_distance() -> None:
     slower = blocks_of(1.1, 1.1, 1.1, 1.1, 1.1)
-    said = judge(slower, EQUAL, blocks_of(1, 1, 1, 1, 1))
+    said = judged(slower, EQUAL, blocks_of(1, 1, 1, 1, 1))
     assert said.floor == pytest.approx(0.1)
     assert said.word == "too noisy"
 
 
 def test_a_wide_interval_is_too_noisy_and_says_how_much_more_it_takes() -> None:
     times = blocks_of(0.9, 1.1, 1.0, 1.06, 0.94)
-    said = judge(times, EQUAL, times, same_within=0.02)
+    said = judged(times, EQUAL, times, same_within=0.02)
     assert said.word == "too noisy"
     # an interval of 10 % to either side that shall be 2 %: 25 times the 5 blocks
     assert said.more_blocks == pytest.approx(120, rel=0.15)
@@ -231,19 +238,19 @@ def test_a_wide_interval_is_too_noisy_and_says_how_much_more_it_takes() -> None:
 def test_differences_below_the_variation_of_a_wild_machine_are_not_believed() -> None:
     rng = np.random.default_rng(0)
     wild = [np.full((4, 2), np.exp(rng.normal(0.1, 0.15))) for _ in range(200)]
-    said = judge(wild, [np.ones((4, 2))] * 200, wild)
+    said = judged(wild, [np.ones((4, 2))] * 200, wild)
     assert said.ratio.low > 1.05
     assert said.variation == pytest.approx(0.15, abs=0.03)
     assert str(said) == "too noisy (needs a quieter machine)"
     assert "differences below that are not believed" in said.warning
     twice = [3 * block for block in wild]
-    assert judge(twice, [np.ones((4, 2))] * 200, twice).word == "slower"
+    assert judged(twice, [np.ones((4, 2))] * 200, twice).word == "slower"
 
 
 @pytest.mark.parametrize(("spread", "warns"), [(0.01, False), (0.06, True)])
 def test_variation_of_a_fortieth_is_warned_of(spread: float, warns: bool) -> None:
     times = blocks_of(*(1 + spread * (i - 2) for i in range(5)))
-    said = judge(times, EQUAL, times)
+    said = judged(times, EQUAL, times)
     assert ("varies by" in said.warning) is warns
 
 
@@ -255,14 +262,14 @@ def test_a_few_blocks_that_something_hit_do_not_raise_the_variation() -> None:
 @pytest.mark.parametrize(("share", "fails"), [(0.0, True), (0.05, True), (0.1, False), (1, False)])
 def test_slower_than_a_share_needs_the_whole_interval(share: float, fails: bool) -> None:
     times = blocks_of(1.08, 1.12, 1.1, 1.09, 1.11)
-    said = judge(times, EQUAL, [1.0 * block for block in times])
+    said = judged(times, EQUAL, [1.0 * block for block in times])
     assert said.word == "slower"
     assert said.ratio.low < 1.1 < said.ratio.high
     assert said.is_slower_than(share) is fails
 
 
 def test_what_is_not_slower_exceeds_no_share() -> None:
-    assert not judge(UNEVEN, EQUAL, UNEVEN).is_slower_than(-1)
+    assert not judged(UNEVEN, EQUAL, UNEVEN).is_slower_than(-1)
 
 
 def test_rounds_cancel_a_steady_drift() -> None:
@@ -276,16 +283,16 @@ def test_blocks_may_have_different_numbers_of_rounds() -> None:
     times = [np.full((rounds, 2), 2.0) for rounds in (1, 2, 3, 4, 9)]
     others = [np.full((rounds, 2), 1.0) for rounds in (1, 2, 3, 4, 9)]
     assert block_effects(times, others) == pytest.approx(np.log([2] * 5))
-    assert str(ratio(times, others)) == "2.000 [2.000-2.000]"
+    assert str(ratio(block_effects(times, others))) == "2.000 [2.000-2.000]"
 
 
 def test_too_few_blocks_are_refused() -> None:
     with pytest.raises(ArgumentError, match="4 blocks are too few for a verdict: 5 at least"):
-        judge(EQUAL[:4], EQUAL[:4], EQUAL[:4])
+        judged(EQUAL[:4], EQUAL[:4], EQUAL[:4])
 
 
 def test_a_verdict_is_plain_in_json() -> None:
-    said = judge(EQUAL, EQUAL, EQUAL).to_json()
+    said = judged(EQUAL, EQUAL, EQUAL).to_json()
     assert said["word"] == "same"
     assert said["text"] == "same within 0.0 %"
     assert said["ratio"] == {"value": 1.0, "low": 1.0, "high": 1.0}

@@ -21,7 +21,8 @@ from delegraph.tools.benchmarking.interleaving import (
     Block,
     all_times,
     as_block,
-    turn_times,
+    effects_of,
+    ratio_of,
 )
 from delegraph.tools.benchmarking.machine import Machine, machine
 from delegraph.tools.benchmarking.verdicts import (
@@ -30,7 +31,6 @@ from delegraph.tools.benchmarking.verdicts import (
     Ratio,
     Verdict,
     judge,
-    ratio,
 )
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
@@ -105,7 +105,7 @@ class Comparison:
     @property
     def control(self) -> Ratio:
         """The ratio of the set-up beside itself."""
-        return ratio(turn_times(self.one.blocks), turn_times(self.again.blocks))
+        return ratio_of(self.one.blocks, self.again.blocks)
 
     def slower_than(self, share: float) -> list[Timed]:
         """Return those beside which the set-up is slower by more than *share*, surely."""
@@ -145,7 +145,7 @@ def _words(timed: Timed) -> tuple[str, str]:
 
 DEFINITIONS = {
     "ratio": "time of the one by that of the other: the median over blocks of the median log-ratio "
-    "of rounds; low and high: 95 % of bootstrap resamples of blocks",
+    "of rounds, the quickest run of each turn; low and high: 95 % of bootstrap resamples of blocks",
     "floor": "how far from 1 the interval of the one by itself reaches",
     "variation": "standard deviation of the log-ratio from block to block, by the quartiles",
     "blocks": "seconds of invoke alone, by block, round, turn and run",
@@ -253,8 +253,9 @@ def _timed(name: str, course: _Course, same_within: float) -> Timed:
     setup = course.setups[name]
     if name in course.failures:
         return Timed(str(setup), setup.to_json(), error=_in_words(course.failures[name]))
-    times = {who: turn_times(course.blocks[who]) for who in (_ONE, name, _AGAIN)}
-    verdict = judge(times[_ONE], times[name], times[_AGAIN], same_within=same_within)
+    one = course.blocks[_ONE]
+    effects, control = (effects_of(one, course.blocks[who]) for who in (name, _AGAIN))
+    verdict = judge(effects, control, same_within=same_within)
     return Timed(str(setup), setup.to_json(), course.blocks[name], verdict=verdict)
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.tools.benchmarking.verdicts import Ratio, ratio
+from delegraph.tools.benchmarking.verdicts import Ratio, block_effects, ratio
 from delegraph.tools.progress import Progress, untold
 
 TimedRun = Callable[[], float]
@@ -35,14 +35,17 @@ BLOCKS = 12
 TURN_SECONDS = 0.005
 """How long the runs of a turn that count last, about."""
 
-LEAST_RUNS, MOST_RUNS = 3, 50
+LEAST_RUNS, MOST_RUNS = 5, 50
 """Runs of a turn that count, at least and at most, unless they are slow."""
 
 PAUSE = 0.003
 """Seconds before each turn, in which the threads of the others go to sleep."""
 
 SLOW = 0.02
-"""Seconds of a run that is a turn of its own: it brings its data into the caches itself."""
+"""Seconds of a run that counts alone in its turn. One before it does not, as in all turns: whoever
+comes after others finds their data in the caches, and has to fetch its own."""
+
+_LONGEST_WARM_UP = 0.5
 
 Result = TypeVar("Result")
 
@@ -105,23 +108,45 @@ def interleave_timed(
 
 
 def ratio_of(
-    times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.median
+    times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.min
 ) -> Ratio:
     """Return the ratio of the times of two that took turns.
 
     Args:
         times: of the one, by block.
         others: of the other.
+        statistic: what stands for a turn; see :func:`effects_of`.
+    """
+    return ratio(effects_of(times, others, statistic))
+
+
+def effects_of(
+    times: Sequence[Block], others: Sequence[Block], statistic: Statistic = np.min
+) -> NDArray[np.float64]:
+    """Return the logarithm of the ratio in each block, ``[blocks]``; what verdicts are made of.
+
+    By default the quickest run stands for a turn: other work on the machine only ever makes a run
+    longer. Of both turns as many runs count, for more runs have a quicker one among them.
+
+    Args:
+        times: of the one, by block.
+        others: of the other, which took turns with it.
         statistic: what stands for a turn.
     """
-    return ratio(turn_times(times, statistic), turn_times(others, statistic))
+    pairs = [_turn_times(one, other, statistic) for one, other in zip(times, others, strict=True)]
+    return block_effects([one for one, _ in pairs], [other for _, other in pairs])
 
 
-def turn_times(
-    blocks: Sequence[Block], statistic: Statistic = np.median
-) -> list[NDArray[np.float64]]:
-    """Return one figure for each turn, for each block ``[rounds, 2]``; what verdicts take."""
-    return [np.array([[statistic(t) for t in pair] for pair in block]) for block in blocks]
+def _turn_times(
+    block: Block, other: Block, statistic: Statistic
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return one figure for each turn of a block, ``[rounds, 2]``, of either."""
+    runs = min(len(block[0][0]), len(other[0][0]))
+    one, two = (
+        np.array([[statistic(turn[:runs]) for turn in pair] for pair in rounds])
+        for rounds in (block, other)
+    )
+    return one, two
 
 
 def all_times(blocks: Sequence[Block]) -> NDArray[np.float64]:
@@ -203,14 +228,14 @@ class Turns:
 
     def _warm_up(self, name: str) -> None:
         run = self._runs[name]
-        seconds = run()
-        if seconds < SLOW:  # the first time it did what is put off until then
-            seconds = min(run() for _ in range(3))
-        if seconds >= SLOW:
-            self._counts[name] = (0, 1)
-        else:
-            counted = min(MOST_RUNS, max(LEAST_RUNS, int(TURN_SECONDS / max(seconds, 1e-9))))
-            self._counts[name] = (math.ceil(counted / 10), counted)
+        times = [run(), run()]  # the first does what is put off until then
+        while len(times) < 5 and sum(times) < _LONGEST_WARM_UP:  # the quickest may be disturbed
+            times.append(run())
+        quickest = min(times)
+        counted = 1
+        if quickest < SLOW:
+            counted = min(MOST_RUNS, max(LEAST_RUNS, int(TURN_SECONDS / max(quickest, 1e-9))))
+        self._counts[name] = (math.ceil(counted / 10), counted)
 
     def _turn(self, name: str) -> list[float]:
         run, (uncounted, counted) = self._runs[name], self._counts[name]

@@ -107,39 +107,40 @@ class Verdict:
         return {**asdict(self), "text": str(self)}
 
 
-def judge(
-    times: Sequence[Array],
-    others: Sequence[Array],
-    again: Sequence[Array],
-    *,
-    same_within: float = SAME_WITHIN,
-) -> Verdict:
+def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -> Verdict:
     """Return how the times of one compare with those of another.
 
     Args:
-        times: of the one: for each block, ``[rounds, 2]`` seconds, one figure for each turn.
-        others: of the other, which took turns with it: the same blocks and rounds.
-        again: of the one once more, as if it were another: the control.
+        effects: logarithm of the ratio in each block, ``[blocks]``; of :func:`block_effects`.
+        control: the same of the one and itself once more, as if it were another.
         same_within: the largest difference that counts as none, as a share.
 
     Raises:
         ArgumentError: fewer than :data:`LEAST_BLOCKS` blocks.
     """
-    count = len(times)
+    count = len(effects)
     if count < LEAST_BLOCKS:
         raise ArgumentError(f"{count} blocks are too few for a verdict: {LEAST_BLOCKS} at least")
-    effects, control = block_effects(times, others), block_effects(times, again)
     found, floor = intervals(effects), intervals(control)
     return verdict(found, floor, float(variation(effects)), count, same_within)
 
 
-def ratio(times: Sequence[Array], others: Sequence[Array]) -> Ratio:
-    """Return the ratio of the times of one to those of another, as :func:`judge` has them."""
-    return _ratio(intervals(block_effects(times, others)))
+def ratio(effects: Array) -> Ratio:
+    """Return the ratio that blocks show, with its interval.
+
+    Args:
+        effects: as :func:`judge` has them.
+    """
+    return _ratio(intervals(effects))
 
 
 def block_effects(times: Sequence[Array], others: Sequence[Array]) -> Array:
-    """Return the logarithm of the ratio in each block, ``[blocks]``."""
+    """Return the logarithm of the ratio in each block, ``[blocks]``.
+
+    Args:
+        times: of the one: for each block, ``[rounds, 2]`` seconds, one figure for each turn.
+        others: of the other, which took turns with it: the same blocks and rounds.
+    """
     return np.array([effect(one, other) for one, other in zip(times, others, strict=True)])
 
 
