@@ -7,7 +7,7 @@
 # make litert-matrix run delegates in many releases of the official runtime (downloads)
 # make flex-oracle   run Flex models beside the last TensorFlow whose interpreter does (2 downloads)
 # make tflm-oracle   run micro models beside TensorFlow Lite Micro's own interpreter (1 download)
-# make bench   run every benchmark, short; one at length: make bench ONLY=framework ARGS="--rounds 20"
+# make bench   run every benchmark, short; one at length: make bench ONLY=framework ARGS="--seconds 20"
 # make docs    build the documentation site into site/ and check its links
 # make dist    build every wheel and sdist into dist/, check them, try them in an empty environment
 # make clean   remove the virtual environment and caches

@@ -1,10 +1,10 @@
 """Seconds to apply a delegate to a large model, memory included, beside the official interpreter.
 
-    python tests/benchmarks/apply.py [--nodes 20000] [--rounds 3]
+    python tests/benchmarks/apply.py [--nodes 20000] [--seconds 10]
 
 ADD and FLOOR_MOD alternate, so every second node is a partition of its own. Ours is a delegate that
-takes the ADDs, static or with dynamic tensors allowed; the official side is XNNPACK. Best of all
-rounds.
+takes the ADDs, static or with dynamic tensors allowed; the official side is XNNPACK. They take
+turns; the best time counts.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
+from delegraph.tools import all_times, interleave_timed
 
 
 class AddKernel(SimpleDelegateKernelInterface):
@@ -94,7 +95,7 @@ def main() -> None:
     """Print a row for each side."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=10)
     args = parser.parse_args()
     content = chain_model(args.nodes, alternating=True)
     sides = {
@@ -102,13 +103,13 @@ def main() -> None:
         "dynamic delegate": lambda: ours(content, DelegateFlags.ALLOW_DYNAMIC_TENSORS),
         "official, XNNPACK": lambda: official(content),
     }
-    best: dict[str, dict[str, float]] = {name: {} for name in sides}
-    for _ in range(args.rounds):
-        for name, run in sides.items():
-            for step, seconds in run().items():
-                best[name][step] = min(best[name].get(step, seconds), seconds)
-    for name, steps in best.items():
-        print(f"{name:20}" + "".join(f"{step} {s:7.3f} s   " for step, s in steps.items()))
+    runs = {
+        f"{name:20}{step:20}": lambda run=run, step=step: run()[step]
+        for name, run in sides.items()
+        for step in ("create", "apply and allocate")
+    }
+    for name, times in interleave_timed(runs, args.seconds, blocks=2).items():
+        print(f"{name}{all_times(times).min():7.3f} s")
 
 
 if __name__ == "__main__":

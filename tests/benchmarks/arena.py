@@ -1,20 +1,21 @@
 """Milliseconds to plan the memory of large graphs, by shape.
 
-    python tests/benchmarks/arena.py [--tensors 8000] [--rounds 3]
+    python tests/benchmarks/arena.py [--tensors 8000] [--seconds 10]
 
 Tensors have random sizes. A fan has all of them in use at once; in an hourglass two fans follow
-each other, and tensors that bridge both leave gaps. Best of all rounds.
+each other, and tensors that bridge both leave gaps. Shapes take turns; the best
+time counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from delegraph.tools import all_times, interleave
 
 
 @dataclass
@@ -66,29 +67,29 @@ def shapes(count: int) -> dict[str, list[PlanNode]]:
     }
 
 
-def milliseconds(nodes: Sequence[PlanNode], rounds: int) -> tuple[float, int]:
-    """Return the best time to plan from nothing, and the bytes of the arena."""
+def planning(nodes: Sequence[PlanNode]) -> Callable[[], int]:
+    """Return what plans from nothing, and returns the bytes of the arena."""
     rng = random.Random(2)
     graph = Graph(nodes, [len(nodes)], [rng.randrange(1, 5000) for _ in range(len(nodes) + 1)])
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
+
+    def plan() -> int:
         planner = ArenaPlanner(graph)
         planner.plan_allocations()
         planner.execute_allocations(0, len(nodes) - 1)
-        best = min(best, time.perf_counter() - start)
-    return best * 1e3, planner.arena_bytes[0]
+        return planner.arena_bytes[0]
+
+    return plan
 
 
 def main() -> None:
     """Print a row for each shape."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tensors", type=int, default=8_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=10)
     args = parser.parse_args()
-    for shape, nodes in shapes(args.tensors).items():
-        best, size = milliseconds(nodes, args.rounds)
-        print(f"{shape:25}{best:10.1f} ms{size:12} bytes")
+    plans = {shape: planning(nodes) for shape, nodes in shapes(args.tensors).items()}
+    for shape, times in interleave(plans, args.seconds, blocks=2).items():
+        print(f"{shape:25}{1e3 * all_times(times).min():10.1f} ms{plans[shape]():12} bytes")
 
 
 if __name__ == "__main__":

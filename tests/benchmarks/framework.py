@@ -1,16 +1,15 @@
 """Costs of the framework itself, beside the official interpreter.
 
-    python tests/benchmarks/framework.py [--rounds 7]
+    python tests/benchmarks/framework.py [--seconds 3]
 
-Each row times both sides alternately in this process and prints the best of all rounds and their
-ratio; below 1.0 Delegraph is faster. The ratio counts: absolute times move with the machine.
+In each row both sides take turns in this process; medians and their ratio are printed, below 1.0
+Delegraph is faster. The ratio counts: absolute times move with the machine.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from ai_edge_litert import schema_py_generated
@@ -29,6 +28,8 @@ from delegraph.schema.options import AddOptions
 from delegraph.schema.reader import read_model
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
 from delegraph.schema.writer import write_model
+from delegraph.tools import all_times, interleave, ratio_of
+from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS
 
 BUILTIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 
@@ -69,29 +70,20 @@ def chain_model(length: int, *, alternating: bool = False) -> bytes:
     )
 
 
-def best_of_each(actions: Sequence[Callable[[], object]], rounds: int, repeats: int) -> list[float]:
-    """Return the shortest time of each action in seconds a call, taking turns."""
-    best = [float("inf")] * len(actions)
-    for _ in range(rounds):
-        for i, action in enumerate(actions):
-            started = time.perf_counter()
-            for _ in range(repeats):
-                action()
-            best[i] = min(best[i], (time.perf_counter() - started) / repeats)
-    return best
-
-
 def report(
     name: str,
     ours: Callable[[], object],
     official: Callable[[], object],
     *,
-    rounds: int,
-    repeats: int = 1,
+    seconds: float,
+    blocks: int = LEAST_BLOCKS,
 ) -> None:
-    """Time both sides and print one row, in microseconds."""
-    a, b = best_of_each([ours, official], rounds, repeats)
-    print(f"{name:46} {a * 1e6:12.1f} {b * 1e6:12.1f} {a / b:8.3f}", flush=True)
+    """Time both sides in turn and print one row, in microseconds; no interval of few blocks."""
+    times = interleave({"ours": ours, "official": official}, seconds, blocks=blocks)
+    a, b = (1e6 * np.median(all_times(times[side])) for side in ("ours", "official"))
+    ratio = ratio_of(times["ours"], times["official"])
+    shown = str(ratio) if blocks >= LEAST_BLOCKS else f"{ratio.value:.3g}"
+    print(f"{name:46} {a:12.1f} {b:12.1f}   {shown}", flush=True)
 
 
 def ready(interpreter: object) -> Callable[[], None]:
@@ -138,17 +130,15 @@ def partition_alternating(length: int) -> Callable[[], object]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="times each side is measured")
-    rounds = parser.parse_args().rounds
-    title = f"best of {rounds} rounds"
-    print(f"{title:46} {'Delegraph us':>12} {'official us':>12}    ratio")
+    parser.add_argument("--seconds", type=float, default=3, help="for each row")
+    seconds = parser.parse_args().seconds
+    print(f"{'median':46} {'Delegraph us':>12} {'official us':>12}   ratio [95 %]")
     one = chain_model(1)
     report(
         "set + invoke + get, one ADD",
         ready(Interpreter(model_content=one)),
         ready(official(one)),
-        rounds=rounds,
-        repeats=2000,
+        seconds=seconds,
     )
     for length in (1_000, 10_000):
         content = chain_model(length)
@@ -156,32 +146,34 @@ def main() -> None:
             f"schema records of {length} operators / ModelT",
             lambda content=content: read_model(np.frombuffer(content, np.uint8)),
             lambda content=content: schema_py_generated.ModelT.InitFromPackedBuf(content, 0),
-            rounds=min(rounds, 3),
+            seconds=seconds,
+            blocks=1,
         )
         report(
             f"load {length} operators / Interpreter()",
             lambda content=content: parse_model(content),
             lambda content=content: official(content),
-            rounds=rounds,
+            seconds=seconds,
         )
         report(
             f"create + allocate {length} ADD",
             lambda content=content: created_and_allocated(Interpreter(model_content=content)),
             lambda content=content: created_and_allocated(official(content)),
-            rounds=rounds,
+            seconds=seconds,
         )
         report(
             f"set + invoke + get, {length} ADD",
             ready(Interpreter(model_content=content)),
             ready(official(content)),
-            rounds=rounds,
+            seconds=seconds,
         )
     alternating = chain_model(20_000, alternating=True)
     report(
         "partition 20000 alternating / XNNPACK set-up",
         partition_alternating(20_000),
         lambda: created_and_allocated(official(alternating, OpResolverType.AUTO)),
-        rounds=1,
+        seconds=seconds,
+        blocks=1,
     )
 
 

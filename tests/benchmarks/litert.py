@@ -1,17 +1,15 @@
-"""What a node of a delegate in Python costs in the official interpreter; and whole models.
+"""What a node of a delegate in Python costs in the official interpreter.
 
-Run ``python tests/benchmarks/litert.py [MODEL DELEGATE]``. A chain of 50 ADD nodes of [1, 64]
-floats runs natively, and with a partition of its own for every node, whose kernel does nothing, or
-one ``np.add``. All arms are interleaved; the best time of each counts, the median is shown too.
-With a model and a delegate, their time is measured in both hosts as well.
+Run ``python tests/benchmarks/litert.py``. A chain of 50 ADD nodes of [1, 64] floats runs natively,
+and with a partition of its own for every node, whose kernel does nothing, or one ``np.add``. All
+take turns; the best time of each counts, the median is shown too. For a whole model in both hosts
+there is ``delegraph benchmark MODEL -d DELEGATE --against "--runtime litert"``.
 """
 
 from __future__ import annotations
 
-import statistics
 import sys
 import threading
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -21,14 +19,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 
-from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
+from delegraph import DelegateContext, DelegateFlags, Node, OpResolverType
 from delegraph.native import LiteRtInterpreter
 from delegraph.schema.options import AddOptions
 from delegraph.testing import graph_model, tensor
+from delegraph.tools import all_times, interleave
 from support.by_name import ByName, ByNameKernel
 
 NODES = 50
-ROUNDS = 3000
+SECONDS = 3.0
 SHAPE = (1, 64)
 
 
@@ -95,15 +94,10 @@ def interpreter(model: Any, *delegates: Any, **arguments: Any) -> LiteRtInterpre
     return made
 
 
-def times(arms: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[float, float]]:
+def times(arms: dict[str, Callable[[], None]], seconds: float) -> dict[str, tuple[float, float]]:
     """Return best and median seconds of each arm, run in turn."""
-    found: dict[str, list[float]] = {name: [] for name in arms}
-    for _ in range(rounds):
-        for name, arm in arms.items():
-            start = time.perf_counter()
-            arm()
-            found[name].append(time.perf_counter() - start)
-    return {name: (min(taken), statistics.median(taken)) for name, taken in found.items()}
+    found = {name: all_times(blocks) for name, blocks in interleave(arms, seconds).items()}
+    return {name: (float(taken.min()), float(np.median(taken))) for name, taken in found.items()}
 
 
 def nodes() -> None:
@@ -122,7 +116,7 @@ def nodes() -> None:
     for name, one in made.items():
         partitions = len(one.placement.partitions)
         assert partitions == (0 if name.startswith("native") else NODES), partitions
-    found = times({name: one._interpreter.invoke for name, one in made.items()}, ROUNDS)
+    found = times({name: one._interpreter.invoke for name, one in made.items()}, SECONDS)
     base = found["native ADD"]
     print(f"{NODES} nodes of {list(SHAPE)} floats, microseconds a node above a native ADD")
     for name, (best, middle) in found.items():
@@ -142,39 +136,20 @@ def busy_thread() -> None:
             sum(range(1000))
 
     content = {"model_content": mixed()}
-    quiet = times({"quiet": interpreter(content, Each(Adds)).invoke}, 40)["quiet"]
-    print(f"10 Python nodes between native ones: {quiet[1] * 1e3:.2f} ms, median of 40")
+    quiet = times({"quiet": interpreter(content, Each(Adds)).invoke}, 0.5)["quiet"]
+    print(f"10 Python nodes between native ones: {quiet[1] * 1e3:.2f} ms, median")
     thread = threading.Thread(target=spin)
     thread.start()
     try:
         for seconds in (None, 1e-3, 1e-4):
             made = interpreter(content, Each(Adds), switch_interval=seconds)
-            found = times({"busy": made.invoke}, 40)["busy"]
+            found = times({"busy": made.invoke}, 0.5)["busy"]
             print(f"  beside a busy thread, switch_interval={seconds}: {found[1] * 1e3:.2f} ms")
     finally:
         stop.set()
         thread.join()
 
 
-def model(path: str, delegate: str) -> None:
-    """Print the time of a model with a delegate in both hosts."""
-    file = {"model_path": path}
-    own = Interpreter(path, delegates=[delegate], num_threads=1)
-    own.allocate_tensors()
-    other = interpreter(file, delegate)
-    print(other.placement)
-    for made in (own, other):
-        for details in made.get_input_details():
-            made.set_tensor(details["index"], np.zeros(details["shape"], details["dtype"]))
-    found = times({"Delegraph": own.invoke, "LiteRT": other.invoke}, 300)
-    for name, (best, middle) in found.items():
-        print(f"  {name:10} best {best * 1e3:.3f} ms, median {middle * 1e3:.3f} ms")
-    ratio = found["LiteRT"][0] / found["Delegraph"][0] - 1
-    print(f"  LiteRT takes {ratio:+.1%}")
-
-
 if __name__ == "__main__":
     nodes()
     busy_thread()
-    if len(sys.argv) > 2:
-        model(sys.argv[1], sys.argv[2])

@@ -1,80 +1,85 @@
 """Whole models: Delegraph beside the official interpreter, one thread each.
 
-    python tests/benchmarks/models.py MODEL.tflite... [--rounds 5] [--delegate NAME]
+    python tests/benchmarks/models.py [MODEL.tflite ...] [--seconds 6] [--delegate NAME]
 
-For each model the runtimes take turns in this process on the same random input; the table gives the
-best time of each and how many times faster than the official reference kernels Delegraph is.
+Without models, every corpus model of at least five million multiply-adds. For each, the table has
+the median of Delegraph in milliseconds, and its time by those of the official kernels: reference,
+builtin, and XNNPACK. Below 1 Delegraph is faster. ``delegraph benchmark --against`` says more.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import math
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
-from ai_edge_litert.interpreter import OpResolverType
+from delegraph.errors import DelegraphError
+from delegraph.graph import load_model
+from delegraph.graph.model import Model
+from delegraph.tools import Setup, compare
+from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS
 
-from delegraph import Interpreter
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+LEAST_PRODUCTS = 5_000_000
 
-OFFICIAL = {
-    "reference": OpResolverType.BUILTIN_REF,
-    "builtin": OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-    "XNNPACK": OpResolverType.AUTO,
-}
+OFFICIAL = ("reference", "builtin", "XNNPACK")
 
 
-def fed(interpreter: Any) -> Any:
-    """Return the interpreter, allocated, with seeded random inputs."""
-    interpreter.allocate_tensors()
-    rng = np.random.default_rng(0)
-    for detail in interpreter.get_input_details():
-        shape, dtype = detail["shape"], np.dtype(detail["dtype"])
-        if dtype.kind == "f":
-            value = rng.uniform(-1, 1, shape)
-        elif dtype.kind in "SO":
-            value = np.full(shape, b"text", object)
-        else:
-            value = rng.integers(0, 2 if dtype.kind == "b" else 100, shape)
-        interpreter.set_tensor(detail["index"], np.asarray(value).astype(dtype, copy=False))
-    return interpreter
+def products(model: Model) -> int:
+    """Return the multiply-adds of the model's convolutions and matrix products."""
+    total = 0
+    for subgraph in model.subgraphs:
+        for op in subgraph.operators:
+            if op.name in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+                weight = subgraph.tensors[op.inputs[1]].shape
+                taps = weight[1:3] if op.name == "DEPTHWISE_CONV_2D" else weight[1:]
+                total += math.prod(subgraph.tensors[op.outputs[0]].shape) * math.prod(taps)
+    return total
 
 
-def best_times(interpreters: dict[str, Any], rounds: int) -> dict[str, float]:
-    """Return the shortest invoke of each in milliseconds, taking turns."""
-    best = dict.fromkeys(interpreters, float("inf"))
-    for _ in range(rounds + 1):  # the first one warms up
-        for name, interpreter in interpreters.items():
-            started = time.perf_counter()
-            interpreter.invoke()
-            best[name] = min(best[name], (time.perf_counter() - started) * 1e3)
-    return best
+def large_models() -> list[Path]:
+    """Return the corpus models that are worth measuring, by name."""
+    found = []
+    for path in sorted((CORPUS / "models").glob("*.tflite")):
+        try:
+            if products(load_model(path)) >= LEAST_PRODUCTS:
+                found.append(path)
+        except Exception as error:  # noqa: BLE001 - the corpus has damaged files on purpose
+            print(f"{path.stem}: {error}")
+    return found
+
+
+def official(path: Path) -> list[Setup]:
+    """Return the official interpreter with each set of kernels."""
+    model = str(path)
+    return [
+        Setup(model, "litert", (), threads=1, numerics="reference"),
+        Setup(model, "litert", (), threads=1, use_default_delegates=False),
+        Setup(model, "litert", (), threads=1),
+    ]
+
+
+def row(path: Path, delegates: tuple[str, ...], seconds: float) -> str:
+    """Return the line of a model."""
+    ours = Setup(str(path), delegates=delegates, threads=1)
+    found = compare(ours, official(path), blocks=LEAST_BLOCKS, seconds=seconds)
+    cells = ["failed" if t.verdict is None else str(t.verdict.ratio) for t in found.others]
+    return f"{1e3 * (found.one.median or 0):10.2f}" + "".join(f"{cell:>23}" for cell in cells)
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--seconds", type=float, default=6, help="for each model")
     parser.add_argument("--delegate", action="append", default=[])
     args = parser.parse_args()
-    print(f"{'milliseconds':60} {'Delegraph':>10}", *(f"{n:>10}" for n in OFFICIAL), "  x ref")
-    for path in args.models:
-        interpreters = {
-            "Delegraph": fed(Interpreter(path, num_threads=1, delegates=args.delegate)),
-        }
-        for name, resolver in OFFICIAL.items():
-            interpreters[name] = fed(
-                OfficialInterpreter(
-                    str(path), experimental_op_resolver_type=resolver, num_threads=1
-                )
-            )
-        best = best_times(interpreters, args.rounds)
-        cells = " ".join(f"{value:10.2f}" for value in best.values())
-        ratio = best["reference"] / best["Delegraph"]
-        print(f"{path.stem[:60]:60} {cells} {ratio:7.2f}", flush=True)
+    print(f"{'model':52}{'ms':>10}" + "".join(f"{name:>23}" for name in OFFICIAL))
+    for path in args.models or large_models():
+        try:
+            print(f"{path.stem[:50]:52}{row(path, tuple(args.delegate), args.seconds)}", flush=True)
+        except DelegraphError as error:
+            print(f"{path.stem[:50]:52}{str(error).splitlines()[0][:60]}")
 
 
 if __name__ == "__main__":

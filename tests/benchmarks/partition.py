@@ -1,20 +1,21 @@
 """Milliseconds to partition large plans, by shape of the graph and by mode.
 
-    python tests/benchmarks/partition.py [--nodes 20000] [--rounds 7]
+    python tests/benchmarks/partition.py [--nodes 20000] [--seconds 10]
 
-Every second node is for the delegate. Best of all rounds.
+Every second node is for the delegate. All take turns; the best time counts.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+from collections.abc import Callable
 
 from delegraph.delegation import (
     GraphInfo,
     NodeInfo,
     partition_graph_into_independent_node_subsets,
 )
+from delegraph.tools import all_times, interleave
 
 MODES = {
     "greedy": {"greedily": True},
@@ -37,29 +38,27 @@ def shapes(count: int) -> dict[str, list[NodeInfo]]:
     }
 
 
-def milliseconds(nodes: list[NodeInfo], mode: dict[str, bool], rounds: int) -> tuple[float, int]:
-    """Return the best time, and how many subsets there are."""
+def partitioning(nodes: list[NodeInfo], mode: dict[str, bool]) -> Callable[[], int]:
+    """Return what partitions, and returns how many subsets there are."""
     count = len(nodes)
     graph = GraphInfo(nodes, range(count), count, inputs=[0], outputs=[count])
-    best, subsets = float("inf"), []
-    for _ in range(rounds):
-        subsets.clear()
-        start = time.perf_counter()
-        subsets = partition_graph_into_independent_node_subsets(graph, range(0, count, 2), **mode)
-        best = min(best, time.perf_counter() - start)
-    return best * 1e3, len(subsets)
+    chosen = range(0, count, 2)
+    return lambda: len(partition_graph_into_independent_node_subsets(graph, chosen, **mode))
 
 
 def main() -> None:
     """Print a row for each shape and mode."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=10)
     args = parser.parse_args()
-    for shape, nodes in shapes(args.nodes).items():
-        for mode, options in MODES.items():
-            best, count = milliseconds(nodes, options, args.rounds)
-            print(f"{shape:25}{mode:15}{best:8.1f} ms{count:8} subsets")
+    runs = {
+        f"{shape:25}{mode:15}": partitioning(nodes, options)
+        for shape, nodes in shapes(args.nodes).items()
+        for mode, options in MODES.items()
+    }
+    for name, times in interleave(runs, args.seconds, blocks=2).items():
+        print(f"{name}{1e3 * all_times(times).min():8.1f} ms{runs[name]():8} subsets")
 
 
 if __name__ == "__main__":

@@ -1,25 +1,26 @@
 """What listing 50 installed plugins costs, 5 of them broken, beyond interpreter start.
 
-Run ``python tests/benchmarks/plugins.py``. Each sample is a fresh process; plain interpreter starts
-are interleaved with listings, and the best and the median of both are printed.
+Run ``python tests/benchmarks/plugins.py``. Each run is a fresh process; plain starts of the
+interpreter and listings take turns, and the best and the median of both are printed.
 """
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import numpy as np
+
+from delegraph.tools import all_times, interleave
 from support.fake_distributions import write_plugin
 
 PLUGINS = 50
 BROKEN = 5
-SAMPLES = 15
+SECONDS = 3.0
 LISTING = """\
 import sys
 sys.path.insert(0, {site!r})
@@ -32,11 +33,9 @@ assert not heavy, heavy
 """
 
 
-def seconds(code: str) -> float:
-    """Return the wall time of a fresh interpreter that runs *code*."""
-    start = time.perf_counter()
+def run(code: str) -> None:
+    """Run *code* in a fresh interpreter."""
     subprocess.run([sys.executable, "-c", code], check=True)
-    return time.perf_counter() - start
 
 
 def main() -> None:
@@ -47,12 +46,13 @@ def main() -> None:
             broken = i % (PLUGINS // BROKEN) == 0
             write_plugin(site, f"p{i:02}", "raise RuntimeError('no driver')" if broken else None)
         code = LISTING.format(site=folder, broken=BROKEN, plugins=PLUGINS)
-        seconds(code)  # writes the .pyc files, as an installed plugin has them
-        pairs = [(seconds("pass"), seconds(code)) for _ in range(SAMPLES)]
-    extra = [listing - plain for plain, listing in pairs]
-    print(f"interpreter start {1e3 * min(plain for plain, _ in pairs):6.1f} ms (best)")
-    print(f"listing           {1e3 * min(extra):6.1f} ms beyond it (best)")
-    print(f"                  {1e3 * statistics.median(extra):6.1f} ms beyond it (median)")
+        run(code)  # writes the .pyc files, as an installed plugin has them
+        found = interleave({"start": lambda: run("pass"), "listing": lambda: run(code)}, SECONDS)
+    start, listing = (all_times(found[name]) for name in ("start", "listing"))
+    print(f"interpreter start {1e3 * start.min():6.1f} ms (best)")
+    print(f"listing           {1e3 * (listing.min() - start.min()):6.1f} ms beyond it (best)")
+    median = np.median(listing) - np.median(start)
+    print(f"                  {1e3 * median:6.1f} ms beyond it (median)")
     print("goal              below 300 ms")
 
 

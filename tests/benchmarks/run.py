@@ -1,7 +1,7 @@
 """Runs the benchmarks, short by default: ``make bench``.
 
     python tests/benchmarks/run.py                          every one, some seconds each
-    python tests/benchmarks/run.py framework --rounds 20    one, with arguments of its own
+    python tests/benchmarks/run.py framework --seconds 20   one, with arguments of its own
 
 A benchmark measures; it never passes or fails. Compare figures of one machine only.
 """
@@ -18,21 +18,20 @@ MODELS = ROOT / "docs" / "demo" / "models"
 SINES, FLOAT, INT8 = (str(MODELS / f"{n}.tflite") for n in ("sines", "digits_float", "digits_int8"))
 
 SHORT = {
-    "tests/benchmarks/apply.py": ["--nodes", "1000", "--rounds", "2"],
-    "tests/benchmarks/arena.py": ["--tensors", "1000", "--rounds", "2"],
-    "tests/benchmarks/conv.py": [FLOAT, INT8, "--rounds", "3"],
-    "tests/benchmarks/framework.py": ["--rounds", "2"],
+    "tests/benchmarks/apply.py": ["--nodes", "1000", "--seconds", "1"],
+    "tests/benchmarks/arena.py": ["--tensors", "1000", "--seconds", "1"],
+    "tests/benchmarks/framework.py": ["--seconds", "0.5"],
     "tests/benchmarks/litert.py": [],
     "tests/benchmarks/memory_bounds.py": [SINES, FLOAT, INT8, "--all"],
     "tests/benchmarks/memory_table.py": [FLOAT, INT8],
-    "tests/benchmarks/models.py": [SINES, FLOAT, INT8],
+    "tests/benchmarks/models.py": [SINES, FLOAT, INT8, "--seconds", "1"],
     "tests/benchmarks/official_benchmark.py": [FLOAT, INT8, "--rounds", "1"],
-    "tests/benchmarks/partition.py": ["--nodes", "2000", "--rounds", "2"],
+    "tests/benchmarks/partition.py": ["--nodes", "2000", "--seconds", "1"],
     "tests/benchmarks/plugins.py": [],
     "tests/benchmarks/report_page.py": ["--rounds", "2"],
     "delegates/edgetpu/benchmarks/compile_models.py": [INT8],
-    "delegates/edgetpu/benchmarks/pipeline.py": [INT8, "--rounds", "2"],
-    "delegates/flex/benchmarks/nodes.py": ["--rounds", "5"],
+    "delegates/edgetpu/benchmarks/pipeline.py": [INT8, "--seconds", "1"],
+    "delegates/flex/benchmarks/nodes.py": ["--seconds", "1"],
     "delegates/numba_cpu/benchmarks/compare.py": [FLOAT, INT8, "--seconds", "1"],
     "delegates/numba_cpu/benchmarks/peak.py": [],
     "delegates/numba_cpu/benchmarks/profile_rows.py": [FLOAT, "--rounds", "5"],

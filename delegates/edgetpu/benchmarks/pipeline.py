@@ -2,7 +2,7 @@
 
 The model is compiled whole and in segments, one simulated device each. The same inputs go through
 the source model, the compiled one, the segments one after the other, and the pipeline; all answers
-must be equal. The ways take turns, and the fastest round of each counts. Segments compute in
+must be equal. The ways take turns, and the fastest run of each counts. Segments compute in
 threads of one process, so the pipeline gains what the cores and the interpreter lock leave it; on
 devices of their own it would gain the number of segments, less what the slowest one has more.
 """
@@ -10,9 +10,9 @@ devices of their own it would gain the number of segments, less what the slowest
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from rich.table import Table
 
 import delegraph_edgetpu
 from delegraph import Interpreter
+from delegraph.tools import all_times, interleave
 from delegraph.tools.model_inputs import random_values
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.devices import VARIABLE
@@ -46,7 +47,7 @@ class Result:
 
     Attributes:
         name: the way.
-        seconds: for all inputs, in the fastest round.
+        seconds: for all inputs, in the fastest run.
         answers: the outputs for each input, by name.
     """
 
@@ -88,16 +89,12 @@ def in_a_pipeline(interpreters: Sequence[Interpreter], inputs: list[Arrays]) -> 
         return [runner.pop() for _ in inputs]
 
 
-def measured(ways: dict[str, Run], inputs: list[Arrays], rounds: int) -> list[Result]:
-    """Return how each of the *ways* does, the fastest of several rounds."""
+def measured(ways: dict[str, Run], inputs: list[Arrays], seconds: float) -> list[Result]:
+    """Return how each of the *ways* does."""
     answers = {name: run(inputs) for name, run in ways.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, run in ways.items():
-            started = time.perf_counter()
-            run(inputs)
-            seconds[name].append(time.perf_counter() - started)
-    return [Result(name, min(seconds[name]), answers[name]) for name in ways]
+    runs = {name: functools.partial(run, inputs) for name, run in ways.items()}
+    times = interleave(runs, seconds, blocks=2)
+    return [Result(name, float(all_times(times[name]).min()), answers[name]) for name in ways]
 
 
 def interpreters_of(compiled: list[Compilation], folder: Path, via: str) -> list[Interpreter]:
@@ -110,7 +107,7 @@ def interpreters_of(compiled: list[Compilation], folder: Path, via: str) -> list
     return made
 
 
-def compare(model: Path, segments: int, count: int, rounds: int, via: str) -> list[Result]:
+def compare(model: Path, segments: int, count: int, seconds: float, via: str) -> list[Result]:
     """Return how each way to run the model does."""
     inputs = random_inputs(model, count)
     source = Interpreter(str(model), delegates=[via] if via else [])
@@ -125,7 +122,7 @@ def compare(model: Path, segments: int, count: int, rounds: int, via: str) -> li
         f"{segments} segments, one after the other": lambda g: one_after_the_other(chain, g),
         f"{segments} segments, pipeline": lambda given: in_a_pipeline(chain, given),
     }
-    return measured(ways, inputs, rounds)
+    return measured(ways, inputs, seconds)
 
 
 def require_equal(results: list[Result], outputs: list[str]) -> None:
@@ -141,12 +138,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("model", nargs="?", type=Path, default=DEFAULT_MODEL)
     parser.add_argument("--segments", type=int, default=3)
-    parser.add_argument("--count", type=int, default=50, help="inferences a round")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--count", type=int, default=50, help="inferences a run")
+    parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--via", default="", help="delegate that computes, numba_cpu")
     args = parser.parse_args()
     os.environ.setdefault(VARIABLE, str(args.segments))
-    results = compare(args.model, args.segments, args.count, args.rounds, args.via)
+    results = compare(args.model, args.segments, args.count, args.seconds, args.via)
     with Interpreter(str(args.model)) as interpreter:
         require_equal(results, [d["name"] for d in interpreter.get_output_details()])
     table = Table("", "inferences/s", "compared", title=f"{args.model.stem}: all answers equal")

@@ -1,8 +1,8 @@
-"""What a small Flex node costs: ``python benchmarks/nodes.py [--rounds N] [--json]``.
+"""What a small Flex node costs: ``python benchmarks/nodes.py [--seconds N] [--json]``.
 
 A chain of operators on 2 x 2 floats is run in lengths 4 and 44; the difference, divided by 40, is
 the cost of a node inside a partition, and the rest that of an invoke. It measures the executors
-that this environment has, interleaved, and TensorFlow's own interpreter where it still has Flex (up
+that this environment has, in turn, and TensorFlow's own interpreter where it still has Flex (up
 to 2.18.1); to see both sides, run it in one environment with each.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from delegraph import BuiltinOperator, Interpreter, TensorType
 from delegraph.schema import tables
 from delegraph.schema.writer import write_model
+from delegraph.tools import all_times, interleave
 from delegraph_flex.custom_options import write_custom_options
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executors import has_tensorflow
@@ -78,17 +78,14 @@ def _official(model: bytes) -> Callable[[], object]:
     return interpreter.invoke
 
 
-def best(invokes: dict[str, list[Callable[[], object]]], rounds: int) -> dict[str, list[float]]:
-    """Return the best time of each invoke in microseconds, measured in turns."""
-    times = {name: [float("inf")] * 2 for name in invokes}
-    for _ in range(rounds):
-        for name, pair in invokes.items():
-            for i, invoke in enumerate(pair):
-                start = time.perf_counter()
-                for _ in range(20):
-                    invoke()
-                times[name][i] = min(times[name][i], (time.perf_counter() - start) / 20 * 1e6)
-    return times
+def best(invokes: dict[str, list[Callable[[], object]]], seconds: float) -> dict[str, list[float]]:
+    """Return the best time of each invoke in microseconds; all take turns."""
+    runs = {f"{name} {i}": run for name, pair in invokes.items() for i, run in enumerate(pair)}
+    times = interleave(runs, seconds)
+    return {
+        name: [1e6 * float(all_times(times[f"{name} {i}"]).min()) for i in range(len(pair))]
+        for name, pair in invokes.items()
+    }
 
 
 def main() -> None:
@@ -96,12 +93,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=3, help="for each operator")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     rows = []
     for op in ("Identity", "Erf", "Tanh"):
-        for name, (short, long) in best(runs(op), arguments.rounds).items():
+        for name, (short, long) in best(runs(op), arguments.seconds).items():
             node = (long - short) / (LONG - SHORT)
             rows.append({"op": op, "by": name, "node_us": node, "invoke_us": short - SHORT * node})
     if arguments.json:

@@ -2,18 +2,18 @@
 
 All runtimes are loaded into this process and take turns, so that whatever else the machine does
 disturbs all of them alike. Times are given as ratios to LiteRT with XNNPACK, below 1 is faster,
-with the interval of 95 % of bootstrap resamples; rates beside the most that the cores can do.
+with the interval of 95 % of bootstrap resamples, by the least, the 10th percentile and the median
+of each turn; rates beside the most that the cores can do.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import json
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,13 +21,16 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
+from numpy.typing import ArrayLike
 from peak import float32_peak, int8_peak
 from rich.console import Console
 from runtimes import BASE, Arrays, Prepared, model_inputs, runtimes
-from sampling import STATISTICS, Ratio, Rounds, ratio, sample
 from tables import print_table
 
 from arithmetic import model_multiply_adds
+from delegraph.tools import all_times, interleave, ratio_of
+from delegraph.tools.benchmarking.interleaving import Block
+from delegraph.tools.benchmarking.verdicts import Ratio
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
 
@@ -46,6 +49,15 @@ DEFAULT_MODELS = (
 )
 
 PACKAGES = ("delegraph", "numba", "llvmlite", "numpy", "ai-edge-litert", "openvino", "onnxruntime")
+
+
+STATISTICS: Mapping[str, Callable[[ArrayLike], float]] = {
+    "minimum": lambda times: float(np.min(times)),
+    "10th percentile": lambda times: float(np.percentile(times, 10)),
+    "median": lambda times: float(np.median(times)),
+}
+
+BLOCKS = 8  # few, as each has all runtimes twice, and the slowest take seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +99,8 @@ def compare(model: Path, threads: int, seconds: float, chosen: Sequence[str]) ->
     expected = runtimes()["core"](model, threads, inputs)
     expected.run()
     differences = {name: _difference(r.outputs(), expected.outputs()) for name, r in ready.items()}
-    with _no_collector():
-        times = sample({name: prepared.run for name, prepared in ready.items()}, seconds)
+    runs = {name: prepared.run for name, prepared in ready.items()}
+    times = interleave(runs, seconds, blocks=BLOCKS)
     work = 2 * model_multiply_adds(model)
     results = [
         _result(name, times, work, differences[name], ready[name].placement) for name in ready
@@ -97,17 +109,17 @@ def compare(model: Path, threads: int, seconds: float, chosen: Sequence[str]) ->
 
 
 def _result(
-    name: str, times: dict[str, Rounds], work: int, difference: float | None, placement: str
+    name: str, times: dict[str, list[Block]], work: int, difference: float | None, placement: str
 ) -> Result:
-    all_times = np.concatenate([np.asarray(turn) for turn in times[name]])
+    own = all_times(times[name])
     ratios = {}
     if BASE in times:
-        ratios = {statistic: ratio(times[name], times[BASE], statistic) for statistic in STATISTICS}
+        ratios = {key: ratio_of(times[name], times[BASE], of) for key, of in STATISTICS.items()}
     return Result(
         name,
-        milliseconds={key: 1e3 * compute(all_times) for key, compute in STATISTICS.items()},
+        milliseconds={key: 1e3 * of(own) for key, of in STATISTICS.items()},
         ratios=ratios,
-        rate=work / float(all_times.min()) / 1e9,
+        rate=work / float(own.min()) / 1e9,
         difference=difference,
         placement=placement,
     )
@@ -122,16 +134,6 @@ def _difference(found: Arrays, expected: Arrays) -> float | None:
         gaps = [np.abs(a.astype(np.float64) - b.astype(np.float64)) for a, b in pairs]
         return max((float(gap.max()) for gap in gaps if gap.size), default=0.0)
     return None
-
-
-@contextlib.contextmanager
-def _no_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def print_results(out: Console, model: Path, threads: int, results: Sequence[Result]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import time
 from functools import cache
 
 import llvmlite.binding as llvm
+
+from delegraph.tools import all_times, interleave
 
 ROUNDS = 200_000
 CHAINS = 12
@@ -57,12 +58,8 @@ def _measure(vector: str, function: str, operands: str, plus: str) -> float:
         engine.get_function_address("entry_point")
     )
     out = ctypes.create_string_buffer(256)
-    times = []
-    for _ in range(30):
-        start = time.perf_counter()
-        run(ROUNDS, out)
-        times.append(time.perf_counter() - start)
-    return min(times)
+    times = interleave({"loop": lambda: run(ROUNDS, out)}, 0.2)
+    return float(all_times(times["loop"]).min())
 
 
 def _loop(vector: str, function: str, operands: str, plus: str) -> str:
