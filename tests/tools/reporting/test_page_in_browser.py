@@ -161,16 +161,20 @@ def test_a_script_that_is_not_the_pages_own_does_not_run(
 def test_it_is_dark_where_the_reader_wants_that_and_light_on_paper(
     opened: Open, sines: Path
 ) -> None:
-    def background(page: Any) -> str:
-        colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        return colour
+    def colours(page: Any) -> list[str]:
+        style = "const s = getComputedStyle(document.body);"
+        found: list[str] = page.evaluate(f"(() => {{ {style} return [s.color, s.background]; }})()")
+        return found
 
     page = opened(report(Setup(str(sines))), color_scheme="dark")
-    dark = background(page)
+    dark = colours(page)
     page.emulate_media(color_scheme="light")
-    assert background(page) != dark
+    light = colours(page)
+    assert light[0] != dark[0]
+    assert light[1] != dark[1]
     page.emulate_media(color_scheme="dark", media="print")
-    assert background(page) == "rgb(255, 255, 255)"
+    assert colours(page)[0] == light[0]
+    assert colours(page)[1].startswith("rgb(255, 255, 255)")
     assert not page.locator(".tools").is_visible()
     assert page.pdf().startswith(b"%PDF")
 
