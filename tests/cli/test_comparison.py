@@ -21,7 +21,8 @@ def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_pa
     path = tmp_path / "result.json"
     against = ("--against", "--runtime litert", "--against", "-d unknown")
     ran = delegraph("benchmark", sines, *against, *BRIEF, "--result-json", path)
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 3
+    assert ran.err.startswith("error: no installed plugin provides delegate 'unknown'")
     assert ran.lines[0].startswith("sines.tflite: ")
     assert "MODEL is" in ran.out
     assert "sines.tflite, unknown: failed: no installed plugin provides" in ran.out

@@ -74,15 +74,19 @@ class Against:
             )
 
     def check(self, found: Comparison) -> None:
-        """Check that the set-up is not slower than it may be.
+        """Check that all set-ups ran, and that MODEL's is not slower than it may be.
 
         Raises:
-            CheckFailed: it is, beside some other.
+            CheckFailed: it is slower, beside some other.
+            Exception: what the first set-up that failed did so with.
         """
         slower = [] if self.fail_above is None else found.slower_than(self.fail_above / 100)
         if slower:
             names = "; ".join(other.name for other in slower)
             raise CheckFailed(f"slower by more than {self.fail_above:g} % than {names}")
+        for other in found.others:
+            if other.failure is not None:
+                raise other.failure
 
 
 def against_options(command: Command) -> Command:

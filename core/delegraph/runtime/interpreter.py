@@ -77,7 +77,7 @@ class Interpreter(OfficialMembers, NotebookView):
         table_limit: operators, their options and tensors in the file; default: a million.
         depth_limit: calls of subgraphs within each other; default: 50.
         cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
-        on_loaded: is called once the model is loaded, before the delegates.
+        on_loaded: is called between loading the model and applying delegates: to time them apart.
         cache_dir: where delegates keep what they compile; default: the user's own folder.
 
     Raises:
@@ -118,7 +118,7 @@ class Interpreter(OfficialMembers, NotebookView):
         table_limit: int | None = None,
         depth_limit: int | None = None,
         cancellation: StopRequest | None = None,
-        on_loaded: Callable[[], object] = bool,
+        on_loaded: Callable[[], object] | None = None,
         cache_dir: AnyPath | None = None,
     ) -> None:
         num_threads = checked_num_threads(num_threads)
@@ -151,7 +151,8 @@ class Interpreter(OfficialMembers, NotebookView):
             self._model_content = model_content
         ops = self._all_custom_ops(model, custom_ops or {})
         self._session = Session(model, options, ops, placement_rules(rules))
-        on_loaded()
+        if on_loaded is not None:
+            on_loaded()
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
         self._delegates = list(applied)
         if defaults.are_wanted(resolver) and (applied or delegates is None):

@@ -115,6 +115,7 @@ def test_only_what_is_surely_slower_is_slower_than_a_share(found: Comparison) ->
     nothing, tenth = np.zeros(5), np.full(5, np.log(1.1))
     slower = Timed("slower", {}, verdict=judge(tenth, nothing))
     equal = Timed("equal", {}, verdict=judge(nothing, nothing))
-    made = replace(found, others=(slower, equal, Timed("failed", {}, error="why")))
+    made = replace(found, others=(slower, equal, Timed("failed", {}, failure=ValueError("why"))))
     assert made.slower_than(0.05) == [slower]
     assert made.slower_than(0.2) == []
+    assert made.others[-1].error == "ValueError: why"

@@ -51,7 +51,7 @@ class LiteRtInterpreter:
             of these that is installed.
         switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
             go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
-        on_loaded: is called once the model is loaded, before the delegates: to measure both.
+        on_loaded: as ``delegraph.Interpreter`` has it.
         cache_dir: as ``delegraph.Interpreter`` has it.
         arguments: more of the official constructor's, by name.
 
@@ -77,7 +77,7 @@ class LiteRtInterpreter:
         require: Requirement | None = None,
         runtime: str | None = None,
         switch_interval: float | None = None,
-        on_loaded: Callable[[], object] = bool,
+        on_loaded: Callable[[], object] | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         **arguments: Any,
     ) -> None:
@@ -255,7 +255,7 @@ class LiteRtInterpreter:
 class _Delegates(list[Any]):
     """Delegates for the official constructor, which asks for the first once the model is loaded."""
 
-    def __init__(self, delegates: Sequence[Any], on_loaded: Callable[[], object]) -> None:
+    def __init__(self, delegates: Sequence[Any], on_loaded: Callable[[], object] | None) -> None:
         super().__init__(delegates)
         self._on_loaded = on_loaded
 
@@ -263,7 +263,8 @@ class _Delegates(list[Any]):
         return True  # or the official one does not ask for the first of none
 
     def __iter__(self) -> Iterator[Any]:
-        self._on_loaded()
+        if self._on_loaded is not None:
+            self._on_loaded()
         return super().__iter__()
 
 

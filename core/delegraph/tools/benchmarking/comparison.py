@@ -49,15 +49,22 @@ class Timed:
         name: the set-up in a line.
         setup: as ``Setup.to_json`` has it.
         blocks: seconds of each run, by block, round and turn; empty where it failed.
-        error: why it failed; empty where it did not.
+        failure: why it failed; None where it did not.
         verdict: on the compared set-up, beside this one; None for itself, and where this failed.
     """
 
     name: str
     setup: Mapping[str, Any]
     blocks: Sequence[Block] = ()
-    error: str = ""
+    failure: Exception | None = None
     verdict: Verdict | None = None
+
+    @property
+    def error(self) -> str:
+        """Why it failed, in words; empty where it did not."""
+        if self.failure is None or isinstance(self.failure, DelegraphError):
+            return str(self.failure or "")
+        return f"{type(self.failure).__name__}: {self.failure}"
 
     @property
     def median(self) -> float | None:
@@ -252,14 +259,8 @@ def _require_names(setups: Sequence[Setup]) -> None:
 def _timed(name: str, course: _Course, same_within: float) -> Timed:
     setup = course.setups[name]
     if name in course.failures:
-        return Timed(str(setup), setup.to_json(), error=_in_words(course.failures[name]))
+        return Timed(str(setup), setup.to_json(), failure=course.failures[name])
     one = course.blocks[_ONE]
     effects, control = (effects_of(one, course.blocks[who]) for who in (name, _AGAIN))
     verdict = judge(effects, control, same_within=same_within)
     return Timed(str(setup), setup.to_json(), course.blocks[name], verdict=verdict)
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, DelegraphError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
