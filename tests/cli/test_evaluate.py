@@ -189,6 +189,9 @@ def test_help_names_the_presets_and_filters_that_there_are() -> None:
 def test_the_table_of_all_answers_is_written(
     delegraph: Command, classification: Words, tmp_path: Path
 ) -> None:
+    absent = delegraph(*classification("--csv", tmp_path / "absent" / "answers.csv"))
+    assert (absent.code, absent.out) == (2, "")
+    assert "there is no folder" in absent.err
     path = tmp_path / "answers.csv"
     assert delegraph(*classification("--num-images", 4, "--csv", path)).code == 0
     assert path.read_text().splitlines()[1].startswith("00.png,red,red,")
@@ -209,7 +212,7 @@ def test_a_wrong_file_of_labels(delegraph: Command, classification: Words, tmp_p
     (tmp_path / "other.txt").write_text("ant\nbee\ncat\n")
     ran = delegraph(*classification(labels=tmp_path / "other.txt"))
     assert ran.code == 2
-    assert "3 words of the truth are none of the 3 labels: 'blue', 'green', 'red'; is it" in ran.err
+    assert "words that are none of the 3 labels: 'blue', 'green', 'red'. Is it" in ran.err
 
 
 def test_a_model_of_another_input(delegraph: Command, classification: Words, sines: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +14,7 @@ from delegraph.cli.op_profile_answer import print_op_profile
 from delegraph.cli.op_profile_options import op_profile_options
 from delegraph.cli.options import diagnosis_options, json_option, require_folder, save_option
 from delegraph.cli.printing import console, print_json
+from delegraph.cli.result_file import write_result
 from delegraph.cli.run_control_options import run_control_options
 from delegraph.cli.setup_options import setup_options
 from delegraph.cli.shown_progress import shown_progress
@@ -83,7 +81,7 @@ def command(as_json: bool, **options: Any) -> None:
         raise click.UsageError("a profile needs runs: leave out --dry-run, or profiles")
     result = _measured(request)
     if request.result_json is not None:
-        _write(request.result_json, result.to_json())
+        write_result(request.result_json, result.to_json(), "--result-json")
     profile = _profile(request)
     if as_json:
         shown = {} if profile is None else {"op_profile": profile.to_json()}
@@ -97,7 +95,7 @@ def command(as_json: bool, **options: Any) -> None:
 def _compare(request: BenchmarkRequest, against: Against, as_json: bool) -> None:
     found = against.measured(request.inputs, request.signature)
     if request.result_json is not None:
-        _write(request.result_json, found.to_json())
+        write_result(request.result_json, found.to_json(), "--result-json")
     if as_json:
         print_json(found.to_json())
     else:
@@ -138,11 +136,3 @@ def _profile(request: BenchmarkRequest) -> OpProfile | None:
         )
     wanted.write_files(recording)
     return profile_of(recording) if wanted.op_profile else None
-
-
-def _write(path: str, result: Mapping[str, Any]) -> None:
-    text = json.dumps(result, indent=2)
-    try:
-        Path(path).write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"--result-json {path!r}: {error.strerror or error}") from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.evaluation import Evaluation, evaluation_options
+from delegraph.cli.options import require_folder
 from delegraph.cli.preprocessing_options import preprocessing_options
 from delegraph.cli.printing import heading, print_table
 
@@ -49,6 +50,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
     "--csv",
     "csv_path",
     type=click.Path(dir_okay=False, writable=True),
+    callback=require_folder,
     metavar="FILE.csv",
     help="Write what every set-up answers for each picture.",
 )

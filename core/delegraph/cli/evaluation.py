@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import click
 
-from delegraph.cli.options import diagnosis_options, json_option
-from delegraph.cli.printing import console, finite, heading, plural, print_json, print_table
+from delegraph.cli.options import diagnosis_options, json_option, require_folder
+from delegraph.cli.printing import console, heading, plural, print_json, print_table
+from delegraph.cli.result_file import write_result
 from delegraph.cli.setup_options import changed_setup, setup_options
 from delegraph.cli.shown_progress import shown_progress
 
@@ -85,7 +84,7 @@ class Evaluation:
         with shown_progress() as progress:
             result = evaluate(progress)
         if self.output is not None and self.journal is not None:
-            _write(self.output, result.to_json())
+            write_result(self.output, result.to_json(), "--output")
             os.remove(self.journal)
         if self.as_json:
             print_json(result.to_json())
@@ -135,6 +134,7 @@ def _with_options(command: Command) -> Command:
         "-o",
         "--output",
         type=click.Path(dir_okay=False, writable=True),
+        callback=require_folder,
         metavar="FILE.json",
         help="Write the result to a file. What is done so far stands in FILE.json.journal: the "
         "same command goes on after an interruption.",
@@ -147,16 +147,6 @@ def _with_options(command: Command) -> Command:
         "as '-d numba_cpu --threads 2', '--runtime litert' or 'other.tflite'; what they do not "
         "name stays. Repeat for several.",
     )(command)
-
-
-def _write(path: str, result: dict[str, Any]) -> None:
-    """Write the result, whole or not at all."""
-    partial = Path(f"{path}.partial")
-    try:
-        partial.write_text(json.dumps(finite(result), indent=2) + "\n", encoding="utf-8")
-        os.replace(partial, path)
-    except OSError as error:
-        raise click.UsageError(f"--output {path!r}: {error.strerror or error}") from error
 
 
 def _print_setups(out: Console, answers: Answers) -> None:

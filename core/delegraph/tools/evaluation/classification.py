@@ -166,9 +166,9 @@ def metadata_labels(model: str) -> tuple[str, ...]:
 def _require_known_truths(pictures: Sequence[PictureFile], labels: Sequence[str]) -> None:
     unknown = sorted({picture.truth for picture in pictures} - set(labels))
     if unknown:
-        shown = ", ".join(map(repr, unknown[:3]))
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         raise ArgumentError(
-            f"{len(unknown)} words of the truth are none of the {len(labels)} labels: {shown}"
-            f"{', ...' if len(unknown) > 3 else ''}; is it the right file of labels?"
-            f"{did_you_mean(unknown[0], labels)}"
+            f"the truth has words that are none of the {len(labels)} labels: "
+            f"{', '.join(map(repr, unknown[:3]))}{more}{did_you_mean(unknown[0], labels) or '.'} "
+            "Is it the right file of labels?"
         )
