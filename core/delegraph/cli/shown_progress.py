@@ -59,6 +59,7 @@ class _Bar:
         if not self._is_shown:
             if time.monotonic() - self._begin < PATIENCE:
                 return
+            self._bar.update(self._task, description=what)  # or it begins without words
             self._bar.start()
             self._is_shown = True
         self._bar.update(self._task, description=what, completed=done, total=total)
