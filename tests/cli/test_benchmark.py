@@ -55,6 +55,7 @@ def test_a_dry_run_has_stages_and_no_times(delegraph: Command, sines: Path) -> N
     assert "5 nodes: sin takes 2 in 2 partitions, 3 stay with Delegraph's kernels" in ran.out
     assert "Stages" in ran.lines
     assert "Times" not in ran.lines
+    assert [line.split()[0] for line in ran.lines if "init" in line] == ["init"]
     assert delegraph("benchmark", sines, "--dry-run", "--json").json["latency"] is None
 
 

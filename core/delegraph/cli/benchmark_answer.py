@@ -21,11 +21,10 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     columns = ("stage", "time", "memory after", "peak")
     rows = [(s.name, duration(s.seconds), _size(s.memory), _size(s.peak)) for s in result.stages]
     print_table(out, columns, rows, right=columns[1:])
-    if result.warmup:
-        out.print()
-        out.print(
-            f"init {duration(result.init_seconds)}, first inference {duration(result.warmup[0])}"
-        )
+    first = result.first_inference_seconds
+    told = "" if first is None else f", first inference {duration(first)}"
+    out.print()
+    out.print(f"init {duration(result.init_seconds)}{told}")
     _print_latencies(out, result)
     for caution in result.cautions:
         out.print(f"caution: {caution}")

@@ -94,6 +94,21 @@ def percentile_interval(figures: NDArray[np.float64], confidence: float = CONFID
     known = figures[~np.isnan(figures)]
     if not len(known):
         return Interval(np.nan, np.nan, confidence)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(known, [tail, 1 - tail])
+    low, high = percentile_ends(known, confidence)
     return Interval(float(low), float(high), confidence)
+
+
+def percentile_ends(
+    figures: NDArray[np.float64], confidence: float = CONFIDENCE
+) -> NDArray[np.float64]:
+    """Return the percentiles between which a share of resampled figures lies, ``[2, ...]``.
+
+    >>> percentile_ends(np.arange(101.0), 0.5).tolist()
+    [25.0, 75.0]
+
+    Args:
+        figures: ``[resamples, ...]``, of :func:`resampled`.
+        confidence: share of the figures in between.
+    """
+    tail = (1 - confidence) / 2
+    return np.asarray(np.quantile(figures, [tail, 1 - tail], axis=0))

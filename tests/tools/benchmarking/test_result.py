@@ -97,6 +97,7 @@ def test_json_names_its_definitions_and_has_the_samples_and_the_machine() -> Non
     assert shown["machine"]["versions"]["numpy"]
     assert shown["peak_memory"] == 7 << 20
     assert (shown["init_seconds"], shown["first_inference_seconds"]) == (pytest.approx(0.015), 0.5)
+    assert result(warmup=()).first_inference_seconds == 0.04
 
 
 def test_what_was_not_measured_is_null() -> None:

@@ -25,7 +25,7 @@ def test_a_line_that_is_no_number_is_named(tmp_path: Path, text: str) -> None:
 def test_a_list_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "minival.txt"
     path.write_bytes(b"\xff\xd8")
-    with pytest.raises(ArgumentError, match="cannot be read: expected a text file"):
+    with pytest.raises(ArgumentError, match="expected a text file in UTF-8"):
         read_picture_ids(str(path))
 
 

@@ -72,6 +72,11 @@ class BenchmarkResult:
         return sum(stage.seconds for stage in self.stages if stage.name in INIT)
 
     @property
+    def first_inference_seconds(self) -> float | None:
+        """Seconds of the very first run, of the warm-up or not; None without any."""
+        return next(iter((*self.warmup, *self.runs)), None)
+
+    @property
     def inferences_per_second(self) -> float | None:
         """Runs a second of computing; None without any."""
         return len(self.runs) / sum(self.runs) if sum(self.runs) else None
@@ -94,7 +99,7 @@ class BenchmarkResult:
             "control": self.control.to_json(),
             "definitions": DEFINITIONS,
             "init_seconds": self.init_seconds,
-            "first_inference_seconds": self.warmup[0] if self.warmup else None,
+            "first_inference_seconds": self.first_inference_seconds,
             "warmup": _latency_json(self.warmup_latency),
             "latency": _latency_json(self.latency),
             "inferences_per_second": self.inferences_per_second,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.benchmarking.cautions import UNSTABLE
-from delegraph.tools.bootstrap import CONFIDENCE, resampled
+from delegraph.tools.bootstrap import percentile_ends, resampled
 
 Array = NDArray[np.float64]
 
@@ -167,8 +167,7 @@ def intervals(effects: Array) -> Array:
         effects: ``[..., blocks]``.
     """
     drawn = resampled(lambda units: np.median(effects[..., units], axis=-1), effects.shape[-1])
-    low, high = np.quantile(drawn, ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2), axis=0)
-    return np.stack([np.median(effects, axis=-1), low, high], axis=-1)
+    return np.stack([np.median(effects, axis=-1), *percentile_ends(drawn)], axis=-1)
 
 
 def variation(effects: Array) -> Array:

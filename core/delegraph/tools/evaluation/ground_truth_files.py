@@ -8,6 +8,7 @@ from delegraph.errors import ArgumentError
 from delegraph.tools.evaluation.coco_annotations import read_coco_annotations
 from delegraph.tools.evaluation.ground_truth import GroundTruth
 from delegraph.tools.evaluation.ground_truth_proto import read_ground_truth_proto
+from delegraph.tools.evaluation.labelled_pictures import read_words
 
 _READERS = {".json": read_coco_annotations, ".pb": read_ground_truth_proto}
 
@@ -32,20 +33,14 @@ def read_picture_ids(path: str) -> list[int]:
     """Return the numbers of a file with one a line, as ``mscoco_minival_ids.txt`` has them.
 
     Raises:
-        ArgumentError: the file cannot be read, or a line is no number.
+        ArgumentError: the file cannot be read, is empty, or a line is no number.
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "expected a text file"
-        raise ArgumentError(f"{path!r} cannot be read: {reason}") from error
     ids = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        if not line.strip().isdecimal():
+    for number, word in enumerate(read_words(path), 1):
+        if word and not word.isdecimal():
             raise ArgumentError(
-                f"{path!r}, line {number}: expected the number of a picture, found {line[:40]!r}"
+                f"{path!r}, line {number}: expected the number of a picture, found {word[:40]!r}"
             )
-        ids.append(int(line))
+        if word:
+            ids.append(int(word))
     return ids
