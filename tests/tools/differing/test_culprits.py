@@ -66,6 +66,7 @@ def test_a_wrong_node_is_named_with_files_that_show_it(
     setup = faulty(chain, "wrong", 4, runtime=runtime)
     found = bisect(setup, tolerance=EXACT, runs=2, folder=folder)
     assert named(found) == [[4]]
+    assert (found.reference.runtime, found.reference.delegates) == (runtime, ("none",))
     culprit = found.culprits[0]
     assert culprit.outcome.kind == "differs"
     assert culprit.named_after <= log2(8) + 3

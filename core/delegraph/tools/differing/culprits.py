@@ -160,7 +160,7 @@ def bisect(
 
     Args:
         setup: what is tested. Its ``require`` is left out, as nodes have to stay behind.
-        reference: what is right; None for Delegraph's own kernels.
+        reference: what is right; None for the same runtime without the delegates.
         tolerance: how far outputs may be off.
         inputs: what both are fed; the search goes on with the first that fail.
         runs: how many, as :func:`diff` has it.
@@ -176,7 +176,7 @@ def bisect(
         PluginError: a delegate is missing or broken.
         DelegraphError: the reference cannot run its model on these inputs.
     """
-    reference = own_kernels(setup) if reference is None else reference
+    reference = _without_delegates(setup) if reference is None else reference
     rules = _rules_of(setup)
     job = Job(replace(setup, rules=rules), reference, tolerance, inputs, runs, signature)
     with ProbeProcess(
@@ -214,6 +214,12 @@ def bisect(
             culprits=tuple(replace(culprit, reproduction=file) for culprit, file in culprits),
             rules_file=reproducer.write_rules(result.faults),
         )
+
+
+def _without_delegates(setup: Setup) -> Setup:
+    """Return what computes the nodes that a probe keeps off the delegates."""
+    own = own_kernels(setup)
+    return own if setup.runtime == "delegraph" else replace(own, runtime=setup.runtime)
 
 
 def _rules_of(setup: Setup) -> PlacementRules:
