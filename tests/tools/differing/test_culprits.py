@@ -224,12 +224,13 @@ def test_json_has_culprits_and_probes(chain: str, tmp_path: Path) -> None:
 
 
 @needs_corpus
-def test_mobilenet_v2_takes_log2_n_plus_3_probes() -> None:
+def test_mobilenet_v2_takes_log2_n_plus_3_probes(runtime: str) -> None:
     node = 37
     model = str(corpus_file("test_data__mobilenet_v2_1.0_224_quant"))
     with Interpreter(model, delegates=()) as interpreter:
         names = [found.name for found in interpreter.placement.nodes]
-    setup = Setup(model, delegate_files=(f"{FILE}:wrong={number(names[node])}",))
+    setup = Setup(model, runtime, delegate_files=(f"{FILE}:wrong={number(names[node])}",))
     found = bisect(setup, tolerance=Tolerance(absolute=1), runs=1)
     assert named(found) == [[node]]
+    assert not found.setup.use_default_delegates or runtime == "delegraph"
     assert found.culprits[0].named_after <= log2(len(names)) + 3

@@ -159,7 +159,8 @@ def bisect(
     the process crashes or when it takes too long.
 
     Args:
-        setup: what is tested. Its ``require`` is left out, as nodes have to stay behind.
+        setup: what is tested. Its ``require`` is left out, as nodes have to stay behind, and so is
+            LiteRT's XNNPACK, which follows no rules and rounds otherwise than the nodes left to it.
         reference: what is right; None for the same runtime without the delegates.
         tolerance: how far outputs may be off.
         inputs: what both are fed; the search goes on with the first that fail.
@@ -176,6 +177,8 @@ def bisect(
         PluginError: a delegate is missing or broken.
         DelegraphError: the reference cannot run its model on these inputs.
     """
+    if setup.runtime == "litert":
+        setup = replace(setup, use_default_delegates=False)
     reference = _without_delegates(setup) if reference is None else reference
     rules = _rules_of(setup)
     job = Job(replace(setup, rules=rules), reference, tolerance, inputs, runs, signature)
