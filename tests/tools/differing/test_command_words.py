@@ -76,3 +76,10 @@ def test_a_reference_of_its_own_is_named() -> None:
 
 def test_an_object_stands_by_its_type() -> None:
     assert setup_words(Setup("m.tflite", delegates=(Faulty(),))) == ["-d", "<Faulty>"]
+
+
+def test_no_digit_of_a_tolerance_is_lost() -> None:
+    setup = Setup("m.tflite")
+    exact = Tolerance(absolute=0.00123456789, relative=2)
+    command = diff_command(setup, "m.tflite", own_kernels(setup), inputs="c.npz", tolerance=exact)
+    assert command.endswith("--tolerance 0.00123456789,2")

@@ -88,7 +88,12 @@ def _tolerance_words(tolerance: Tolerances) -> list[str]:
     )
     return [
         (f"{name}=" if name else "")
-        + f"{t.absolute:g}"
-        + (f",{t.relative:g}" if t.relative else "")
+        + _number(t.absolute)
+        + (f",{_number(t.relative)}" if t.relative else "")
         for name, t in by_name.items()
     ]
+
+
+def _number(value: float) -> str:
+    """Return every digit: a rounded tolerance may hide the fault."""
+    return repr(float(value)).removesuffix(".0")
