@@ -174,6 +174,8 @@ def test_bisect_of_a_right_delegate_ends_well(
     [
         (("--bisect", "x"), "--bisect needs --tolerance"),
         (("--bisect", "x", "--tolerance", "0", "--layers"), "--bisect and --layers"),
+        (("--bisect", "x", "--tolerance", "0", "--warmup", "2"), "--warmup has no effect with"),
+        (("--probe-time-limit", "5"), "--probe-time-limit needs --bisect"),
     ],
 )
 def test_what_bisect_cannot_do_is_refused(
@@ -182,3 +184,9 @@ def test_what_bisect_cannot_do_is_refused(
     done = delegraph("diff", sines, *words)
     assert done.code == 2
     assert message in done.err
+
+
+def test_a_model_after_bisect_is_not_taken_for_its_folder(delegraph: Command, sines: Path) -> None:
+    done = delegraph("diff", "--bisect", sines, "--tolerance", "0")
+    assert done.code == 2
+    assert "MODEL comes first" in done.err

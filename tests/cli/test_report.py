@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from support.command import Command
 
 
@@ -29,9 +31,39 @@ def test_json_has_what_the_page_shows(delegraph: Command, sines: Path, tmp_path:
 def test_a_place_that_cannot_be_written_is_a_mistake_of_usage(
     delegraph: Command, sines: Path, tmp_path: Path
 ) -> None:
-    ran = delegraph("report", sines, "-o", tmp_path / "missing" / "page.html")
+    for place, why in (
+        (tmp_path / "missing" / "page.html", "no folder"),
+        (tmp_path, "is a folder"),
+    ):
+        ran = delegraph("report", sines, "-o", place)
+        assert ran.code == 2
+        assert why in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--runs", "3"], "--runs needs --benchmark"),
+        (["--dry-run"], "--dry-run needs --benchmark"),
+        (["--benchmark", "--seconds", "3"], "--seconds needs --against"),
+        (["--reference", "-d none"], "--reference needs --diff"),
+        (["--inner", "alone"], "--inner needs --diff"),
+        (["--diff-runs", "1"], "--diff-runs needs --diff"),
+    ],
+)
+def test_no_option_is_given_in_vain(
+    delegraph: Command, sines: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
+    ran = delegraph("report", sines, *words, "-o", tmp_path / "page.html")
     assert ran.code == 2
-    assert "cannot write" in ran.err
+    assert message in ran.err
+
+
+def test_a_dry_run_computes_nothing(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    words = ("--benchmark", "--dry-run", "-o", tmp_path / "page.html", "--json")
+    answer = json.loads(delegraph("report", sines, *words).out)
+    assert answer["benchmark"]["samples"]["runs"] == []
+    assert "profile" not in answer
 
 
 def test_parts_appear_where_they_are_asked_for(

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
-from click.core import ParameterSource
 
 from delegraph.cli.benchmark_answer import duration
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.op_profile_options import PROFILE_OPTIONS
+from delegraph.cli.options_in_vain import refuse_in_vain
 from delegraph.cli.printing import heading, plural, print_table
+from delegraph.cli.run_control_options import CONTROL_OPTIONS
 from delegraph.cli.setup_options import changed_setup
 from delegraph.cli.shown_progress import shown_progress
 
@@ -29,11 +30,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _PERCENT = click.FloatRange(0)
 
 _OF_COMPARING = ("blocks", "seconds", "same_within", "fail_above")
-_OF_ONE_ALONE = (
-    *("runs", "min_seconds", "max_seconds", "warmup_runs", "warmup_seconds"),
-    *("delay", "frequency", "dry_run", "name", "save"),
-    *PROFILE_OPTIONS,
-)
+_OF_ONE_ALONE = (*CONTROL_OPTIONS, "name", "save", *PROFILE_OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -151,14 +148,10 @@ def against_options(command: Command) -> Command:
 
 def _require_use(*, is_comparing: bool) -> None:
     """Check that no option is given in vain."""
-    context = click.get_current_context()
-    in_vain = _OF_ONE_ALONE if is_comparing else _OF_COMPARING
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name in in_vain:
-            how = "has no effect with" if is_comparing else "needs"
-            raise click.UsageError(f"{parameter.opts[-1]} {how} --against")
+    if is_comparing:
+        refuse_in_vain(_OF_ONE_ALONE, "has no effect with --against")
+    else:
+        refuse_in_vain(_OF_COMPARING, "needs --against")
 
 
 def print_comparison(out: Console, found: Comparison) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from delegraph.cli.diff_bisection import bisect_and_print
 from delegraph.cli.diff_tables import print_difference, print_layers
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.input_options import input_request_options
 from delegraph.cli.options import diagnosis_options, json_option
+from delegraph.cli.options_in_vain import refuse_in_vain
 from delegraph.cli.printing import console, print_json
 from delegraph.cli.setup_options import changed_setup, setup_options
 from delegraph.cli.shown_progress import shown_progress
@@ -28,20 +29,13 @@ if TYPE_CHECKING:
 _TOLERANCE = re.compile(r"(?:(.*)=)?([^=,]+)(?:,([^=,]+))?", re.DOTALL)
 
 
-def _of_layers(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Check that an option is not given in vain: it says something of the layers."""
-    is_given = ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-    if is_given and not ctx.params["layers"]:
-        raise click.UsageError(f"{parameter.opts[0]} needs --layers")
-    return value
-
-
-def _require_drawable(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
-    if path is not None:
-        from delegraph.tools.differing.layers_plot import require_drawable
-
-        require_drawable(path)
-    return _of_layers(ctx, parameter, path)
+def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -> str:
+    """Check that ``--bisect``, whose folder may be left out, has not taken the model for it."""
+    if path is not None and os.path.isfile(path):
+        raise click.BadParameter(
+            f"{path!r} is a file, not a folder; MODEL comes first: delegraph diff MODEL --bisect"
+        )
+    return path
 
 
 @click.command("diff")
@@ -81,7 +75,6 @@ def _require_drawable(ctx: click.Context, parameter: click.Parameter, path: str)
 @click.option(
     "--layers",
     is_flag=True,
-    is_eager=True,  # the callbacks of others look at it
     help="Compare every tensor that a node computes, too: where each side goes on with its own "
     "values (drift), and where the test computes each partition from the reference values (same "
     "inputs).",
@@ -91,7 +84,6 @@ def _require_drawable(ctx: click.Context, parameter: click.Parameter, path: str)
     type=click.Choice(["boundaries", "exposed", "alone"]),
     default="boundaries",
     show_default=True,
-    callback=_of_layers,
     help="Tensors inside of partitions, which delegates do not compute: leave them out; make them "
     "outputs of their partition; make a partition of every node.",
 )
@@ -100,25 +92,23 @@ def _require_drawable(ctx: click.Context, parameter: click.Parameter, path: str)
     type=click.Choice(["order", "worst"]),
     default="order",
     show_default=True,
-    callback=_of_layers,
     help="Layers as they run, or those first that add most noise themselves.",
 )
 @click.option(
     "--plot",
     metavar="FILE",
-    callback=_require_drawable,
     help="Draw the layers to a .png or .svg file.",
 )
 @click.option(
     "--node-data",
     metavar="FOLDER",
-    callback=_of_layers,
     help="Write the layers' greatest differences as Model Explorer's node data.",
 )
 @click.option(
     "--bisect",
     is_flag=False,
     flag_value="bisect",
+    callback=_require_folder,
     metavar="[FOLDER]",
     help="Find the smallest sets of nodes that make the result further off than --tolerance when "
     "a delegate has them, crashes and hangs included; write the smallest failing model, its inputs "
@@ -158,11 +148,10 @@ def command(
     """
     from delegraph.tools.differing.difference import diff
 
+    _require_use(layers=layers, bisects=bisect is not None, plot=plot)
     right = None if reference is None else changed_setup(setup, reference, "--reference")
     given: Any = {"inputs": inputs, "runs": runs, "signature": signature}
     if bisect is not None:
-        if layers:
-            raise click.UsageError("--bisect and --layers are two ways to look: give one")
         given |= {"folder": bisect, "time_limit": probe_time_limit}
         with shown_progress() as progress:
             bisect_and_print(
@@ -190,6 +179,22 @@ def command(
             print_layers(out, seen, worst_first=sort == "worst")
     if found.failures:
         raise CheckFailed(f"further off than the tolerance: {'; '.join(found.failures)}")
+
+
+def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
+    """Check, before anything is computed, that no option is given in vain."""
+    if layers and bisects:
+        raise click.UsageError("--bisect and --layers are two ways to look: give one")
+    if not layers:
+        refuse_in_vain(("inner", "sort", "plot", "node_data"), "needs --layers")
+    if bisects:
+        refuse_in_vain(("warmup",), "has no effect with --bisect, which takes no times")
+    else:
+        refuse_in_vain(("probe_time_limit",), "needs --bisect")
+    if plot is not None:
+        from delegraph.tools.differing.layers_plot import require_drawable
+
+        require_drawable(plot)
 
 
 def _layers(

@@ -11,8 +11,9 @@ import click
 
 from delegraph.cli.input_options import input_request_options
 from delegraph.cli.options import diagnosis_options, json_option
+from delegraph.cli.options_in_vain import refuse_in_vain
 from delegraph.cli.printing import print_json, progress, size
-from delegraph.cli.run_control_options import run_control_options
+from delegraph.cli.run_control_options import CONTROL_OPTIONS, run_control_options
 from delegraph.cli.setup_options import changed_setup, setup_options
 from delegraph.cli.shown_progress import shown_progress
 
@@ -104,6 +105,7 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
     """
     others = tuple(changed_setup(setup, words, "--against") for words in against)
     request = ReportRequest(setup=setup, against=others, **options)
+    _require_use(request)
     made, output = _report(request), request.output
     made.save(output)
     if as_json:
@@ -114,9 +116,25 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
         )
 
 
+def _require_use(request: ReportRequest) -> None:
+    """Check, before anything is measured, that no option is in vain and the page has a place."""
+    if not request.benchmark:
+        refuse_in_vain(CONTROL_OPTIONS, "needs --benchmark")
+    if not request.against:
+        refuse_in_vain(("seconds",), "needs --against")
+    if not request.diff:
+        refuse_in_vain(("reference", "inner", "diff_runs"), "needs --diff")
+    folder = Path(request.output).parent
+    if not folder.is_dir():
+        raise click.BadParameter(f"there is no folder {str(folder)!r}", param_hint="--output")
+    if Path(request.output).is_dir():
+        raise click.BadParameter(f"{request.output!r} is a folder", param_hint="--output")
+
+
 def _report(request: ReportRequest) -> Report:
     from delegraph.tools.benchmarking.benchmark import benchmark
     from delegraph.tools.benchmarking.comparison import compare
+    from delegraph.tools.benchmarking.run_control import DRY_RUN
     from delegraph.tools.profiling.op_profile import op_profile
     from delegraph.tools.reporting.report import report
 
@@ -124,7 +142,8 @@ def _report(request: ReportRequest) -> Report:
     with shown_progress() as told:
         if request.benchmark:
             measured = benchmark(request.setup, request.inputs, request.control, progress=told)
-            profile = op_profile(request.setup, request.inputs, progress=told)
+            if request.control != DRY_RUN:
+                profile = op_profile(request.setup, request.inputs, progress=told)
         others = request.against
         compared = (
             compare(request.setup, others, request.inputs, seconds=request.seconds, progress=told)

@@ -10,6 +10,12 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+CONTROL_OPTIONS = (
+    *("runs", "min_seconds", "max_seconds", "warmup_runs", "warmup_seconds"),
+    *("delay", "frequency", "dry_run"),
+)
+"""Names of these options, as click has them."""
+
 _SECONDS = click.FloatRange(0)
 
 
@@ -79,8 +85,7 @@ def _taking_control(command: Command) -> Command:
     def run(*arguments: Any, dry_run: bool, **options: Any) -> Any:
         from delegraph.tools.benchmarking.run_control import DRY_RUN, RunControl
 
-        names = ("runs", "min_seconds", "max_seconds", "warmup_runs", "warmup_seconds")
-        given = {name: options.pop(name) for name in (*names, "delay", "frequency")}
+        given = {name: options.pop(name) for name in CONTROL_OPTIONS if name != "dry_run"}
         control = DRY_RUN if dry_run else RunControl(**given)
         return command(*arguments, control=control, **options)
 

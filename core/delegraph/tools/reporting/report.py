@@ -77,7 +77,8 @@ class Report:
         try:
             Path(path).write_text(self.html(), encoding="utf-8", newline="\n")
         except OSError as error:
-            raise ArgumentError(f"cannot write {os.fspath(path)!r}: {error}") from error
+            reason = error.strerror or error
+            raise ArgumentError(f"cannot write {os.fspath(path)!r}: {reason}") from error
 
 
 def report(

@@ -1,0 +1,26 @@
+"""Options that say nothing without another one: refused, so that nobody waits for their effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+from click.core import ParameterSource
+
+
+def refuse_in_vain(names: Iterable[str], reason: str) -> None:
+    """Refuse options of the running command that were typed, though they have no effect.
+
+    Args:
+        names: of the options, as the command gets them.
+        reason: such as ``"needs --layers"``, after the option's name in the message.
+
+    Raises:
+        UsageError: one of them was typed.
+    """
+    context, in_vain = click.get_current_context(), frozenset(names)
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if typed and name in in_vain:
+            raise click.UsageError(f"{parameter.opts[-1]} {reason}")
