@@ -148,6 +148,9 @@ def test_a_killed_process_goes_on_and_the_result_is_that_of_an_uninterrupted_one
 def test_a_journal_of_another_preset_is_refused_and_restart_begins_anew(
     delegraph: Command, classification: Words, tmp_path: Path
 ) -> None:
+    vain = delegraph(*classification("--restart"))
+    assert vain.code == 2
+    assert "--restart needs --output" in vain.err
     output = tmp_path / "result.json"
     words = ("-o", output)
     (tmp_path / "result.json.journal").write_text('{"format": 1, "task": "t"}\n')

@@ -43,7 +43,7 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
     rate = result.inferences_per_second
     if rate is not None:
         out.print()
-        out.print(f"{plural(len(result.runs), 'run')}, {rate:.4g} inferences a second")
+        out.print(f"{plural(len(result.runs), 'run')}, {_rate(rate)} inferences a second")
 
 
 def _figures(latency: Latency) -> dict[str, str]:
@@ -74,6 +74,15 @@ def duration(seconds: float) -> str:
         if seconds * factor < 999.5:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds:.4g} s"
+
+
+def _rate(value: float) -> str:
+    """Return how many there are a second.
+
+    >>> _rate(0.12345), _rate(297.25), _rate(400371.2)
+    ('0.1235', '297.2', '400,371')
+    """
+    return f"{value:.4g}" if value < 1000 else f"{value:,.0f}"
 
 
 def _size(count: int | None) -> str:

@@ -12,6 +12,7 @@ import click
 from delegraph.cli.benchmark_answer import duration
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.op_profile_options import PROFILE_OPTIONS
+from delegraph.cli.options import with_options_added
 from delegraph.cli.options_in_vain import refuse_in_vain
 from delegraph.cli.printing import heading, plural, print_table
 from delegraph.cli.run_control_options import CONTROL_OPTIONS
@@ -140,10 +141,7 @@ def against_options(command: Command) -> Command:
             help="Largest difference that counts as none.",
         ),
     ]
-    added: Any = run
-    for option in reversed(options):
-        added = option(added)
-    return cast(Command, added)
+    return with_options_added(cast(Command, run), options)
 
 
 def _require_use(*, is_comparing: bool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import click
 
 from delegraph.cli.options import diagnosis_options, json_option, require_folder
+from delegraph.cli.options_in_vain import refuse_in_vain
 from delegraph.cli.printing import console, heading, plural, print_json, print_table
 from delegraph.cli.result_file import write_result
 from delegraph.cli.setup_options import changed_setup, setup_options
@@ -112,6 +113,8 @@ def evaluation_options(command: Command) -> Command:
         as_json: bool,
         **options: Any,
     ) -> Any:
+        if output is None:
+            refuse_in_vain(["restart"], "needs --output: the journal lies beside it")
         others = (changed_setup(setup, words, "--against") for words in against)
         evaluation = Evaluation((setup, *others), output, restart, warmup_runs, as_json)
         return command(*arguments, evaluation=evaluation, **options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from delegraph.cli.options import require_folder
+from delegraph.cli.options import require_folder, with_options_added
 
 if TYPE_CHECKING:
     from delegraph.tools.profiling.recording import Recording
@@ -114,10 +114,7 @@ def op_profile_options(command: Command) -> Command:
             help="Write time, delegate and reason of each node for Model Explorer.",
         ),
     ]
-    added: Any = _taking_request(command)
-    for option in reversed(options):
-        added = option(added)
-    return cast(Command, added)
+    return with_options_added(_taking_request(command), options)
 
 
 def _taking_request(command: Command) -> Command:

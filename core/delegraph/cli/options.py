@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -164,6 +164,14 @@ def runtime_option(command: Command) -> Command:
         show_default=True,
         help="Run in Delegraph's interpreter, or in the official one with the same delegates.",
     )(command)
+
+
+def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
+    """Return a command with *options*, in the order in which ``--help`` is to show them."""
+    added: Any = command
+    for option in reversed(options):
+        added = option(added)
+    return cast(Command, added)
 
 
 def save_option(command: Command) -> Command:

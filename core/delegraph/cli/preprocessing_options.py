@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from delegraph.cli.options import with_options_added
+
 if TYPE_CHECKING:
     from delegraph.tools.evaluation.preprocessing import Preprocessing
 
@@ -120,6 +122,4 @@ def _with_options(command: Command, names: Sequence[str]) -> Command:
             help="Turn pictures as their EXIF data says.",
         ),
     }
-    for name in reversed(names):
-        command = options[name](command)
-    return command
+    return with_options_added(command, [options[name] for name in names])

@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from delegraph.cli.options import with_options_added
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 CONTROL_OPTIONS = (
@@ -74,10 +76,7 @@ def run_control_options(command: Command) -> Command:
         ),
         click.option("--dry-run", is_flag=True, help="Load and allocate, and do not run."),
     ]
-    added: Any = _taking_control(command)
-    for option in reversed(options):
-        added = option(added)
-    return cast(Command, added)
+    return with_options_added(_taking_control(command), options)
 
 
 def _taking_control(command: Command) -> Command:

@@ -30,8 +30,8 @@ def test_steady_times_on_a_quiet_machine_need_no_caution() -> None:
 def test_a_deviation_of_more_than_2_5_percent_is_unstable() -> None:
     assert said([0.976, 1.024] * 5) == []
     assert list(cautions([0.974, 1.026] * 5, ONE, QUIET)) == [
-        "unstable: the standard deviation is 2.6% of the mean, more than 2.5%; prefer the median, "
-        "and a machine without other work"
+        "unstable: the standard deviation is 2.6 % of the mean, more than 2.5 %; prefer the "
+        "median, and a machine without other work"
     ]
 
 

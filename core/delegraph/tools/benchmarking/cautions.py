@@ -36,8 +36,8 @@ def cautions(runs: Sequence[float], control: RunControl, machine: Machine) -> It
     latency = Latency.of(runs)
     if latency.variation > UNSTABLE:
         yield (
-            f"unstable: the standard deviation is {latency.variation:.1%} of the mean, more than "
-            f"{UNSTABLE:.1%}; prefer the median, and a machine without other work"
+            f"unstable: the standard deviation is {100 * latency.variation:.1f} % of the mean, "
+            f"more than {100 * UNSTABLE:.1f} %; prefer the median, and a machine without other work"
         )
     if is_first_outlier(runs):
         yield "the first run is an outlier: warm up longer"

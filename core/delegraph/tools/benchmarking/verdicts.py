@@ -93,7 +93,7 @@ class Verdict:
         """What to know of the noise; empty where there is little."""
         if self.variation < UNSTABLE:
             return ""
-        text = f"the ratio varies by {self.variation:.1%} from block to block"
+        text = f"the ratio varies by {100 * self.variation:.1f} % from block to block"
         if self.variation < WILD:
             return text
         return f"{text}; differences below that are not believed"
