@@ -62,7 +62,7 @@ def test_no_option_is_given_in_vain(
 def test_a_dry_run_computes_nothing(delegraph: Command, sines: Path, tmp_path: Path) -> None:
     words = ("--benchmark", "--dry-run", "-o", tmp_path / "page.html", "--json")
     answer = json.loads(delegraph("report", sines, *words).out)
-    assert answer["benchmark"]["samples"]["runs"] == []
+    assert answer["benchmark"]["drawn_runs"] == []
     assert "profile" not in answer
 
 
@@ -84,7 +84,7 @@ def test_parts_appear_where_they_are_asked_for(
     ]
     answer = json.loads(delegraph(*words, *asked, *short).out)
     assert answer["memory"]["lower_bound"] > 0
-    assert len(answer["benchmark"]["samples"]["runs"]) == 3
+    assert len(answer["benchmark"]["drawn_runs"]) == 3
     assert answer["differences"]["runs"] == 1
     assert sum(len(section["nodes"]) for section in answer["profile"]["sections"]) == 5
     assert answer["comparison"]["others"][0]["words"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from delegraph.errors import ArgumentError
 from delegraph.schema.options import WhileOptions
 from delegraph.testing import graph_model, subgraphs_model, tensor
-from delegraph.tools import Setup, diff_layers, report
+from delegraph.tools import RunControl, Setup, benchmark, diff_layers, report
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -129,3 +130,21 @@ def test_differences_are_those_of_the_worst_run(sines: Path) -> None:
     assert by_node[0]["drift"]["noise"] == 0
     assert by_node[4]["drift"]["noise"] > 0
     assert by_node[2]["delegate"] is not None
+
+
+def test_very_many_runs_are_thinned_to_the_extremes_of_each_stretch(sines: Path) -> None:
+    setup = Setup(str(sines))
+    control = RunControl(runs=2, min_seconds=0, warmup_seconds=0)
+    result = benchmark(setup, control=control)
+    times = np.random.default_rng(0).uniform(1e-6, 2e-6, 400_000)
+    times[[7, 123_457, 399_999]] = 5e-3, 1e-7, 6e-3
+    found = report(setup, benchmark=replace(result, runs=tuple(times.tolist())))
+    drawn = found.to_json()["benchmark"]["drawn_runs"]
+    assert len(drawn) == 2000
+    assert [7, 5e-3] in drawn
+    assert [123_457, 1e-7] in drawn
+    assert drawn[-1] == [399_999, 6e-3]
+    assert all(times[run] == seconds for run, seconds in drawn)
+    assert len(found.html()) < 3_000_000
+    few = report(setup, benchmark=result).to_json()["benchmark"]["drawn_runs"]
+    assert few == [[0, result.runs[0]], [1, result.runs[1]]]

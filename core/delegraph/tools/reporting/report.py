@@ -29,7 +29,7 @@ from delegraph.tools.reporting.differences import differences_json
 from delegraph.tools.reporting.graph import Shapes, graph_json
 from delegraph.tools.reporting.memory import memory_json
 from delegraph.tools.reporting.page import page
-from delegraph.tools.reporting.times import profile_json
+from delegraph.tools.reporting.times import benchmark_json, profile_json
 from delegraph.tools.setup import Setup
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def report(
         if memory and isinstance(interpreter, Interpreter):
             data["memory"] = memory_json(memory_report(interpreter))
     if benchmark is not None:
-        data["benchmark"] = benchmark.to_json()
+        data["benchmark"] = benchmark_json(benchmark)
     if profile is not None:
         data["profile"] = profile_json(profile)
     if comparison is not None:

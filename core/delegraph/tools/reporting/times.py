@@ -1,14 +1,41 @@
-"""How long operators take, as the page gets it: of each node its time a run and its share."""
+"""How long a model and its operators take, as the page gets it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from delegraph.tools.benchmarking.result import BenchmarkResult
 from delegraph.tools.profiling.op_profile import NodeTime, OpProfile, Section
+
+MOST_DRAWN = 2000
+"""Runs that are drawn; a model of microseconds has 100,000 a second, which no browser draws."""
+
+
+def benchmark_json(result: BenchmarkResult) -> dict[str, Any]:
+    """Return all figures; of the samples those that are drawn, each as ``[run, seconds]``."""
+    told = result.to_json()
+    del told["samples"]
+    return told | {"drawn_runs": _drawn(result.runs)}
+
+
+def _drawn(runs: Sequence[float]) -> list[list[float]]:
+    """Return all runs; of too many the fastest and the slowest of each stretch."""
+    stretches: Any = np.arange(len(runs))[:, None]
+    if len(runs) > MOST_DRAWN:
+        stretches = np.array_split(np.arange(len(runs)), MOST_DRAWN // 2)
+    times = np.asarray(runs)
+    ends = {int(s[end(times[s])]) for s in stretches for end in (np.argmin, np.argmax)}
+    return [[run, runs[run]] for run in sorted(ends)]
 
 
 def profile_json(profile: OpProfile) -> dict[str, Any]:
-    """Return the sections in the profile's order, their nodes the slowest first."""
+    """Return the sections in the profile's order, their nodes the slowest first.
+
+    Each node has its time a run, and its share of the section's.
+    """
     return {
         "runs": profile.runs.count,
         "mean": profile.runs.mean,

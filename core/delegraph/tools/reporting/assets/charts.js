@@ -122,7 +122,7 @@ function timeSection(view, go) {
 }
 
 function benchmarkParts(benchmark) {
-  const { latency, samples, machine } = benchmark;
+  const { latency, drawn_runs: runs, machine } = benchmark;
   const pairs = latency ? [["median", seconds(latency.median)], ["mean", seconds(latency.mean)],
     ["95 %", seconds(latency.percentiles.p95)], ["fastest", seconds(latency.min)], ["slowest", seconds(latency.max)],
     ["runs", `${latency.count}`], ["runs a second", benchmark.inferences_per_second.toFixed(1)]] : [];
@@ -130,7 +130,8 @@ function benchmarkParts(benchmark) {
   if (benchmark.peak_memory !== null) pairs.push(["most memory of the process", size(benchmark.peak_memory)]);
   return [h("div", { class: "facts" }, facts(pairs)),
     benchmark.cautions.map((caution) => h("p", { class: "reason" }, caution)),
-    samples.runs.length > 1 ? drawing("Time of every run", (width) => runsChart(width, samples.runs, latency.median)) : null,
+    runs.length > 1 ? drawing("Time of the runs", (width) => runsChart(width, runs, latency)) : null,
+    runs.length && runs.length < latency.count ? h("p", { class: "muted" }, "Drawn: the fastest and the slowest run of each stretch.") : null,
     stageTable(benchmark),
     h("p", { class: "muted" }, `${machine.processor.name || machine.processor.machine}, ${machine.processor.usable_cores} cores, ${machine.system}, Python ${machine.python}, ${machine.date}`)];
 }
@@ -180,13 +181,13 @@ function nodesLink({ subgraph, nodes }, view, go) {
   return nodes.length ? h("button", { type: "button", class: "link", click: show }, numbers(nodes)) : "-";
 }
 
-function runsChart(width, runs, median) {
-  const x = d3.scaleLinear([0, runs.length], [0, 1]);
-  const y = d3.scaleLinear([0, d3.max(runs)], [0, 1]).nice();
+function runsChart(width, runs, { count: number, max, median }) {
+  const x = d3.scaleLinear([0, number], [0, 1]);
+  const y = d3.scaleLinear([0, max], [0, 1]).nice();
   const { root, plot } = chart(width, 220, x, y, "run", { x: whole, y: seconds });
-  plot.append(svg("path", { class: "line bound", d: `M${x(0)},${y(median)}H${x(runs.length)}` }));
-  const radius = runs.length > 2000 ? 1 : 2;
-  runs.forEach((run, i) => plot.append(svg("circle", { class: "dot", cx: x(i + 0.5), cy: y(run), r: radius })));
+  plot.append(svg("path", { class: "line bound", d: `M${x(0)},${y(median)}H${x(number)}` }));
+  const radius = runs.length < number ? 1 : 2;
+  for (const [run, time] of runs) plot.append(svg("circle", { class: "dot", cx: x(run + 0.5), cy: y(time), r: radius }));
   return root;
 }
 
