@@ -96,6 +96,6 @@ def _print_files(out: Console, culprit: Culprit) -> None:
     if files is not None:
         nodes = "node" if len(culprit.nodes) == 1 else "nodes"
         indices = ", ".join(str(node.index) for node in culprit.nodes)
-        why = " (the whole model: alone they do not fail)" if files.is_whole else ""
+        why = " (the whole model)" if files.is_whole else ""
         out.print(f"{nodes} {indices}: {files.model}{why}", soft_wrap=True)
         out.print(f"  {files.command}", soft_wrap=True, style="dim")

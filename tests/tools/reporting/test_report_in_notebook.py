@@ -6,8 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from delegraph import Interpreter
-from delegraph.tools import RunControl, Setup, benchmark, diff, diff_layers, op_profile, report
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.tools import (
+    RunControl,
+    Setup,
+    benchmark,
+    bisect,
+    diff,
+    diff_layers,
+    op_profile,
+    report,
+)
 from support.hostile_model import hostile_model
+
+DEMO = Path(__file__).parents[3] / "docs" / "demo"
+WRONG = "wrong_sines.py"
 
 
 def rows_of(browser: Any, html: str) -> list[list[str]]:
@@ -43,6 +56,14 @@ def test_a_difference_shows_the_worst_of_each_output(browser: Any, sines: Path) 
     rows = rows_of(browser, diff_layers(setup, runs=1)._repr_html_())
     assert [row[1] for row in rows[1:]] != []
     assert all(row[4] in ("0", "") for row in rows[1:])
+
+
+def test_a_bisection_shows_the_nodes_that_are_to_blame(browser: Any) -> None:
+    setup = Setup(str(DEMO / "models" / "sines.tflite"), delegate_files=(str(DEMO / WRONG),))
+    rows = rows_of(browser, bisect(setup, tolerance=Tolerance(absolute=1e-3))._repr_html_())
+    assert rows[1][:5] == ["1", "0", "3", "SIN", "sines"]
+    assert rows[1][5].startswith("differs: y: 1 of 1 elements")
+    assert len(rows) == 2
 
 
 def test_a_report_shows_its_page_in_a_frame(browser: Any, sines: Path) -> None:

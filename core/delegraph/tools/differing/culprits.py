@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import NodePlacement
 from delegraph.delegation.rules import PlacementRules
 from delegraph.delegation.rules_file import placement_rules
@@ -100,6 +101,18 @@ class Bisection:
     def is_right(self) -> bool:
         """Whether the result is within the tolerance with all nodes."""
         return not self.culprits and self.baseline is None and self.is_complete
+
+    def _repr_html_(self) -> str:
+        """Return a row for each node that is to blame, as notebooks show it."""
+        rows = [
+            (number, node.subgraph, node.index, node.op, node.delegate, culprit.outcome)
+            for number, culprit in enumerate(self.culprits, 1)
+            for node in culprit.nodes
+        ]
+        columns = ("culprit", "subgraph", "node", "operator", "delegate", "what happens")
+        found = "the result is right" if self.is_right else f"culprits: {len(self.culprits)}"
+        title = f"{self.setup} against {self.reference}"
+        return html_table("; ".join((title, found, *self.remarks)), columns, rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it; nodes of probes as ``[subgraph, index]``."""

@@ -165,7 +165,8 @@ class Difference:
             for o in self.outputs
         ]
         columns = ("output", "type", *_SHOWN, "remark")
-        title = f"{self.test} against {self.reference}: worst of {len(self.runs)} runs"
+        count = f"{len(self.runs)} run{'s' * (len(self.runs) != 1)}"
+        title = f"{self.test} against {self.reference}: worst of {count}"
         return html_table(title, columns, rows)
 
     def to_json(self) -> dict[str, Any]:
