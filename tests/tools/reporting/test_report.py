@@ -83,7 +83,8 @@ def test_a_model_that_cannot_run_is_shown_all_the_same(tmp_path: Path) -> None:
     path.write_bytes(graph_model([("Mine", "x", "y")], inputs="x", outputs="y"))
     data = report(Setup(str(path))).to_json()
     assert data["subgraphs"][0]["nodes"][0]["is_unresolved"]
-    assert "Mine" in data["problem"]
+    assert "Mine" in data["problem"][0]
+    assert all(line == line.strip() for line in data["problem"])
 
 
 def test_a_report_of_the_official_interpreter_says_whose_kernels(sines: Path) -> None:

@@ -121,7 +121,7 @@ def report(
             "subgraphs": graph_json(model, explanation.placement, summary, shapes),
         }
         if problem is not None:
-            data["problem"] = problem
+            data["problem"] = [line.strip() for line in problem.splitlines()]
         if memory and isinstance(interpreter, Interpreter):
             data["memory"] = memory_json(memory_report(interpreter))
     if benchmark is not None:

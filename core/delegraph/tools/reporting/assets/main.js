@@ -8,7 +8,8 @@ function head() {
   if (report.subgraphs.length > 1) pairs.push(["subgraphs", `${report.subgraphs.length}`]);
   if (report.description) pairs.push(["made by", report.description]);
   return [h("h1", {}, report.model), h("p", { class: "summary" }, report.summary),
-    report.problem ? h("p", { class: "problem", role: "alert" }, report.problem) : null, facts(pairs)].filter(Boolean);
+    report.problem ? h("div", { class: "problem", role: "alert" }, report.problem.map((line) => h("p", {}, line))) : null,
+    facts(pairs)].filter(Boolean);
 }
 
 // Stretches of the plan in execution order; a partition shows its nodes in the graph.
