@@ -16,7 +16,7 @@ from delegraph.cli.options import with_options_added
 from delegraph.cli.options_in_vain import refuse_in_vain
 from delegraph.cli.printing import heading, plural, print_table
 from delegraph.cli.run_control_options import CONTROL_OPTIONS
-from delegraph.cli.setup_options import changed_setup
+from delegraph.cli.setup_options import against_option, setups_against
 from delegraph.cli.shown_progress import shown_progress
 
 if TYPE_CHECKING:
@@ -97,19 +97,12 @@ def against_options(command: Command) -> Command:
     def run(*arguments: Any, setup: Setup, against: Sequence[str], **options: Any) -> Any:
         _require_use(is_comparing=bool(against))
         own = {name: options.pop(name) for name in _OF_COMPARING}
-        others = tuple(changed_setup(setup, words, "--against") for words in against)
+        others = setups_against(setup, against)
         wanted = Against(setup, others, **own) if others else None
         return command(*arguments, setup=setup, against=wanted, **options)
 
     options = [
-        click.option(
-            "--against",
-            multiple=True,
-            metavar="SPEC",
-            help="Compare with another set-up, all taking turns: words as on the command line, "
-            "such as '-d numba_cpu --threads 2', '--runtime litert' or 'other.tflite'; what they "
-            "do not name stays. Repeat for several.",
-        ),
+        against_option("Compare with another set-up, all taking turns"),
         click.option(
             "--fail-above",
             type=_PERCENT,

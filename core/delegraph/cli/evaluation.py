@@ -15,7 +15,7 @@ from delegraph.cli.options import diagnosis_options, json_option, require_folder
 from delegraph.cli.options_in_vain import refuse_in_vain
 from delegraph.cli.printing import console, heading, plural, print_json, print_table
 from delegraph.cli.result_file import write_result
-from delegraph.cli.setup_options import changed_setup, setup_options
+from delegraph.cli.setup_options import against_option, setup_options, setups_against
 from delegraph.cli.shown_progress import shown_progress
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def evaluation_options(command: Command) -> Command:
     ) -> Any:
         if output is None:
             refuse_in_vain(["restart"], "needs --output: the journal lies beside it")
-        others = (changed_setup(setup, words, "--against") for words in against)
-        evaluation = Evaluation((setup, *others), output, restart, warmup_runs, as_json)
+        setups = (setup, *setups_against(setup, against))
+        evaluation = Evaluation(setups, output, restart, warmup_runs, as_json)
         return command(*arguments, evaluation=evaluation, **options)
 
     return setup_options(_with_options(json_option(diagnosis_options(cast(Command, run)))))
@@ -142,14 +142,7 @@ def _with_options(command: Command) -> Command:
         help="Write the result to a file. What is done so far stands in FILE.json.journal: the "
         "same command goes on after an interruption.",
     )(command)
-    return click.option(
-        "--against",
-        multiple=True,
-        metavar="SPEC",
-        help="Compare with another set-up on the same samples: words as on the command line, such "
-        "as '-d numba_cpu --threads 2', '--runtime litert' or 'other.tflite'; what they do not "
-        "name stays. Repeat for several.",
-    )(command)
+    return against_option("Compare with another set-up on the same samples")(command)
 
 
 def _print_setups(out: Console, answers: Answers) -> None:

@@ -14,7 +14,12 @@ from delegraph.cli.options import diagnosis_options, json_option
 from delegraph.cli.options_in_vain import refuse_in_vain
 from delegraph.cli.printing import print_json, progress, size
 from delegraph.cli.run_control_options import CONTROL_OPTIONS, run_control_options
-from delegraph.cli.setup_options import changed_setup, setup_options
+from delegraph.cli.setup_options import (
+    against_option,
+    changed_setup,
+    setup_options,
+    setups_against,
+)
 from delegraph.cli.shown_progress import shown_progress
 
 if TYPE_CHECKING:
@@ -57,13 +62,7 @@ class ReportRequest:
 )
 @click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
 @click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
-@click.option(
-    "--against",
-    multiple=True,
-    metavar="SPEC",
-    help="Show whether MODEL is faster than another set-up, as 'delegraph benchmark --against' has "
-    "it. Repeat for several.",
-)
+@against_option("Show whether MODEL is faster than another set-up")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
@@ -103,7 +102,7 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
     It is one file that loads nothing from elsewhere: it can be mailed, kept beside a model or
     printed.
     """
-    others = tuple(changed_setup(setup, words, "--against") for words in against)
+    others = setups_against(setup, against)
     request = ReportRequest(setup=setup, against=others, **options)
     _require_use(request)
     made, output = _report(request), request.output

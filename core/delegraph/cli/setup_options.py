@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -45,6 +45,26 @@ def _taking_setup(command: Command, but: Set[str] = frozenset()) -> Command:
         return command(*arguments, setup=_taken_setup(options, but), **options)
 
     return cast(Command, run)
+
+
+def against_option(purpose: str) -> Callable[[Command], Command]:
+    """Return what adds ``--against``, which may be repeated; the command gets *against* as typed.
+
+    Args:
+        purpose: the first words of its help: what the other set-ups are for.
+    """
+    return click.option(
+        "--against",
+        multiple=True,
+        metavar="SPEC",
+        help=f"{purpose}: words as on the command line, such as '-d numba_cpu --threads 2', "
+        "'--runtime litert' or 'other.tflite'; what they do not name stays. Repeat for several.",
+    )
+
+
+def setups_against(setup: Setup, against: Sequence[str]) -> tuple[Setup, ...]:
+    """Return the set-ups that ``--against`` names; see :func:`changed_setup`."""
+    return tuple(changed_setup(setup, words, "--against") for words in against)
 
 
 def changed_setup(setup: Setup, words: str, option: str) -> Setup:
