@@ -56,8 +56,8 @@ class Setup:
             XNNPACK, and what custom operators call for.
         threads: None: what the runtime chooses.
         numerics: whether kernels round like the official builtin or reference ones.
-        rules, require, partition_policy, on_failure, validate, time_limit, memory_limit,
-            table_limit, depth_limit: as ``Interpreter`` has them.
+        rules, require, partition_policy, on_failure, validate: as ``Interpreter`` has them.
+        time_limit, memory_limit, table_limit, depth_limit: as ``Interpreter`` has them.
     """
 
     model: str
