@@ -200,7 +200,7 @@ class ExternalDelegate(NativeDelegate):
     def _library(self) -> Any:
         """The library as ctypes has it; programs call its further functions under this name."""
         assert self._plugin is not None
-        return self._plugin.library
+        return self._plugin.loaded
 
 
 def address_of_owner(delegate: object | None) -> int:
@@ -234,8 +234,8 @@ class _Plugin:
     """The native delegate; destroyed when neither its Python object nor a kernel uses it."""
 
     def __init__(self, library: str, options: Mapping[str, Any]) -> None:
-        self.library = _open(library)
-        self._destroy = _symbol(self.library, library, DESTROY)
+        self.loaded = _open(library)
+        self._destroy = _symbol(self.loaded, library, DESTROY)
         self._destroy.argtypes, self._destroy.restype = [c_void_p], None
         self._said: list[str] = []
         self._report = _ReportError(self._hear)  # the delegate may keep it
@@ -246,7 +246,7 @@ class _Plugin:
         self._said.append((message or b"").decode(errors="replace"))
 
     def _create(self, library: str, options: Mapping[str, Any]) -> int:
-        create = _symbol(self.library, library, CREATE)
+        create = _symbol(self.loaded, library, CREATE)
         create.argtypes = [POINTER(c_char_p), POINTER(c_char_p), c_size_t, _ReportError]
         create.restype = c_void_p
         texts = [(str(key).encode(), str(value).encode()) for key, value in options.items()]
