@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.evaluation import Evaluation, evaluation_options
+from delegraph.cli.evaluation import Evaluation, evaluation_options, num_images_option
 from delegraph.cli.options import require_folder
 from delegraph.cli.preprocessing_options import preprocessing_options
 from delegraph.cli.printing import heading, print_table
@@ -39,13 +39,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
     help="Words of the model's classes, one a line.  [default: those of the metadata]",
 )
 @click.option("--denylist", type=_FILE, help="Numbers of pictures to leave out, the first being 1.")
-@click.option(
-    "--num-images",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="How many of the pictures to use, in their order; 0 for all.",
-)
+@num_images_option
 @click.option(
     "--csv",
     "csv_path",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.evaluation import Evaluation, evaluation_options
+from delegraph.cli.evaluation import Evaluation, evaluation_options, num_images_option
 from delegraph.cli.preprocessing_options import whole_picture_options
 from delegraph.cli.printing import heading, plural, print_table
 
@@ -47,13 +47,7 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     type=_FILE,
     help="Use only the pictures with these ids, one a line, such as mscoco_minival_ids.txt.",
 )
-@click.option(
-    "--num-images",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="How many of the pictures to use, in the order of their names; 0 for all.",
-)
+@num_images_option
 @click.option(
     "--labels",
     type=_FILE,

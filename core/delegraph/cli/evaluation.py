@@ -174,3 +174,13 @@ def _print_bad(out: Console, answers: Answers) -> None:
         out.print(f"  {sample.key}: {sample.reason}")
     if len(answers.bad) > BAD_SHOWN:
         out.print(f"  and {len(answers.bad) - BAD_SHOWN} more")
+
+
+num_images_option = click.option(
+    "--num-images",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="How many of the pictures to use, in the order of their names; 0 for all.",
+)
+"""Adds ``--num-images``, of every task on pictures."""
