@@ -1,5 +1,6 @@
 # make demo    run the showcase
 # make test    run every check: lint, format, types, layers, tests
+# make test-engines  test the delegates of heavy engines, each in its own environment (downloads)
 # make conformance   run every operator case beside the official interpreter
 # make mutants run mutation tests: change the code and see that tests fail (see docs/mutation-tests.md)
 # make fuzz    try damaged models on the core and on delegates (see docs/fuzzing.md)
@@ -21,10 +22,14 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # Every distribution of this repository that lies here: the core, the example, the delegates.
-PROJECTS := pyproject.toml $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml)
+# Those of heavy engines have environments of their own: make test-engines.
+ENGINES := openvino
+ENGINE_PROJECTS := $(ENGINES:%=delegates/%/pyproject.toml)
+PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
+  $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml))
 EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
 
-.PHONY: help demo test conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record bench docs dist \
+.PHONY: help demo test test-engines conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record bench docs dist \
   lint types clean
 .DEFAULT_GOAL := help
 
@@ -41,6 +46,19 @@ SEED ?= $(shell date +%s)
 test: lint
 	$(BIN)/delegraph numba warmup --cpu all
 	$(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
+
+# One environment for each engine; those that are there are used again.
+test-engines: $(ENGINES:%=test-engine-%)
+
+test-engine-%: .venv-%/installed
+	@cd delegates/$* && $(abspath .venv-$*)/$(notdir $(BIN))/python -m pytest --quiet
+
+.venv-%/installed: delegates/%/pyproject.toml
+	@echo "Installing the engine of $* into .venv-$* ..."
+	@$(PYTHON) -m venv .venv-$*
+	@.venv-$*/$(notdir $(BIN))/python -m pip --disable-pip-version-check install --quiet \
+	  --editable ".[testing]" --editable ./delegates/$* ai-edge-litert==2.3.0
+	@touch $@
 
 conformance: $(VENV)/installed-test
 	@$(BIN)/python tests/conformance/run.py
@@ -152,7 +170,7 @@ docs: $(VENV)/installed-docs
 # Each wheel is built from its sdist, as a packager would build it.
 dist: $(VENV)/installed-dist
 	@rm -rf dist
-	@for folder in $(dir $(PROJECTS)); do \
+	@for folder in $(dir $(PROJECTS) $(ENGINE_PROJECTS)); do \
 	  echo "Building $$folder ..."; \
 	  $(BIN)/python -m build --outdir dist $$folder >$(VENV)/build.log 2>&1 \
 	    || { cat $(VENV)/build.log >&2; exit 1; }; done
@@ -172,7 +190,7 @@ types: $(VENV)/installed-test
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/generate_operators.py
 
 clean:
-	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) $(TFLM_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+	rm -rf $(VENV) $(FLEX_VENV) $(LITERT_VENV) $(TFLM_VENV) $(ENGINES:%=.venv-%) .mypy_cache .pytest_cache .ruff_cache .hypothesis \
 	  .mutants fuzz-findings dist site
 
 # A stamp file records each step, so that it runs again only when a pyproject.toml changes.

@@ -9,6 +9,7 @@ _DELEGATES = {
     "edgetpu": "delegraph-edgetpu",
     "flex": "delegraph-flex",
     "numba_cpu": "delegraph-numba-cpu",
+    "openvino": "delegraph-openvino",
     "sin": "delegraph-example",
 }
 

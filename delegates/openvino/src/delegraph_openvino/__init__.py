@@ -1,0 +1,1 @@
+"""The delegate ``openvino``: partitions of a model, compiled by Intel's OpenVINO."""

@@ -1,0 +1,158 @@
+"""Partitions compiled by OpenVINO: what is refused, resized, kept in the cache, and not copied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Interpreter, load_delegate
+from delegraph.errors import DelegraphError
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph.schema.options import AddOptions
+from delegraph.testing import constant, graph_model, one_op_model, tensor
+
+openvino = pytest.importorskip(
+    "openvino", reason="OpenVINO is not installed; `make test-engines` has it"
+)
+from delegraph_openvino import kernel as kernels  # noqa: E402 - imports openvino
+
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models"
+CHAIN = graph_model([("ABS", "x", "a"), ("ADD", "a x", "y", AddOptions())], inputs="x", outputs="y")
+
+
+def opened(model: bytes | Path, spec: str = "openvino", **more: Any) -> Interpreter:
+    given = {"model_content": model} if isinstance(model, bytes) else {"model_path": str(model)}
+    interpreter = Interpreter(**given, delegates=[load_delegate(spec)], **more)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def result(interpreter: Any, values: np.ndarray) -> np.ndarray:
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], values)
+    interpreter.invoke()
+    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+
+
+def reasons(interpreter: Interpreter) -> set[str]:
+    nodes = interpreter.placement.nodes
+    return {str(r) for node in nodes for r in node.rejections.values()}
+
+
+def test_a_float_model_runs_whole_as_by_the_kernels() -> None:
+    plain = Interpreter(str(DIGITS / "digits_float.tflite"))
+    plain.allocate_tensors()
+    shape = plain.get_input_details()[0]["shape"]
+    values = np.random.default_rng(1).random(shape, np.float32)
+    interpreter = opened(DIGITS / "digits_float.tflite")
+    assert all(node.delegate for node in interpreter.placement.nodes)
+    np.testing.assert_allclose(result(interpreter, values), result(plain, values), 1e-4, 1e-5)
+
+
+def test_8_bit_nodes_need_the_option() -> None:
+    model = DIGITS / "digits_int8.tflite"
+    assert any("quantized=true" in reason for reason in reasons(opened(model)))
+    assert not any(
+        node.delegate for node in opened(model).placement.nodes if "QUANT" not in node.op
+    )
+    taken = [n.delegate for n in opened(model, "openvino:quantized=true").placement.nodes]
+    assert any(taken)
+
+
+def test_an_activation_without_translation_is_refused_with_the_reason() -> None:
+    options = AddOptions(fused_activation_function=ActivationFunctionType.RELU_N1_TO_1)
+    model = one_op_model("ADD", [tensor([4]), tensor([4])], [tensor([4])], options)
+    assert reasons(opened(model)) == {"activation: is RELU_N1_TO_1, needs NONE, RELU or RELU6"}
+
+
+def test_a_partition_of_constants_is_left() -> None:
+    model = one_op_model("ABS", [constant(np.float32([1, -2]))], [tensor([2])])
+    assert reasons(opened(model)) == {"OpenVINO compiles no partition without inputs"}
+
+
+def test_a_resize_compiles_for_the_new_shape() -> None:
+    interpreter = opened(CHAIN)
+    for size in (4, 7, 4):
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [size])
+        interpreter.allocate_tensors()
+        values = np.linspace(-1, 1, size, dtype=np.float32)
+        np.testing.assert_array_equal(result(interpreter, values), np.abs(values) + values)
+
+
+def test_a_second_start_takes_the_blob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(CHAIN, cache_dir=tmp_path)
+    monkeypatch.setattr(kernels, "read", lambda model: pytest.fail("it was compiled again"))
+    values = np.float32([-1, 2, -3, 4])
+    again = result(opened(CHAIN, cache_dir=tmp_path), values)
+    np.testing.assert_array_equal(again, np.abs(values) + values)
+
+
+def test_other_options_are_other_blobs(tmp_path: Path) -> None:
+    for spec in ("openvino", "openvino:precision=f16", "openvino:num_threads=1"):
+        opened(CHAIN, spec, cache_dir=tmp_path)
+    assert len(list(tmp_path.rglob("*.blob"))) == 3
+
+
+def test_a_damaged_blob_is_made_again(tmp_path: Path) -> None:
+    opened(CHAIN, cache_dir=tmp_path)
+    (blob,) = tmp_path.rglob("*.blob")
+    blob.chmod(0o600)
+    blob.write_bytes(b"no model")
+    values = np.float32([-1, 2, -3, 4])
+    again = result(opened(CHAIN, cache_dir=tmp_path), values)
+    np.testing.assert_array_equal(again, np.abs(values) + values)
+
+
+def test_tensors_are_bound_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[int] = []
+    real = kernels.ov.Tensor
+
+    def spy(data: Any, shared_memory: bool) -> Any:
+        made = real(data, shared_memory=shared_memory)
+        bound.append(made.data.ctypes.data - data.ctypes.data)
+        return made
+
+    monkeypatch.setattr(kernels.ov, "Tensor", spy)
+    interpreter = opened(CHAIN)
+    for _ in range(3):
+        result(interpreter, np.float32([-1, 2, -3, 4]))
+    assert bound == [0, 0]  # one input, one output, once for three invokes
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("openvino:precision=f8", "expected f32, f16 or bf16"),
+        ("openvino:num_threads=-1", "expected 0 or more"),
+        ("openvino:min_nodes=0", "expected 1 or more"),
+    ],
+)
+def test_a_wrong_option_says_what_is_expected(spec: str, message: str) -> None:
+    with pytest.raises(DelegraphError, match=message):
+        load_delegate(spec)
+
+
+def test_a_device_that_is_not_there_leaves_the_nodes_and_says_so() -> None:
+    interpreter = opened(CHAIN, "openvino:device=NOSUCH")
+    (reason,) = reasons(interpreter)
+    assert "NOSUCH" in reason
+    values = np.float32([-1, 2, -3, 4])
+    np.testing.assert_array_equal(result(interpreter, values), np.abs(values) + values)
+
+
+def test_it_runs_in_the_official_interpreter() -> None:
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    from delegraph.native import litert_delegate
+
+    content = (DIGITS / "digits_float.tflite").read_bytes()
+    delegate = litert_delegate("openvino", model=content)
+    interpreter = litert.Interpreter(model_content=content, experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    values = np.random.default_rng(1).random(
+        interpreter.get_input_details()[0]["shape"], np.float32
+    )
+    np.testing.assert_allclose(
+        result(interpreter, values), result(opened(content), values), 1e-5, 1e-6
+    )
