@@ -50,6 +50,7 @@ test: lint
 # One environment for each engine; those that are there are used again.
 test-engines: $(ENGINES:%=test-engine-%)
 
+.PRECIOUS: .venv-%/installed
 test-engine-%: .venv-%/installed
 	@cd delegates/$* && $(abspath .venv-$*)/$(notdir $(BIN))/python -m pytest --quiet
 
