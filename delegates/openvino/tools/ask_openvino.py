@@ -27,7 +27,7 @@ from delegraph import Capabilities, Claim
 from delegraph.delegation.capabilities import FEATURES
 from delegraph.testing.conformance.attempts import attempt, wrong
 from delegraph.testing.conformance.features import ELEMENT_WISE, PARAMETERS
-from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.subject import subject_of
 from delegraph.testing.conformance.trials import trial_of
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import REGISTERED_OPERATORS
@@ -52,7 +52,6 @@ Tried = tuple[frozenset[str], frozenset[str], str]
 
 def tried(op: str) -> list[Tried]:
     """Return what became of the kit's models of an operator."""
-    from delegraph.runtime.delegates.choice import as_delegate
     from delegraph_openvino import claims, delegate
     from delegraph_openvino.options import OpenvinoOptions
 
@@ -62,10 +61,9 @@ def tried(op: str) -> list[Tried]:
     delegate.capabilities = lambda quantized: everything  # type: ignore[assignment]
     delegate.check_features = lambda *given: True  # type: ignore[assignment]
 
-    def make():  # type: ignore[no-untyped-def]
-        return as_delegate(delegate.OpenvinoDelegate(OpenvinoOptions(quantized=True)))
-
-    subject = Subject("openvino", make, everything)
+    subject = subject_of(
+        lambda: delegate.OpenvinoDelegate(OpenvinoOptions(quantized=True)), everything
+    )
     found: list[Tried] = []
     seen: Counter[frozenset[str]] = Counter()
     right: Counter[frozenset[str]] = Counter()

@@ -20,6 +20,8 @@ def check_numbers(
         return Rejection("indices", f"OpenVINO does not check the indices of {name}")
     if name == "RESIZE_NEAREST_NEIGHBOR" and (options.align_corners or options.half_pixel_centers):
         return Rejection("rounding", "OpenVINO rounds to another pixel")
+    if name == "LOG_SOFTMAX":
+        return Rejection("axis", "OpenVINO takes another axis where a convolution is before it")
     if name in ("DIV", "FLOOR_DIV", "FLOOR_MOD"):
         divisor = context.tensors[node.inputs[1]]
         if divisor.type.name == "INT32":
