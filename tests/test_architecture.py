@@ -127,6 +127,7 @@ TOPICS = {
     "native/litert/hosts": "both hosts on real models",
     "native/litert/lifetime": "who is closed first",
     "plugins/commands": "commands that plugins add",
+    "plugins/compilers": "compilers of partitions that plugins add",
     "runtime/delegates/delegate_flags": "each flag, in the whole runtime",
     "runtime/delegates/failing_phases": "each phase of a delegate, in the whole runtime",
     "runtime/delegates/measured_policy": "the policy, as users ask for it",

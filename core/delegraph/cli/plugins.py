@@ -143,6 +143,9 @@ def info(name: str, as_json: bool) -> int:
         for command_spec in plugin.commands:
             heading(out, f"Command delegraph {command_spec.name}")
             out.print(f"  {command_spec.summary}")
+        for compiler in plugin.compilers:
+            heading(out, f"Compiles ahead of time for delegate {compiler.name}")
+            out.print(f"  delegraph compile MODEL -d {compiler.name} -o OUT.tflite")
     return PLUGIN_TROUBLE if any(plugin.is_faulty for plugin in matching) else OK
 
 

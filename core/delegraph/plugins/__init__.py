@@ -12,11 +12,12 @@ options are read; ``choice.py`` for the lists that allow and disable plugins.
 from delegraph.plugins.hookspecs import API_VERSION, hookimpl
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import PluginSet, installed
-from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 __all__ = [
     "API_VERSION",
     "CommandSpec",
+    "CompilerSpec",
     "CustomOpSpec",
     "DelegateSpec",
     "Plugin",

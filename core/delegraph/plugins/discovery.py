@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from delegraph.plugins import hookspecs
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.plugin import PLUGIN_NAME, Plugin, PluginState, one_line
-from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 from delegraph.plugins.standard_output import printed_to_stderr
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ PATIENCE = 10.0
 Distribution = Any  # importlib_metadata's classes for it differ by version
 UNKNOWN = "(unknown distribution)"
 
-Spec = TypeVar("Spec", DelegateSpec, CustomOpSpec, CommandSpec)
+Spec = TypeVar("Spec", DelegateSpec, CustomOpSpec, CommandSpec, CompilerSpec)
 
 
 def discover(
@@ -60,6 +60,7 @@ def _log(plugin: Plugin) -> None:
     offers = [f"delegate {spec.name}" for spec in plugin.delegates]
     offers += [f"operator {spec.name}" for spec in plugin.custom_ops]
     offers += [f"command {spec.name}" for spec in plugin.commands]
+    offers += [f"compiler of {spec.name}" for spec in plugin.compilers]
     text = plugin.error or f"offers {', '.join(offers) or 'nothing'}"
     logger.info("%s: %s, %s", plugin, plugin.state.value, text)
 
@@ -195,7 +196,28 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
     delegates = _answer(manager.hook.delegraph_delegates, DelegateSpec)
     custom_ops = _answer(manager.hook.delegraph_custom_ops, CustomOpSpec)
     commands = _answer(manager.hook.delegraph_commands, CommandSpec)
-    return replace(plugin, delegates=delegates, custom_ops=custom_ops, commands=commands)
+    compilers = _answer(manager.hook.delegraph_compilers, CompilerSpec)
+    _require_offered(compilers, delegates)
+    return replace(
+        plugin,
+        delegates=delegates,
+        custom_ops=custom_ops,
+        commands=commands,
+        compilers=compilers,
+    )
+
+
+def _require_offered(
+    compilers: tuple[CompilerSpec, ...], delegates: tuple[DelegateSpec, ...]
+) -> None:
+    """Raise unless every compiler is of a delegate that the plugin offers."""
+    offered = {spec.name for spec in delegates}
+    for spec in compilers:
+        if spec.name not in offered:
+            raise TypeError(
+                f"delegraph_compilers returned a CompilerSpec for delegate {spec.name!r}, which "
+                f"delegraph_delegates does not offer: {', '.join(sorted(offered)) or 'nothing'}"
+            )
 
 
 def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+    from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 PROJECT = "delegraph"
 """pluggy's project name; it also starts the name of every hook."""
@@ -83,4 +83,21 @@ def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pl
         Each :class:`~delegraph.plugins.CommandSpec` becomes ``delegraph NAME``, unless Delegraph
         has a command of that name itself. Its ``load`` is called when a user runs it. Anything but
         a list of specs with distinct names marks the plugin as broken.
+    """
+
+
+@hookspec
+def delegraph_compilers() -> list[CompilerSpec]:  # type: ignore[empty-body]  # pluggy only reads it
+    """Offer to compile the partitions of delegates ahead of time.
+
+    When called:
+        Directly after :func:`delegraph_commands`.
+
+    Arguments: none.
+
+    What the return value does:
+        Each :class:`~delegraph.plugins.CompilerSpec` lets ``delegraph compile`` store the
+        partitions of the plugin's delegate of that name in the model file, compiled, and lets such
+        files run. Anything but a list of specs with distinct names, each of a delegate that the
+        plugin offers, marks the plugin as broken.
     """

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 """What the name of a usable plugin looks like: no part of a path, nothing a terminal obeys."""
@@ -42,6 +42,7 @@ class Plugin:
         delegates: what it offers, by name; empty unless usable.
         custom_ops: the same for custom operators.
         commands: the same for subcommands of the command line.
+        compilers: the same for compilers ahead of time, by the name of their delegate.
         warnings: warnings that its import gave, as text.
         exception: what its import or its hooks raised.
     """
@@ -55,6 +56,7 @@ class Plugin:
     delegates: tuple[DelegateSpec, ...] = ()
     custom_ops: tuple[CustomOpSpec, ...] = ()
     commands: tuple[CommandSpec, ...] = ()
+    compilers: tuple[CompilerSpec, ...] = ()
     warnings: tuple[str, ...] = ()
     exception: BaseException | None = field(default=None, repr=False, compare=False)
 

@@ -27,7 +27,7 @@ from delegraph.plugins.discovery import discover
 from delegraph.plugins.known_packages import package_for_delegate
 from delegraph.plugins.options import Given, option_without_value
 from delegraph.plugins.plugin import Plugin, PluginState
-from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 if TYPE_CHECKING:
     import click
@@ -49,6 +49,12 @@ class Offer:
     def address(self) -> str:
         """``dist:name``, which means this delegate whatever else is installed."""
         return f"{self.plugin.distribution}:{self.spec.name}"
+
+    @property
+    def compiler(self) -> CompilerSpec | None:
+        """What compiles its partitions ahead of time; None where nothing does."""
+        named = (spec for spec in self.plugin.compilers if spec.name == self.spec.name)
+        return next(named, None)
 
 
 class PluginSet:

@@ -1,4 +1,4 @@
-"""What a plugin offers: delegates, operators and commands, known but not yet imported."""
+"""What a plugin offers: delegates, operators, commands, compilers; known, not yet imported."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import ArgumentError
 
 if TYPE_CHECKING:
     import click
 
-    from delegraph.delegation.delegate import Delegate
-    from delegraph.delegation.simple_delegate import SimpleDelegateInterface
+    from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams
+    from delegraph.delegation.partition_model import PartitionModel
+    from delegraph.delegation.simple_delegate import (
+        SimpleDelegateInterface,
+        SimpleDelegateKernelInterface,
+    )
     from delegraph.operators.custom_op import CustomOp
     from delegraph.operators.registration import Registration
 
     DelegateFactory = Callable[..., SimpleDelegateInterface | Delegate]
+    CompilePartition = Callable[[PartitionModel, Any], bytes]
+    LoadCompiled = Callable[[bytes, DelegateContext, DelegateParams], SimpleDelegateKernelInterface]
 
 DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 """No ``:``, ``=`` or ``,``: ``dist:name:key=value,key=value`` stays unambiguous."""
@@ -142,6 +148,49 @@ class CommandSpec:
                 "lower-case letters, digits, '_' or '-'"
             )
         _check_summary_and_load(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerSpec:
+    """What compiles a delegate's partitions ahead of time, and what loads them again.
+
+    ``delegraph compile`` has the delegate claim nodes as ever, and calls ``compile_partition`` for
+    each partition in place of a kernel's ``init``. What it returns, the blob, is stored in the
+    model file. Where such a file runs, ``load_compiled`` makes the kernel of it. Both import what
+    is heavy when they are called.
+
+    Attributes:
+        name: of the delegate, which the same plugin offers; it is a ``SimpleDelegateInterface``.
+        compile_partition: from a ``PartitionModel`` and the delegate's options (None where it has
+            none) to the blob. It raises ``PartitionRejected`` for a partition that stays as it is.
+        load_compiled: from the blob, the ``DelegateContext`` and the ``DelegateParams`` of its node
+            to a kernel, whose ``init`` is not called. ``params.input_tensors`` are what
+            ``PartitionModel.inputs`` were, in that order, then the variables that the partition
+            uses; ``params.output_tensors`` what its ``outputs`` were. The node that ``prepare`` and
+            ``eval`` get has the same. Shapes are those that were compiled.
+        version: returns the version of the blobs: one of another version is not loaded. None for
+            the version of the plugin's distribution.
+
+    Raises:
+        ArgumentError: a field that cannot be used.
+    """
+
+    name: str
+    compile_partition: CompilePartition
+    load_compiled: LoadCompiled
+    version: Callable[[], str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
+            raise ArgumentError(
+                f"CompilerSpec name is {self.name!r}, expected the name of a delegate"
+            )
+        for field in ("compile_partition", "load_compiled", "version"):
+            value = getattr(self, field)
+            if not callable(value) and not (field == "version" and value is None):
+                raise ArgumentError(
+                    f"CompilerSpec {self.name!r}: {field} is {value!r}, expected a function"
+                )
 
 
 def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec | CommandSpec) -> None:

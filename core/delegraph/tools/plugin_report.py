@@ -14,7 +14,7 @@ from delegraph.plugins.discovery import import_plugin
 from delegraph.plugins.options import describe_options
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import PluginSet
-from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 from delegraph.plugins.standard_output import printed_to_stderr
 from delegraph.tools.plugin_check import Finding, Level, check_loads
 
@@ -33,6 +33,7 @@ def plugin_json(plugin: Plugin) -> dict[str, Any]:
         "delegates": [_delegate_json(spec) for spec in plugin.delegates],
         "custom_ops": [{"name": s.name, "summary": s.summary} for s in plugin.custom_ops],
         "commands": [{"name": s.name, "summary": s.summary} for s in plugin.commands],
+        "compilers": [spec.name for spec in plugin.compilers],
     }
 
 
@@ -65,11 +66,12 @@ def plugin_from_json(content: dict[str, Any]) -> Plugin:
         tuple(DelegateSpec(name, text, _is_elsewhere) for name, text in offered("delegates")),
         tuple(CustomOpSpec(name, text, _is_elsewhere) for name, text in offered("custom_ops")),
         tuple(CommandSpec(name, text, _is_elsewhere) for name, text in offered("commands")),
+        tuple(CompilerSpec(n, _is_elsewhere, _is_elsewhere) for n in content["compilers"]),
         tuple(content["warnings"]),
     )
 
 
-def _is_elsewhere() -> Any:
+def _is_elsewhere(*_: Any) -> Any:
     raise PluginLoadError(
         "this is the description of a plugin that another process imported; create_delegate() "
         "loads it"
