@@ -45,6 +45,23 @@ def test_another_version_or_delegate_has_entries_of_its_own(
     assert found.read_bytes() == b"new"
 
 
+def test_what_is_read_whole_is_found_again(folder: Path) -> None:
+    cache = BlobCache("mine", "1.0", folder)
+    assert cache.read("key") is None
+    assert cache.read_or_make("key", lambda: b"compiled") == b"compiled"
+    assert cache.read_or_make("key", never) == cache.read("key") == b"compiled"
+    assert [entry.path.parent for entry in cache.entries()] == [cache.folder]
+    assert BlobCache("mine", "1.1", folder).entries() == []
+
+
+def test_a_file_moved_from_another_version_fits_no_key(folder: Path) -> None:
+    path = BlobCache("mine", "1.0", folder).put("key", b"compiled")
+    other = BlobCache("mine", "1.1", folder)
+    other.put("another key", b"x")
+    path.rename(other.folder / path.name)
+    assert other.read("key") is None
+
+
 def test_the_variable_says_where(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DELEGRAPH_CACHE", str(folder))
     assert BlobCache("mine", "1.0").put("key", b"x").is_relative_to(folder)
@@ -140,6 +157,18 @@ def test_no_room_anywhere_is_an_error_that_says_so(
     monkeypatch.setattr(cache_files, "_replace", full)
     with pytest.raises(DelegateError, match=r"8 bytes, can be written neither.*No space left"):
         BlobCache("mine", "1.0", folder).get_or_make("key", lambda: b"compiled")
+
+
+def test_what_is_read_whole_needs_no_room(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(cache_files, "_replace", full)
+    made = BlobCache("mine", "1.0", folder).read_or_make("key", lambda: b"compiled")
+    assert made == b"compiled"
+    assert caplog.text.count("No space left on device") == 1
 
 
 # -- bounds ----------------------------------------------------------------------------------------

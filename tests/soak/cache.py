@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 from random import Random
 
+from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from soak.subjects import MODELS
 
-VARIABLE = "DELEGRAPH_NUMBA_CACHE"
 SECONDS = 240
 
 CHECK = """
@@ -32,13 +32,13 @@ assert np.array_equal(*answers), answers
 
 def private_cache(folder: Path) -> None:
     """Let this process and its children use a copy of the user's cache in *folder*."""
-    from delegraph_numba_cpu.cache import cache_folder
+    from delegraph_numba_cpu.cache import kernel_cache
     from delegraph_numba_cpu.cpu import level_named
 
-    found = cache_folder(level_named("auto"))
-    if found.is_dir():
-        shutil.copytree(found, folder / found.name)
-    os.environ[VARIABLE] = str(folder)
+    kept = kernel_cache(level_named("auto"))
+    if kept.folder.is_dir():
+        shutil.copytree(kept.folder, folder / kept.namespace / kept.version)
+    os.environ[CACHE_VARIABLE] = str(folder)
 
 
 def vanish(folder: Path, chance: Random) -> None:
@@ -47,7 +47,7 @@ def vanish(folder: Path, chance: Random) -> None:
     Raises:
         AssertionError: the process failed, or its answer is another than the core's.
     """
-    files = sorted(folder.rglob("*.kernels"))
+    files = sorted(folder.rglob("*.blob"))
     command = [sys.executable, "-c", CHECK.format(model=str(MODELS / "digits_int8.tflite"))]
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(command, stdout=said, stderr=said)

@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("resource", reason="a soak forks and interrupts itself as POSIX can")
 
+from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from soak import run
 from soak.acts import IN_THREADS, Owned, invoke
 from soak.cache import private_cache, vanish
@@ -82,8 +83,8 @@ def test_a_file_that_vanishes_from_the_kernel_cache_costs_no_right_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("delegraph_numba_cpu")
-    monkeypatch.setenv("DELEGRAPH_NUMBA_CACHE", "")
-    monkeypatch.delenv("DELEGRAPH_NUMBA_CACHE")
+    monkeypatch.setenv(CACHE_VARIABLE, "")
+    monkeypatch.delenv(CACHE_VARIABLE)
     private_cache(tmp_path)
     vanish(tmp_path, Random(1))
 

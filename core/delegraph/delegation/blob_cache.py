@@ -92,6 +92,15 @@ class BlobCache:
         self._folder = folder
         self._limit = limit
 
+    @property
+    def folder(self) -> Path:
+        """Where the entries are; it may not exist yet.
+
+        Raises:
+            FileNotFoundError: this user has no home.
+        """
+        return (self._folder or cache_folder()) / self._subfolder
+
     def get_or_make(self, key: str, make: Callable[[], bytes]) -> Path:
         """Return the file with what *make* returned for *key*, in this process or an earlier one.
 
@@ -115,11 +124,45 @@ class BlobCache:
         with self._alone(key):
             return self.get(key) or self.put(key, _content(make()))
 
+    def read_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
+        """Return what *make* returned for *key*, in this process or an earlier one.
+
+        For what is read whole, and must go on where no file can be written: then it is made, and
+        the log says that it is not kept.
+
+        Args:
+            key: as for :meth:`get_or_make`.
+            make: as for it.
+
+        Raises:
+            Exception: what *make* raises.
+            DelegateError: *make* returned no bytes.
+        """
+        found = self.read(key)
+        if found is not None:
+            return found
+        with self._alone(key):
+            found = self.read(key)
+            if found is None:
+                found = _content(make())
+                with contextlib.suppress(OSError):  # which was said
+                    self._put_in_folder(key, found)
+            return found
+
     def get(self, key: str) -> Path | None:
         """Return the file with the content for *key*; None where it has to be made."""
+        found = self._found(key)
+        return None if found is None else found[0]
+
+    def read(self, key: str) -> bytes | None:
+        """Return the content for *key*; None where it has to be made."""
+        found = self._found(key)
+        return None if found is None else found[1]
+
+    def _found(self, key: str) -> tuple[Path, bytes] | None:
         for folder in self._folders():
             try:
-                found = _checked_entry(folder, self._subfolder, _hash(key))
+                found = _checked_entry(folder, self._subfolder, self._hash(key))
             except OSError as error:
                 _warn(error)
             else:
@@ -133,14 +176,9 @@ class BlobCache:
         Raises:
             DelegateError: it can be written nowhere.
         """
-        name = f"{self._subfolder}/{_hash(key)}-{hashlib.sha256(content).hexdigest()}.blob"
-        try:
-            folder = CacheFolder(self._folder or cache_folder())
-            folder.write(name, content)
-            _trim(folder, self._limit)
-            return folder.place() / name
-        except OSError as error:
-            _warn(error)
+        with contextlib.suppress(OSError):  # which was said
+            return self._put_in_folder(key, content)
+        name = self._name(key, content)
         try:
             folder = _own_folder()
             folder.write(name, content)
@@ -150,6 +188,42 @@ class BlobCache:
                 f"to {tempfile.gettempdir()!r}: {error.strerror or error}"
             ) from error
         return folder.place() / name
+
+    def entries(self) -> list[CacheEntry]:
+        """Return what is kept of this namespace and version, the one used last first.
+
+        Raises:
+            OSError: the folder cannot be used.
+        """
+        return [
+            entry
+            for entry in cache_entries(self._folder)
+            if (entry.namespace, entry.version) == (self.namespace, self.version)
+        ]
+
+    def _put_in_folder(self, key: str, content: bytes) -> Path:
+        """Keep *content* where later processes find it.
+
+        Raises:
+            OSError: it cannot be kept; the log says why.
+        """
+        name = self._name(key, content)
+        try:
+            folder = CacheFolder(self._folder or cache_folder())
+            folder.write(name, content)
+            _trim(folder, self._limit)
+            return folder.place() / name
+        except OSError as error:
+            _warn(error)
+            raise
+
+    def _name(self, key: str, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        return f"{self._subfolder}/{self._hash(key)}-{digest}.blob"
+
+    def _hash(self, key: str) -> str:
+        """Return the key in a file's name; a file that was moved from elsewhere fits none."""
+        return hashlib.sha256(f"{self._subfolder}\0{key}".encode()).hexdigest()[:32]
 
     @property
     def _subfolder(self) -> str:
@@ -172,7 +246,9 @@ class BlobCache:
         with contextlib.ExitStack() as stack:
             try:
                 folder = CacheFolder(self._folder or cache_folder()).made(self._subfolder)
-                lock = FileLock(folder / f"{_hash(key)[:2]}.lock", timeout=_PATIENCE, mode=0o644)
+                lock = FileLock(
+                    folder / f"{self._hash(key)[:2]}.lock", timeout=_PATIENCE, mode=0o644
+                )
                 stack.enter_context(lock)
             except Timeout:
                 logger.warning("waited %d s for what another process makes", _PATIENCE)
@@ -227,8 +303,8 @@ def remove_entry(entry: CacheEntry) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> Path | None:
-    """Return the file for the hash of a key, if one is there and as it was written.
+def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[Path, bytes] | None:
+    """Return the file for the hash of a key and its content, if it is there and as it was written.
 
     Raises:
         OSError: it cannot be used.
@@ -248,7 +324,7 @@ def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> Path | None
             continue
         if hashlib.sha256(content).hexdigest() == match[2]:
             _mark_as_used(path)
-            return path
+            return path, content
         logger.warning("%s is damaged; it is made again", path)
         with contextlib.suppress(OSError):
             path.unlink()
@@ -283,10 +359,6 @@ def _own_folder() -> CacheFolder:
     path = tempfile.mkdtemp(prefix="delegraph-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return CacheFolder(Path(path))
-
-
-def _hash(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def _content(made: object) -> bytes:

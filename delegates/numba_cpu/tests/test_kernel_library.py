@@ -5,30 +5,28 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import stat
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from delegraph.delegation.cache_files import CacheFolder
+from delegraph import Interpreter
+from delegraph.delegation import blob_cache, cache_files
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu import building, cache, families, kernel_library, objects
+from delegraph_numba_cpu import building, cache, families, kernel_library
 from delegraph_numba_cpu.blocks import Block
 from delegraph_numba_cpu.cpu import LEVELS, CpuLevel, supported_levels
 from delegraph_numba_cpu.kernel_library import Library, library
 from delegraph_numba_cpu.kernels import registry
 from delegraph_numba_cpu.objects import pack, unpack
 
-LEVEL = supported_levels()[0]
-PLACE = cache.place_of("executor", LEVEL)
-EXECUTOR = Path(PLACE).name
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="permissions are another matter there")
+LEVEL = supported_levels()[0]
+EXECUTOR = cache.key_of("executor")
 
 WARM = """
 from delegraph_numba_cpu.cpu import supported_levels
@@ -38,43 +36,27 @@ library(supported_levels()[0]).load([])
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and where its files for this processor will be."""
-    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "_warned", set())
-    return cache.cache_folder(LEVEL)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BlobCache:
+    """An empty cache."""
+    monkeypatch.setenv(blob_cache.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(blob_cache, "_warned", set())
+    return cache.kernel_cache(LEVEL)
 
 
 @pytest.fixture
-def filled(folder: Path, lib: Library) -> Path:
-    """A cache that holds the executor, as some process before compiled it."""
-    source = _session_file()
-    copy = folder / source.name
-    CacheFolder(folder).write(copy.name, source.read_bytes())
-    return copy
+def filled(kept: BlobCache, executor: bytes) -> Path:
+    """The file of a cache that holds the executor, as some process before compiled it."""
+    return kept.put(EXECUTOR, executor)
 
 
-_compiled: list[Path] = []
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _executor_is_compiled(lib: Library) -> None:
-    lib.load([])
-    _compiled.append(cache.cache_folder(LEVEL) / EXECUTOR)
-
-
-def _session_file() -> Path:
-    path = _compiled[0]
-    if not path.is_file():
-        pytest.skip("the cache of this session cannot be written")
-    return path
-
-
-def session_objects() -> objects.Objects:
+@pytest.fixture(scope="module")
+def executor(lib: Library) -> bytes:
     """The executor, as this session compiled it."""
-    found = unpack(_session_file().read_bytes(), PLACE)
-    assert found is not None
-    return found
+    lib.load([])
+    packed = cache.kernel_cache(LEVEL).read(EXECUTOR)
+    if packed is None:
+        pytest.skip("the cache of this session cannot be written")
+    return packed
 
 
 def no_building(*arguments: object) -> object:
@@ -94,43 +76,56 @@ def test_what_is_in_the_cache_is_not_compiled(
 
 
 def test_a_new_process_compiles_once_and_the_next_one_not_without_numba(
-    folder: Path, fresh_python: Callable[..., str]
+    kept: BlobCache, fresh_python: Callable[..., str]
 ) -> None:
     fresh_python(WARM)
-    files = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert [path.name for path in files] == [EXECUTOR]
+    [entry] = kept.entries()
+    written = entry.path.read_bytes()
     out = fresh_python("import sys; " + WARM.strip() + "\nprint('numba' in sys.modules)")
     assert out == "False\n"
-    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == files
+    assert [(e.path, e.path.read_bytes()) for e in kept.entries()] == [(entry.path, written)]
 
 
-def test_processes_that_start_at_once_do_each_other_no_harm(folder: Path) -> None:
-    processes = [subprocess.Popen([sys.executable, "-c", WARM]) for _ in range(3)]
+def test_processes_that_start_at_once_share_the_work(kept: BlobCache, tmp_path: Path) -> None:
+    counted = WARM.replace("library(s", COUNTED + "library(s")
+    words = [sys.executable, "-c", counted, str(tmp_path / "compilers")]
+    processes = [subprocess.Popen(words) for _ in range(3)]
     assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
-    assert [path.name for path in folder.iterdir()] == [EXECUTOR]
+    assert len(kept.entries()) == 1
+    assert (tmp_path / "compilers").read_text() == "x"
 
 
-def test_no_changed_bit_of_the_header_goes_unnoticed() -> None:
-    packed = pack({"a": ("symbol", b"machine code"), "b": ("other", b"more")}, "here")
-    assert unpack(packed, "here") == {"a": ("symbol", b"machine code"), "b": ("other", b"more")}
-    for bit in range(8 * len(packed)):
-        changed = bytearray(packed)
-        changed[bit // 8] ^= 1 << bit % 8
-        assert unpack(bytes(changed), "here") is None, bit
+COUNTED = """
+import sys
+from delegraph_numba_cpu import building
+compile_family = building._Compiler.compile
+def counted(self, family):
+    with open(sys.argv[1], "a") as file:
+        file.write("x")
+    return compile_family(self, family)
+building._Compiler.compile = counted
+"""
 
 
-def test_no_change_of_a_real_file_goes_unnoticed(filled: Path) -> None:
-    packed = filled.read_bytes()
-    assert unpack(packed, PLACE) is not None
-    end_of_header = packed.index(b"\n", 32) + 1
-    step = len(packed) // 200
-    for place in (*range(end_of_header), *range(end_of_header, len(packed), step)):
-        for value in (packed[place] ^ 1, packed[place] ^ 255):
-            changed = packed[:place] + bytes([value]) + packed[place + 1 :]
-            assert unpack(changed, PLACE) is None, place
-    for shorter in (0, 1, 31, 32, 33, end_of_header, len(packed) - 1):
-        assert unpack(packed[:shorter], PLACE) is None
-    assert unpack(packed + b"\0", PLACE) is None
+def test_an_interpreter_may_have_a_cache_of_its_own(
+    tmp_path: Path, executor: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_library, "_libraries", {})
+    monkeypatch.setattr(building._Compiler, "compile", lambda self, family: executor)
+    with (
+        Interpreter(DIGITS, delegates=["numba_cpu"], cache_dir=tmp_path) as interpreter,
+        pytest.raises(
+            DelegateError, match="KeyError"
+        ),  # the executor in place of all families has not their kernels
+    ):
+        interpreter.allocate_tensors()
+    kept = cache.kernel_cache(LEVEL, lambda *names: BlobCache(*names, tmp_path))
+    assert kept.read(EXECUTOR) == executor
+
+
+def test_kernels_are_unpacked_as_they_were_packed() -> None:
+    kernels = {"a": ("symbol", b"machine code"), "b": ("other", b"more")}
+    assert unpack(pack(kernels)) == kernels
 
 
 @pytest.mark.parametrize(
@@ -157,31 +152,33 @@ def test_no_change_of_a_real_file_goes_unnoticed(filled: Path) -> None:
         b"[" * 100_000,
     ],
 )
-def test_sizes_are_checked_even_where_the_checksum_is_right(content: bytes) -> None:
-    assert unpack(objects._checksum(content, "here") + content, "here") is None
+def test_no_size_leads_outside(content: bytes) -> None:
+    with pytest.raises(DelegateError, match="delegraph cache clear numba_cpu"):
+        unpack(content)
 
 
-def test_a_file_that_was_moved_from_elsewhere_is_as_good_as_none() -> None:
-    assert unpack(pack({"a": ("symbol", b"code")}, "avx2/a"), "generic/a") is None
-
-
-@pytest.mark.parametrize("place", [0, 33, 40, -10])
 def test_a_damaged_file_is_compiled_again_with_one_warning(
-    filled: Path, caplog: pytest.LogCaptureFixture, place: int, monkeypatch: pytest.MonkeyPatch
+    filled: Path,
+    executor: bytes,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(building, "build", lambda families, *_: {"executor": session_objects()})
+    monkeypatch.setattr(building._Compiler, "compile", lambda self, family: executor)
     content = bytearray(filled.read_bytes())
-    content[place] ^= 1
+    content[-10] ^= 1
     filled.write_bytes(content)
     with caplog.at_level(logging.WARNING):
         Library(LEVEL).load([])
     [record] = caplog.records
-    assert "is damaged; its kernels are compiled again" in record.getMessage()
+    assert "is damaged; it is made again" in record.getMessage()
+    assert filled.read_bytes() == executor
 
 
-def test_kernels_without_code_are_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    renamed = {name: (name + "?", code) for name, (_, code) in session_objects().items()}
-    monkeypatch.setattr(kernel_library, "cached", lambda family, level: renamed)
+def test_kernels_without_code_are_not_called(
+    kept: BlobCache, executor: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renamed = {name: (name + "?", code) for name, (_, code) in unpack(executor).items()}
+    kept.put(EXECUTOR, pack(renamed))
     with pytest.raises(DelegateError, match="have no code"):
         Library(LEVEL).load([])
 
@@ -189,176 +186,31 @@ def test_kernels_without_code_are_not_called(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_full_cache_that_is_read_only_is_used(
     filled: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    os.utime(filled, (0, 0))
+    def refuse(*arguments: object, **keywords: object) -> None:
+        raise PermissionError("read-only")
+
     monkeypatch.setattr(building, "build", no_building)
-    monkeypatch.setattr(os, "utime", _refuse)
+    monkeypatch.setattr(os, "utime", refuse)
     Library(LEVEL).load([])
     assert caplog.records == []
 
 
-def _refuse(*arguments: object, **keywords: object) -> None:
-    raise PermissionError("read-only")
+def test_kernels_are_compiled_where_nothing_can_be_written(
+    kept: BlobCache,
+    executor: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-
-# -- a cache that cannot be used -------------------------------------------------------------------
-
-
-def warned(caplog: pytest.LogCaptureFixture) -> str:
-    """The one warning that there was."""
-    [record] = caplog.records
-    text = record.getMessage()
-    assert "kernels are compiled for this process only" in text
-    assert f"{cache.CACHE_VARIABLE}=FOLDER names another cache" in text
-    return text
-
-
-def load_and_compile(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Load the executor, twice, which must compile it; return the one warning."""
-    compiled = session_objects()
-    asked: list[object] = []
-
-    def compile_again(families: list[str], level: CpuLevel, progress: object) -> object:
-        asked.append(families)
-        cache.keep("executor", level, compiled)
-        return {"executor": compiled}
-
-    monkeypatch.setattr(building, "build", compile_again)
+    monkeypatch.setattr(cache_files, "_replace", full)
+    monkeypatch.setattr(building._Compiler, "compile", lambda self, family: executor)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             assert Library(LEVEL).address("executor", "run") > 0
-    assert asked[0] == ["executor"]
-    return warned(caplog)
-
-
-@posix
-@pytest.mark.parametrize("what", ["cache", "level"])
-def test_a_cache_that_others_may_write_is_neither_read_nor_written(
-    filled: Path, what: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = {"cache": filled.parent.parent, "level": filled.parent}[what]
-    before = filled.stat()
-    place.chmod(0o777)
-    text = load_and_compile(caplog, monkeypatch)
-    assert f"{place} may be written by others; 'chmod go-w {place}' ends that" in text
-    assert filled.stat() == before
-
-
-@posix
-def test_a_file_that_others_may_write_is_not_read_but_replaced(
-    filled: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled.chmod(0o666)
-    assert "may be written by others" in load_and_compile(caplog, monkeypatch)
-    assert stat.S_IMODE(filled.stat().st_mode) & 0o022 == 0
-
-
-@posix
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can")
-def test_root_does_not_run_what_nobody_wrote(
-    filled: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for place in (filled, filled.parent, filled.parent.parent):
-        os.chown(place, 65534, 65534)
-    assert "belongs to user " in load_and_compile(caplog, monkeypatch)
-
-
-def test_a_file_in_the_folders_place_costs_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    occupied = tmp_path / "occupied"
-    occupied.write_text("a file")
-    monkeypatch.setenv(cache.CACHE_VARIABLE, str(occupied))
-    monkeypatch.setattr(cache, "_warned", set())
-    assert str(occupied) in load_and_compile(caplog, monkeypatch)
-    assert occupied.read_text() == "a file"
-
-
-def test_a_folder_in_the_files_place_costs_a_warning(
-    filled: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled.unlink()
-    filled.mkdir()
-    assert str(filled) in load_and_compile(caplog, monkeypatch)
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])
-def test_a_disk_that_refuses_costs_a_warning(
-    folder: Path,
-    number: int,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    true_open = os.open
-
-    def refuse(path: object, flags: int, *mode: int, **more: int) -> int:
-        if flags & os.O_CREAT and str(folder) in str(path):
-            raise OSError(number, os.strerror(number), str(path))
-        return true_open(path, flags, *mode, **more)
-
-    monkeypatch.setattr(os, "open", refuse)
-    assert os.strerror(number) in load_and_compile(caplog, monkeypatch)
-
-
-def test_kernels_are_compiled_where_nothing_can_be_written(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("a file")
-    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path / "file"))
-    monkeypatch.setattr(cache, "_warned", set())
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-    with caplog.at_level(logging.WARNING):
-        assert building.build(["executor"], LEVEL)["executor"]
-    warned(caplog)
-
-
-# -- what is removed -------------------------------------------------------------------------------
-
-
-def aged(path: Path, seconds: float) -> Path:
-    """Make a file that was last used that long ago."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"")
-    then = time.time() - seconds
-    os.utime(path, (then, then))
-    return path
-
-
-def test_what_nobody_uses_is_removed_after_a_month(folder: Path) -> None:
-    old, month = folder.with_name("avx2-0123456789abcdef"), cache.KEPT + 60
-    aged(old / EXECUTOR, month)
-    aged(folder / EXECUTOR, month)
-    kept = aged(folder / EXECUTOR.replace("executor", "moves"), month - 120)
-    cache.remove_unused()
-    assert not old.exists()
-    assert list(folder.iterdir()) == [kept]
-
-
-def test_half_written_files_are_removed_after_a_day(folder: Path) -> None:
-    aged(folder / f"{EXECUTOR}.0123abcd.unfinished", cache.DAY + 60)
-    kept = aged(folder / f"{EXECUTOR}.4567abcd.unfinished", cache.DAY - 60)
-    cache.remove_unused()
-    assert list(folder.iterdir()) == [kept]
-
-
-def test_nothing_but_kernels_is_ever_removed(folder: Path, tmp_path: Path) -> None:
-    month = cache.KEPT + 60
-    mine = [
-        aged(folder.parent / "my-thesis" / EXECUTOR, month),
-        aged(folder.parent / EXECUTOR, month),
-        aged(folder / "thesis.tex", month),
-        aged(tmp_path / "elsewhere" / EXECUTOR, month),
-    ]
-    folder.with_name("avx2-0123456789abcdef").symlink_to(tmp_path / "elsewhere")
-    cache.remove_unused()
-    assert [path.exists() for path in mine] == [True] * 4
-
-
-def test_use_keeps_a_file_from_being_removed(filled: Path) -> None:
-    long_ago = time.time() - cache.KEPT - 60
-    os.utime(filled, (long_ago, long_ago))
-    assert cache.cached("executor", LEVEL) is not None
-    cache.remove_unused()
-    assert filled.is_file()
+    [record] = caplog.records
+    assert os.strerror(errno.ENOSPC) in record.getMessage()
 
 
 # -- what a file depends on ------------------------------------------------------------------------
@@ -410,10 +262,10 @@ def test_every_family_has_kernels_and_every_block_its_family() -> None:
 
 
 @pytest.mark.parametrize("what", ["numba", "llvmlite", "name", "features"])
-def test_compilers_and_processor_are_part_of_the_folder(
+def test_compilers_and_processor_are_part_of_the_version(
     what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = cache.cache_folder(LEVEL)
+    before = cache.kernel_cache(LEVEL).version
     cache._environment_digest.cache_clear()
     if what == "numba":
         monkeypatch.setattr(cache, "_numba_version", lambda: "another")
@@ -423,11 +275,11 @@ def test_compilers_and_processor_are_part_of_the_folder(
         monkeypatch.setattr(cache.llvm, "get_host_cpu_name", lambda: "another")
     else:
         monkeypatch.setattr(cache.llvm, "get_host_cpu_features", lambda: {"sse2": True})
-    after = cache.cache_folder(LEVEL)
+    after = cache.kernel_cache(LEVEL).version
     monkeypatch.undo()
     cache._environment_digest.cache_clear()
     assert after != before
-    assert cache.cache_folder(LEVEL) == before
+    assert cache.kernel_cache(LEVEL).version == before
 
 
 def test_kernels_of_two_families_may_have_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,45 +292,45 @@ def test_kernels_of_two_families_may_have_the_same_name(monkeypatch: pytest.Monk
 # -- compiling -------------------------------------------------------------------------------------
 
 
-def test_progress_is_told(folder: Path) -> None:
+def test_progress_is_told(kept: BlobCache) -> None:
     told: list[tuple[int, int, str]] = []
-    building.build(["executor"], LEVEL, lambda *words: told.append(words))
+    building.build(["executor"], LEVEL, kept, lambda *words: told.append(words))
     assert told == [(0, 1, ""), (1, 1, "executor")]
 
 
-def test_a_family_that_cannot_be_compiled_is_an_error_that_says_what_to_do(folder: Path) -> None:
+def test_a_family_that_cannot_be_compiled_is_an_error_that_says_what_to_do(kept: BlobCache) -> None:
     with pytest.raises(DelegateError, match=r"'nonsense' cannot be compiled for .*nonsense"):
-        building.build(["nonsense", "executor"], LEVEL)
+        building.build(["nonsense", "executor"], LEVEL, kept)
     if LEVEL.name != "generic":
         with pytest.raises(DelegateError, match="option cpu=generic needs no special"):
-            building.build(["nonsense"], LEVEL)
+            building.build(["nonsense"], LEVEL, kept)
     with pytest.raises(DelegateError, match="please report this"):
-        building.build(["nonsense"], LEVELS["generic"])
+        building.build(["nonsense"], LEVELS["generic"], kept)
 
 
-def test_an_abort_of_llvm_is_an_error_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abort_of_llvm_is_an_error_too(kept: BlobCache, monkeypatch: pytest.MonkeyPatch) -> None:
     program = "import os, sys; print('LLVM ERROR: Cannot select', file=sys.stderr); os.abort()"
     monkeypatch.setattr(building, "_PROGRAM", program)
     with pytest.raises(DelegateError, match=r"cannot be compiled .* LLVM ERROR: Cannot select$"):
-        building.build(["executor"], LEVEL)
+        building.build(["executor"], LEVEL, kept)
 
 
 def test_neither_settings_for_numba_nor_the_present_folder_have_a_say(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: BlobCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
     (tmp_path / "numba.py").write_text("raise OSError('not this one')")
     monkeypatch.chdir(tmp_path)
-    assert building.build(["executor"], LEVEL)["executor"]
+    assert building.build(["executor"], LEVEL, kept)["executor"]
 
 
 def test_a_python_that_does_not_know_where_it_is_says_so(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    kept: BlobCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "")
     with pytest.raises(DelegateError, match="delegraph numba warmup"):
-        building.build(["executor"], LEVEL)
+        building.build(["executor"], LEVEL, kept)
 
 
 @pytest.mark.parametrize("level", supported_levels(), ids=lambda level: level.name)

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import delegraph_numba_cpu
 from delegraph import Interpreter
+from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PluginOptionError
 from delegraph.plugins.options import describe_options, make_options
@@ -106,10 +107,9 @@ def test_the_command_is_offered() -> None:
 def test_info_shows_the_levels_and_where_kernels_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
-    folder = cache.cache_folder(supported_levels()[0])
-    folder.mkdir()
-    (folder / "a.kernels").write_bytes(bytes(2_500_000))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    kept = cache.kernel_cache(supported_levels()[0])
+    folder = kept.put("a", bytes(2_500_000)).parent
     lines = CliRunner().invoke(command, ["info"]).output.splitlines()
     assert [line.split(":")[0] for line in lines] == [level.name for level in supported_levels()]
     assert lines[0].endswith(f"1 files, 2.5 MB, in {folder}")

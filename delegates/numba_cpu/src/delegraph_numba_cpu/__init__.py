@@ -41,4 +41,4 @@ def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
     from delegraph_numba_cpu.families import families
     from delegraph_numba_cpu.kernel_library import library
 
-    library(level_named(cpu)).load(families(), progress)
+    library(level_named(cpu)).load(families(), progress=progress)

@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
 
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import DelegateError
-from delegraph_numba_cpu.cache import keep, remove_unused
+from delegraph_numba_cpu.cache import key_of
 from delegraph_numba_cpu.compiling import ANSWER
 from delegraph_numba_cpu.cpu import CpuLevel, physical_cores
 from delegraph_numba_cpu.families import source_size
-from delegraph_numba_cpu.objects import Objects, unpack
 
 Progress = Callable[[int, int, str], None]
 """Called with how many families are done, of how many, and which was last; at first with 0."""
@@ -35,13 +35,16 @@ _ERROR = re.compile(r"LLVM ERROR|[\w.]*(Error|Exception)\b")
 
 
 def build(
-    families: Sequence[str], level: CpuLevel, progress: Progress | None = None
-) -> dict[str, Objects]:
-    """Compile families, put them into the cache and return their kernels.
+    families: Sequence[str], level: CpuLevel, cache: BlobCache, progress: Progress | None = None
+) -> dict[str, bytes]:
+    """Compile families, put them into a cache and return their kernels, packed.
+
+    What another process compiles at the same time is waited for.
 
     Args:
         families: which.
         level: the instructions to use.
+        cache: that of the level.
         progress: is told what is done; None for a line on standard error if that is a terminal.
 
     Raises:
@@ -49,7 +52,7 @@ def build(
     """
     if progress is None:
         with _progress_line() as tell:
-            return build(families, level, tell)
+            return build(families, level, cache, tell)
     found = {}
     progress(0, len(families), "")
     count = min(len(families), physical_cores())
@@ -59,10 +62,10 @@ def build(
         for compiler in compilers:
             idle.put(compiler)
 
-        def compile_one(family: str) -> Objects:
+        def compile_one(family: str) -> bytes:
             compiler = idle.get()
             try:
-                return compiler.compile(family)
+                return cache.read_or_make(key_of(family), lambda: compiler.compile(family))
             finally:
                 idle.put(compiler)
 
@@ -72,34 +75,37 @@ def build(
             for task in as_completed(tasks):
                 family = tasks[task]
                 found[family] = task.result()
-                keep(family, level, found[family])
                 progress(len(found), len(families), family)
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             for compiler in compilers:
                 compiler.kill()  # so that the threads need not wait for the rest
             raise
-    remove_unused()
     return found
 
 
 class _Compiler:
     """A process that compiles one family after another; for ``with``.
 
-    Importing Numba and its first compilation take a second, which families share this way. It
-    needs no disk: a full one must not stop a run.
+    Importing Numba and its first compilation take a second, which families share this way; the
+    process begins with the first one. It needs no disk: a full one must not stop a run.
     """
 
     def __init__(self, level: CpuLevel) -> None:
         self._level = level
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_killed = False
 
     def __enter__(self) -> _Compiler:
+        return self
+
+    def _started(self) -> subprocess.Popen[bytes]:
         if not sys.executable:
             raise DelegateError(
                 "kernels cannot be compiled: sys.executable does not say where Python is; fill "
                 "the cache with 'delegraph numba warmup' first"
             )
-        self._process = subprocess.Popen(
+        process = subprocess.Popen(
             # -I: neither the environment nor the present folder has a say in what is imported.
             [
                 sys.executable,
@@ -117,49 +123,58 @@ class _Compiler:
             stderr=subprocess.PIPE,
         )
         self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
-        assert self._process.stderr is not None
+        assert process.stderr is not None
         self._listener = threading.Thread(
-            target=self._errors.extend, args=[self._process.stderr], daemon=True
+            target=self._errors.extend, args=[process.stderr], daemon=True
         )
         self._listener.start()
-        return self
+        self._process = process
+        if self._is_killed:  # since then
+            process.kill()
+        return process
 
     def kill(self) -> None:
-        """End the process, whatever it is doing."""
-        self._process.kill()
+        """End the process, whatever it is doing, and any that would begin."""
+        self._is_killed = True
+        if self._process is not None:
+            self._process.kill()
 
     def __exit__(self, *error: object) -> None:
-        assert self._process.stdin is not None
+        process = self._process
+        if process is None:
+            return
+        assert process.stdin is not None
         with suppress(OSError):  # it is gone already
-            self._process.stdin.close()
-        self._process.wait()
+            process.stdin.close()
+        process.wait()
         self._listener.join()
-        for stream in (self._process.stdout, self._process.stderr):
+        for stream in (process.stdout, process.stderr):
             assert stream is not None
             stream.close()
 
-    def compile(self, family: str) -> Objects:
-        """Compile one family and return its kernels.
+    def compile(self, family: str) -> bytes:
+        """Compile one family and return its kernels, packed.
 
         Raises:
             DelegateError: it cannot be compiled; the process is gone.
         """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+        process = self._process or self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
         with suppress(OSError):  # then it says why below
-            self._process.stdin.write(f"{family}\n".encode())
-            self._process.stdin.flush()
-        for line in self._process.stdout:  # what Python's start printed may come first
+            process.stdin.write(f"{family}\n".encode())
+            process.stdin.flush()
+        for line in process.stdout:  # what Python's start printed may come first
             if line.startswith(ANSWER):
-                packed = self._process.stdout.read(int(line[len(ANSWER) :]))
-                objects = unpack(packed, family)
-                if objects is not None:
-                    return objects
-        raise DelegateError(self._failure(family))
+                size = int(line[len(ANSWER) :])
+                packed = process.stdout.read(size)
+                if len(packed) == size:
+                    return packed
+        raise DelegateError(self._failure(process, family))
 
-    def _failure(self, family: str) -> str:
+    def _failure(self, process: subprocess.Popen[bytes], family: str) -> str:
         """Return what went wrong and what to do about it, on one line."""
-        code = self._process.wait()
+        code = process.wait()
         self._listener.join()
         lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]
         errors = [line for line in lines if _ERROR.match(line)]

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from delegraph_numba_cpu import warmup
-from delegraph_numba_cpu.cache import cache_folder
+from delegraph_numba_cpu.cache import kernel_cache
 from delegraph_numba_cpu.cpu import LEVELS, level_named, supported_levels
 from delegraph_numba_cpu.families import families
 
@@ -42,7 +42,7 @@ def warm_up(cpu: str, as_json: bool) -> None:
         start = time.perf_counter()
         with Console(stderr=True).status(f"compiling for {level.name}"):
             warmup(name)
-        seconds, folder = time.perf_counter() - start, str(cache_folder(level))
+        seconds, folder = time.perf_counter() - start, str(kernel_cache(level).folder)
         count = len(families())
         answers.append(
             {"level": level.name, "families": count, "seconds": seconds, "folder": folder}
@@ -59,9 +59,9 @@ def info(as_json: bool) -> None:
     """Show which instructions are used, and where compiled kernels are kept."""
     answers = []
     for level in supported_levels():
-        folder = cache_folder(level)
-        files = sorted(folder.glob("*.kernels")) if folder.is_dir() else []
-        size = sum(path.stat().st_size for path in files)
+        cache = kernel_cache(level)
+        folder, files = cache.folder, cache.entries()
+        size = sum(entry.size for entry in files)
         answers.append(
             {"level": level.name, "files": len(files), "bytes": size, "folder": str(folder)}
         )

@@ -33,7 +33,7 @@ def serve(level_name: str) -> None:
     compile_kernels_only()
     for line in sys.stdin:
         family = line.rstrip("\n")
-        packed = pack(_compiled(family), family)
+        packed = pack(_compiled(family))
         answers.write(b"\n%b%d\n" % (ANSWER, len(packed)) + packed)
         answers.flush()
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import llvmlite.binding as llvm
 
+from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.blocks.executor import END, INVOKE, LOOK, RUN, WORK
-from delegraph_numba_cpu.cache import cached
+from delegraph_numba_cpu.cache import kernel_cache, key_of
 from delegraph_numba_cpu.cpu import CpuLevel
-from delegraph_numba_cpu.objects import Objects
+from delegraph_numba_cpu.objects import Objects, unpack
 
 if TYPE_CHECKING:
     from delegraph_numba_cpu.building import Progress
@@ -71,11 +72,17 @@ class Library:
             self.load([family])
         return self._addresses[family][kernel]
 
-    def load(self, families: Iterable[str], progress: Progress | None = None) -> None:
+    def load(
+        self,
+        families: Iterable[str],
+        cache: BlobCache | None = None,
+        progress: Progress | None = None,
+    ) -> None:
         """Load several families and the executor; what must be compiled is, side by side.
 
         Args:
             families: which.
+            cache: where compiled kernels of the level are kept; None for the user's.
             progress: is told what is compiled; None for a line on a terminal.
 
         Raises:
@@ -85,16 +92,17 @@ class Library:
         missing = [family for family in wanted if family not in self._addresses]
         if not missing:
             return
+        cache = cache or kernel_cache(self.level)
         with self._lock:
-            found = {f: cached(f, self.level) for f in missing if f not in self._addresses}
-            to_compile = [family for family, objects in found.items() if objects is None]
-            if to_compile:
+            known = {f: cache.read(key_of(f)) for f in missing if f not in self._addresses}
+            found = {family: packed for family, packed in known.items() if packed is not None}
+            if len(found) < len(known):
                 from delegraph_numba_cpu.building import build  # not needed by most processes
 
-                found.update(build(to_compile, self.level, progress))
-            for family, objects in found.items():
-                assert objects is not None
-                addresses = self._link(objects)
+                to_compile = [family for family in known if family not in found]
+                found |= build(to_compile, self.level, cache, progress)
+            for family, packed in found.items():
+                addresses = self._link(unpack(packed))
                 if family == "executor":
                     self._set_entries(addresses)
                 self._addresses[family] = addresses  # last, in case of an interrupt

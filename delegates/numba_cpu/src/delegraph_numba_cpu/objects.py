@@ -1,54 +1,50 @@
-"""Compiled kernels as bytes: a checksum, a line of JSON, then the object code of each kernel.
+"""Compiled kernels as bytes: a line of JSON, then the object code of each kernel.
 
-The checksum covers all that comes after it, and the place in the cache for which the bytes were
-made: a file that is damaged, or was moved from another version or processor, is as good as none.
-It does not tell who wrote them; see :mod:`delegraph.delegation.cache_files`.
+Whether they are as they were written is the cache's to say, and who wrote them as well; see
+:mod:`delegraph.delegation.blob_cache`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
+
+from delegraph.errors import DelegateError
 
 Objects = dict[str, tuple[str, bytes]]
 """Kernel name to the symbol of its entry and its object code."""
 
-_DIGEST = 32  # bytes of a SHA-256
 
-
-def pack(objects: Mapping[str, tuple[str, bytes]], place: str) -> bytes:
-    """Return kernels as bytes that are good for one place in the cache."""
+def pack(objects: Mapping[str, tuple[str, bytes]]) -> bytes:
+    """Return kernels as bytes."""
     header = [[name, symbol, len(code)] for name, (symbol, code) in objects.items()]
-    body = b"".join(code for _, code in objects.values())
-    content = json.dumps(header).encode() + b"\n" + body
-    return _checksum(content, place) + content
+    return json.dumps(header).encode() + b"\n" + b"".join(code for _, code in objects.values())
 
 
-def unpack(packed: bytes, place: str) -> Objects | None:
-    """Return the kernels that :func:`pack` made bytes of; None when they are not as it left them.
+def unpack(packed: bytes) -> Objects:
+    """Return the kernels that :func:`pack` made bytes of.
 
-    Nothing is looked at before the checksum is right. Even then no size may lead outside.
+    Raises:
+        DelegateError: it made others; no size leads outside.
     """
-    if packed[:_DIGEST] != _checksum(memoryview(packed)[_DIGEST:], place):
-        return None
     try:
-        end = packed.index(b"\n", _DIGEST)
-        header = json.loads(packed[_DIGEST:end])
+        end = packed.index(b"\n")
+        header = json.loads(packed[:end])
         kernels = [(_text(name), _text(symbol), _size(size)) for name, symbol, size in header]
-    except (ValueError, TypeError, RecursionError):
-        return None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _ill_formed() from error
     objects, start = {}, end + 1
     for name, symbol, size in kernels:
         objects[name] = (symbol, packed[start : start + size])
         start += size
-    return objects if objects and start == len(packed) else None
+    if not objects or start != len(packed):
+        raise _ill_formed()
+    return objects
 
 
-def _checksum(content: bytes | memoryview, place: str) -> bytes:
-    digest = hashlib.sha256(place.encode() + b"\0")
-    digest.update(content)
-    return digest.digest()
+def _ill_formed() -> DelegateError:
+    remedy = "'delegraph cache clear numba_cpu' has them compiled again"
+    return DelegateError(f"compiled kernels are not as they were packed; {remedy}")
 
 
 def _text(value: object) -> str:
