@@ -192,7 +192,7 @@ def test_min_nodes_leaves_small_partitions() -> None:
 
 
 def test_min_nodes_must_be_positive() -> None:
-    with pytest.raises(PluginOptionError, match="min_nodes is 0, expected 1 or more"):
+    with pytest.raises(PluginOptionError, match="is 0, expected int, 1 or more"):
         Interpreter(model_content=model(*SINES), delegates=["add_sub:min_nodes=0"])
 
 

@@ -77,6 +77,13 @@ def test_list_as_json(fresh_delegraph: Command, site: Path) -> None:
         "default": "3",
         "help": "how fast",
     }
+    schema = tunable["delegates"][0]["options_schema"]
+    assert schema["properties"]["speed"] == {
+        "type": "integer",
+        "description": "how fast",
+        "default": 3,
+    }
+    assert fresh_delegraph("plugins", "info", "tuner", "--json").json["plugins"] == [tunable]
 
 
 def test_what_a_plugin_prints_does_not_spoil_json(fresh_delegraph: Command, site: Path) -> None:

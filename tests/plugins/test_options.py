@@ -28,6 +28,7 @@ class Options:
     level: Level = Level.LOW
     ops: tuple[str, ...] = ("ADD",)
     limit: int | None = None
+    sizes: tuple[int, ...] = field(default=(), metadata={"minimum": 1, "maximum": 8})
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -149,6 +150,9 @@ def test_an_instance_passes_as_it_is() -> None:
         ({"ops": 5}, "is 5, expected comma-separated str"),
         ({"ops": [1]}, r"is \[1\], expected comma-separated str"),
         ("threads=0", "options of delegate 'fake': threads is 0, expected 1 or more"),
+        ("sizes=3,9", r"'sizes' of delegate 'fake' is \(3, 9\), expected .* int, 1 to 8"),
+        ({"sizes": [0]}, r"is \(0,\), expected comma-separated int, 1 to 8"),
+        (Options(sizes=(0,)), r"is \(0,\), expected comma-separated int, 1 to 8"),
         ("threads=1,threads=2", "option 'threads' of delegate 'fake' is given twice"),
         ("threads", "options of delegate 'fake' are 'threads', expected 'key=value,key=value'"),
         (7, "options of delegate 'fake' are 7, expected text, a mapping or Options"),
@@ -167,7 +171,8 @@ def test_an_unknown_option_lists_the_valid_ones_with_their_defaults() -> None:
         "ratio (float, default 0.5); fast (true or false, default false); "
         "cache (str, default (empty)); bus (one of 'pci', 'usb', default usb); "
         "level (one of 'HIGH', 'LOW', default LOW); ops (comma-separated str, default ADD); "
-        "limit (int or none, default none); did you mean 'threads'?"
+        "limit (int or none, default none); "
+        "sizes (comma-separated int, 1 to 8, default (empty)); did you mean 'threads'?"
     )
 
 
@@ -196,7 +201,7 @@ def test_options_are_described_in_order_with_help() -> None:
         "2",
         "how many threads",
     )
-    assert (last.name, last.default) == ("limit", "none")
+    assert (last.name, last.type) == ("sizes", "comma-separated int, 1 to 8")
 
 
 def test_an_annotation_that_cannot_be_evaluated_is_reported() -> None:

@@ -118,13 +118,12 @@ def info(name: str, as_json: bool) -> int:
 
     NAME is a delegate, a plugin, a distribution, or dist:name.
     """
-    from delegraph.plugins import installed
-    from delegraph.tools.plugin_report import plugin_json
+    from delegraph.plugins import PluginSet, installed
 
     plugins = installed()
     offers, matching = _named(plugins, name)
     if as_json:
-        print_json({"plugins": [plugin_json(plugin) for plugin in matching]})
+        print_json(PluginSet(plugins=tuple(matching)).to_json())
         return PLUGIN_TROUBLE if any(plugin.is_faulty for plugin in matching) else OK
     out = console()
     for plugin in matching:

@@ -5,6 +5,9 @@ so ``ops=ADD,SUB,threads=2`` gives two options. Booleans are ``true``/``false`` 
 ``on``, ``off``, ``1``, ``0``), integers may be hexadecimal, an enum is given by member name, and
 ``none`` stands for None where that is allowed. The delegate's name before the options
 (``name:key=value``) is split off in :mod:`delegraph.plugins.address`.
+
+A field's metadata documents and limits it: ``help``, and for numbers ``minimum`` and ``maximum``,
+which are allowed themselves; of a tuple they limit each number.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ from delegraph.plugins.specs import DelegateSpec
 
 Kind = Any  # an annotation: a type, Literal[...], tuple[T, ...] or a union
 Given = Mapping[str, Any] | str | object | None
+
+BOUNDS = ("minimum", "maximum")
+"""Keys of a field's metadata, as JSON Schema has them."""
 
 _BOOLS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -56,10 +62,12 @@ def describe_options(spec: DelegateSpec) -> tuple[Option, ...]:
     Raises:
         PluginOptionError: an annotation that cannot be evaluated.
     """
-    kinds = _kinds(spec)
+    kinds = option_kinds(spec)
     return tuple(
-        Option(field.name, type_text(kinds[field.name]), _default_text(field), _help(field))
-        for field in _fields(spec)
+        Option(
+            field.name, _values_text(field, kinds[field.name]), _default_text(field), _help(field)
+        )
+        for field in option_fields(spec)
     )
 
 
@@ -72,15 +80,19 @@ def make_options(spec: DelegateSpec, given: Given) -> object:
             dataclass, or None for the defaults.
 
     Raises:
-        PluginOptionError: an option the delegate does not have, a value that does not fit, a
-            required option that is missing, or what the dataclass itself refuses.
+        PluginOptionError: an option the delegate does not have, a value that does not fit or is out
+            of range, a required option that is missing, or what the dataclass itself refuses.
     """
     if spec.options is None:
         if given:
             raise PluginOptionError(f"delegate {spec.name!r} has no options, {given!r} was given")
         return None
-    if isinstance(given, spec.options):
-        return given
+    options = given if isinstance(given, spec.options) else _made(spec, spec.options, given)
+    _require_in_range(spec, options)
+    return options
+
+
+def _made(spec: DelegateSpec, kind: type, given: Given) -> object:
     if isinstance(given, str):
         given = split_text(spec.name, given)
     elif given is None:
@@ -88,9 +100,9 @@ def make_options(spec: DelegateSpec, given: Given) -> object:
     if not isinstance(given, Mapping):
         raise PluginOptionError(
             f"options of delegate {spec.name!r} are {given!r}, expected text, a mapping or "
-            f"{spec.options.__name__}"
+            f"{kind.__name__}"
         )
-    return _build(spec, given)
+    return _build(spec, kind, given)
 
 
 def split_text(delegate: str, text: str) -> dict[str, str]:
@@ -120,9 +132,8 @@ def split_text(delegate: str, text: str) -> dict[str, str]:
     return values
 
 
-def _build(spec: DelegateSpec, given: Mapping[str, Any]) -> object:
-    assert spec.options is not None  # the caller checked
-    kinds = _kinds(spec)
+def _build(spec: DelegateSpec, kind: type, given: Mapping[str, Any]) -> object:
+    kinds = option_kinds(spec)
     unknown = sorted(given.keys() - kinds.keys(), key=str)
     if unknown:
         raise unknown_option(spec, unknown[0])
@@ -131,11 +142,29 @@ def _build(spec: DelegateSpec, given: Mapping[str, Any]) -> object:
     if missing:
         raise PluginOptionError(f"delegate {spec.name!r} needs option {missing[0]}")
     try:
-        return spec.options(**values)
+        return kind(**values)
     except PluginOptionError:
         raise
     except (ValueError, TypeError) as error:
         raise PluginOptionError(f"options of delegate {spec.name!r}: {error}") from error
+
+
+def _require_in_range(spec: DelegateSpec, options: object) -> None:
+    for field in option_fields(spec):
+        value = getattr(options, field.name)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if not all(_is_in_range(number, field) for number in numbers):
+            expected = _values_text(field, option_kinds(spec)[field.name])
+            raise PluginOptionError(
+                f"option {field.name!r} of delegate {spec.name!r} is {value!r}, expected {expected}"
+            )
+
+
+def _is_in_range(number: object, field: dataclasses.Field[Any]) -> bool:
+    if not isinstance(number, int | float):
+        return True
+    low, high = (field.metadata.get(bound) for bound in BOUNDS)
+    return (low is None or number >= low) and (high is None or number <= high)
 
 
 def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
@@ -181,11 +210,11 @@ def _read(text: str, kind: Kind) -> object:
         return {str(choice): choice for choice in arguments}[text]
     if _origin(kind) is tuple:
         return tuple(_read(part, arguments[0]) for part in text.split(",") if part)
-    if _is_union(kind):
+    if is_union(kind):
         if type(None) in arguments and text.lower() == "none":
             return None
         return _first(arguments, lambda choice: _read(text, choice))
-    if _is_enum(kind):
+    if is_enum(kind):
         return kind[text]
     raise ValueError(f"{kind} cannot be given as text")
 
@@ -200,7 +229,7 @@ def _checked(value: object, kind: Kind) -> object:
             _read(v, arguments[0]) if isinstance(v, str) else _checked(v, arguments[0])
             for v in value
         )
-    if _is_union(kind):
+    if is_union(kind):
         return _first(arguments, lambda choice: _checked(value, choice))
     if _origin(kind) is Literal:
         fits = any(value == c and type(value) is type(c) for c in arguments)
@@ -237,20 +266,26 @@ def type_text(kind: Kind) -> str:
         return "one of " + ", ".join(sorted(map(repr, arguments)))
     if _origin(kind) is tuple:
         return f"comma-separated {type_text(arguments[0])}"
-    if _is_union(kind):
+    if is_union(kind):
         return " or ".join(map(type_text, arguments))
-    if _is_enum(kind):
+    if is_enum(kind):
         return "one of " + ", ".join(sorted(repr(name) for name in kind.__members__))
     return kind.__name__ if _is_class(kind) else str(kind)
 
 
-def _fields(spec: DelegateSpec) -> list[dataclasses.Field[Any]]:
+def option_fields(spec: DelegateSpec) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a delegate's dataclass that users may give."""
     if spec.options is None:
         return []
     return [field for field in dataclasses.fields(spec.options) if field.init]
 
 
-def _kinds(spec: DelegateSpec) -> dict[str, Kind]:
+def option_kinds(spec: DelegateSpec) -> dict[str, Kind]:
+    """Return the annotations of those fields, by name.
+
+    Raises:
+        PluginOptionError: one that cannot be evaluated.
+    """
     try:
         hints = typing.get_type_hints(spec.options) if spec.options is not None else {}
     except Exception as error:
@@ -258,16 +293,28 @@ def _kinds(spec: DelegateSpec) -> dict[str, Kind]:
             f"the options of delegate {spec.name!r} have an annotation that cannot be evaluated: "
             f"{error}"
         ) from error
-    return {field.name: hints[field.name] for field in _fields(spec)}
+    return {field.name: hints[field.name] for field in option_fields(spec)}
+
+
+def default_of(field: dataclasses.Field[Any]) -> Any:
+    """Return a field's default; ``dataclasses.MISSING`` where it must be given."""
+    if field.default is MISSING and field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
 
 
 def _default_text(field: dataclasses.Field[Any]) -> str | None:
-    default = field.default
-    if default is MISSING:
-        if field.default_factory is MISSING:
-            return None
-        default = field.default_factory()
-    return _text(default)
+    default = default_of(field)
+    return None if default is MISSING else _text(default)
+
+
+def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
+    """Return what values a field takes, in words, its range among them."""
+    low, high = (field.metadata.get(bound) for bound in BOUNDS)
+    text = type_text(kind)
+    if low is None:
+        return text if high is None else f"{text}, at most {high}"
+    return f"{text}, {low} or more" if high is None else f"{text}, {low} to {high}"
 
 
 def _text(value: object) -> str:
@@ -289,7 +336,8 @@ def _origin(kind: Kind) -> Any:
     return typing.get_origin(kind)
 
 
-def _is_union(kind: Kind) -> bool:
+def is_union(kind: Kind) -> bool:
+    """Return whether an annotation is one of several."""
     return _origin(kind) in (Union, types.UnionType)
 
 
@@ -298,7 +346,8 @@ def _is_class(kind: Kind) -> bool:
     return isinstance(kind, type) and _origin(kind) is None
 
 
-def _is_enum(kind: Kind) -> bool:
+def is_enum(kind: Kind) -> bool:
+    """Return whether values are members of an enumeration, given by name."""
     return _is_class(kind) and issubclass(kind, Enum)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
+from typing import Any
 
+from delegraph.errors import PluginOptionError
+from delegraph.plugins.options import describe_options
+from delegraph.plugins.options_schema import options_schema
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
@@ -80,9 +84,44 @@ class Plugin:
             return f"repair it with 'pip install --upgrade {self.distribution}', or {without}"
         return ""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the plugin, what it offers, and the options of its delegates, ready for JSON.
+
+        Of a delegate, ``options`` is for people to read, in the words of ``plugins info``;
+        ``options_schema`` is a JSON Schema of the same, for programs.
+        """
+        return {
+            "name": self.name,
+            "distribution": self.distribution,
+            "version": self.version,
+            "module": self.module,
+            "state": self.state.value,
+            "error": self.error,
+            "remedy": self.remedy,
+            "warnings": list(self.warnings),
+            "delegates": [_delegate_json(spec) for spec in self.delegates],
+            "custom_ops": [{"name": s.name, "summary": s.summary} for s in self.custom_ops],
+            "commands": [{"name": s.name, "summary": s.summary} for s in self.commands],
+            "compilers": [spec.name for spec in self.compilers],
+        }
+
     def __str__(self) -> str:
         version = f" {self.version}" if self.version else ""
         return f"plugin {self.name!r} of {self.distribution}{version}"
+
+
+def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
+    try:
+        options, schema = describe_options(spec), options_schema(spec)
+    except PluginOptionError as error:
+        return {"name": spec.name, "summary": spec.summary, "error": str(error)}
+    return {
+        "name": spec.name,
+        "summary": spec.summary,
+        "rank": spec.rank,
+        "options": [asdict(option) for option in options],
+        "options_schema": schema,
+    }
 
 
 def one_line(error: BaseException, limit: int = 400) -> str:

@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from packaging.utils import canonicalize_name
 
@@ -84,6 +84,14 @@ class PluginSet:
     ) -> None:
         self.choice = PluginChoice.of(allow, disable)
         self.plugins = discover(self.choice, entry_points) if plugins is None else plugins
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every plugin in any state, what each offers, and options, ready for JSON.
+
+        Each plugin is as :meth:`Plugin.to_json <delegraph.plugins.Plugin.to_json>` has it, with a
+        JSON Schema of the options of each delegate.
+        """
+        return {"plugins": [plugin.to_json() for plugin in self.plugins]}
 
     def offers(self) -> tuple[Offer, ...]:
         """Return every delegate of every usable plugin, sorted by name and distribution."""

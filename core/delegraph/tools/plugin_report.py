@@ -9,9 +9,8 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from delegraph.errors import PluginLoadError, PluginOptionError
+from delegraph.errors import PluginLoadError
 from delegraph.plugins.discovery import import_plugin
-from delegraph.plugins.options import describe_options
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import PluginSet
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
@@ -19,39 +18,8 @@ from delegraph.plugins.standard_output import printed_to_stderr
 from delegraph.tools.plugin_check import Finding, Level, check_loads
 
 
-def plugin_json(plugin: Plugin) -> dict[str, Any]:
-    """Return a plugin, what it offers, and the options of its delegates, ready for JSON."""
-    return {
-        "name": plugin.name,
-        "distribution": plugin.distribution,
-        "version": plugin.version,
-        "module": plugin.module,
-        "state": plugin.state.value,
-        "error": plugin.error,
-        "remedy": plugin.remedy,
-        "warnings": list(plugin.warnings),
-        "delegates": [_delegate_json(spec) for spec in plugin.delegates],
-        "custom_ops": [{"name": s.name, "summary": s.summary} for s in plugin.custom_ops],
-        "commands": [{"name": s.name, "summary": s.summary} for s in plugin.commands],
-        "compilers": [spec.name for spec in plugin.compilers],
-    }
-
-
-def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
-    try:
-        options = describe_options(spec)
-    except PluginOptionError as error:
-        return {"name": spec.name, "summary": spec.summary, "error": str(error)}
-    return {
-        "name": spec.name,
-        "summary": spec.summary,
-        "rank": spec.rank,
-        "options": [asdict(option) for option in options],
-    }
-
-
 def plugin_from_json(content: dict[str, Any]) -> Plugin:
-    """Return the plugin of which :func:`plugin_json` told; what it offers cannot be loaded."""
+    """Return the plugin of which ``Plugin.to_json`` told; what it offers cannot be loaded."""
 
     def offered(kind: str) -> list[tuple[str, str]]:
         return [(each["name"], each["summary"]) for each in content[kind]]
@@ -106,7 +74,7 @@ def report_plugins() -> None:
             _limit_memory(question["memory_limit"])
         for identity in question["plugins"]:
             plugin = import_plugin(Plugin(*identity))
-            answer: dict[str, Any] = {"plugin": plugin_json(plugin)}
+            answer: dict[str, Any] = {"plugin": plugin.to_json()}
             findings: tuple[Finding, ...] = ()
             if question["loads"]:
                 print(json.dumps(answer), file=answers, flush=True)

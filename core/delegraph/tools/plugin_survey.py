@@ -23,7 +23,7 @@ from delegraph.plugins.discovery import declared_plugins
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.tools.child_process import end_with_its_own, how_it_ended
 from delegraph.tools.plugin_check import Finding, Level
-from delegraph.tools.plugin_report import finding_from_json, plugin_from_json, plugin_json
+from delegraph.tools.plugin_report import finding_from_json, plugin_from_json
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[1:]; "
@@ -129,7 +129,7 @@ def _surveyed(answer: dict[str, Any]) -> SurveyedPlugin:
 
 
 def _not_imported(plugin: Plugin) -> SurveyedPlugin:
-    return SurveyedPlugin(plugin, plugin_json(plugin), _outcome(plugin))
+    return SurveyedPlugin(plugin, plugin.to_json(), _outcome(plugin))
 
 
 def _outcome(plugin: Plugin) -> str:

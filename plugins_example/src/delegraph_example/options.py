@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 class AddSubOptions:
     """What users may set: ``--delegate add_sub:min_nodes=2``, or a dict in Python."""
 
-    min_nodes: int = field(default=1, metadata={"help": "leave partitions with fewer nodes"})
-
-    def __post_init__(self) -> None:
-        if self.min_nodes < 1:
-            raise ValueError(f"min_nodes is {self.min_nodes}, expected 1 or more")
+    min_nodes: int = field(
+        default=1, metadata={"help": "leave partitions with fewer nodes", "minimum": 1}
+    )

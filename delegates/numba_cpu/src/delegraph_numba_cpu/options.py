@@ -18,7 +18,8 @@ class NumbaCpuOptions:
         default=0,
         metadata={
             "help": "threads, at most 8 for each processor; "
-            "0 means the interpreter's, or all cores when it says nothing"
+            "0 means the interpreter's, or all cores when it says nothing",
+            "minimum": 0,
         },
     )
     cpu: Literal["auto", "amx_int8", "avx512_vnni", "avx2", "generic"] = field(
