@@ -56,6 +56,7 @@ CALLS: dict[str, Callable[[Interpreter], Any]] = {
     "resize_tensor_input": lambda i: i.resize_tensor_input(0, [2]),
     "reset_all_variables": lambda i: i.reset_all_variables(),
     "modify_graph_with_delegate": lambda i: i.modify_graph_with_delegate(ByName("ADD")),
+    "remove_delegate": lambda i: i.remove_delegate("ADD"),
     "remove_all_delegates": lambda i: i.remove_all_delegates(),
     "close": lambda i: i.close(),
     "invoke of a subgraph": lambda i: i.subgraph().invoke(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -20,6 +20,7 @@ from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph
 from delegraph.runtime.arguments import AnyPath, checked_num_threads, model_of, tensor_at
+from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
@@ -35,11 +36,8 @@ from delegraph.runtime.signature_runner import SignatureRunner, only_signature
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import read_tensor
 
-if TYPE_CHECKING:
-    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
 
-
-class Interpreter(OfficialMembers, NotebookView):
+class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
     """Runs a ``.tflite`` model, with delegates taking over parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
@@ -323,6 +321,17 @@ class Interpreter(OfficialMembers, NotebookView):
         session = self.session
         session.calls.run("modify_graph_with_delegate", session.apply, as_delegate(delegate))
 
+    def remove_delegate(self, name: str) -> None:
+        """Take off the delegates of a name; the others are applied anew, data stays as it is.
+
+        Raises:
+            ArgumentError: none of that name is applied; the message has those that are.
+            DelegateError: one of the others failed; it and those after it are off.
+            StateError: a view from ``tensor()`` is alive, or another call runs.
+        """
+        self._views.require_none()
+        self.session.calls.run("remove_delegate", self.session.remove, name)
+
     def remove_all_delegates(self) -> None:
         """Give all nodes back to Delegraph's kernels, at any time; data stays as it is.
 
@@ -372,12 +381,6 @@ class Interpreter(OfficialMembers, NotebookView):
     def __del__(self) -> None:
         if session := getattr(self, "_session", None):  # no call runs; no thread may start now
             self._close(session)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     @property
     def session(self) -> Session:

@@ -276,6 +276,25 @@ class Session(SharedState):
             self.allocate(data.subgraph)
             data.put_back()
 
+    def remove(self, name: str) -> None:
+        """Take off the delegates of a name, as if they had never been applied.
+
+        The others are applied anew, since those may have had, or parted, what these would take.
+
+        Raises:
+            ArgumentError: none has that name.
+            DelegateError: one of the others failed; it and those after it are off.
+        """
+        applied = list(self.delegates)
+        names = list(map(delegate_name, applied))
+        if name not in names:
+            there = ", ".join(map(repr, names)) or "none"
+            raise ArgumentError(f"no delegate {name!r} is applied; applied are: {there}")
+        self.remove_all_delegates()
+        for delegate in applied:
+            if delegate_name(delegate) != name:
+                self.apply(delegate)
+
     def remove_all_delegates(self) -> None:
         """Take every delegate off; what is allocated stays so, as in :meth:`apply`."""
         kept = self._kept_data()

@@ -86,8 +86,78 @@ def test_variables_keep_their_state_when_delegates_come_and_go() -> None:
     interpreter.set_tensor(names["v"], np.full(4, 5, np.float32))
     interpreter.modify_graph_with_delegate(ByName("ADD"))
     np.testing.assert_allclose(output(interpreter), X + 5)
+    interpreter.modify_graph_with_delegate(ByName("SIN", name="other"))
+    interpreter.remove_delegate("other")
+    np.testing.assert_allclose(output(interpreter), X + 5)
     interpreter.remove_all_delegates()
     np.testing.assert_allclose(output(interpreter), X + 5)
+
+
+@pytest.mark.parametrize("flags", [DelegateFlags.NONE, DYNAMIC])
+@pytest.mark.parametrize("name", ["SIN", "ADD", "MUL"])
+def test_one_delegate_comes_off_and_the_others_stay(name: str, flags: DelegateFlags) -> None:
+    names = ["SIN", "ADD", "MUL"]
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[ByName(op, flags=flags, name=op) for op in names]
+    )
+    run(interpreter)
+    interpreter.remove_delegate(name)
+    np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
+    names.remove(name)
+    assert interpreter.placement.delegates == tuple(names)
+    assert {p.delegate for p in interpreter.placement.partitions} == set(names)
+
+
+def test_what_the_removed_delegate_had_goes_to_those_that_came_after_it() -> None:
+    first, second = ByName("SIN", name="first"), ByName("SIN", "ADD", name="second")
+    interpreter = Interpreter(model_content=sines(), delegates=[first, second])
+    interpreter.remove_delegate("first")
+    alone = Interpreter(model_content=sines(), delegates=[ByName("SIN", "ADD", name="second")])
+    assert interpreter.placement.to_json() == alone.placement.to_json()
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+
+
+def test_all_delegates_of_a_name_come_off() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN"), ByName("ADD")])
+    interpreter.remove_delegate("by_name")
+    assert interpreter.placement.delegates == ()
+
+
+def test_a_delegate_that_a_resize_took_off_is_gone_for_good_when_removed() -> None:
+    delegates = [ByName("SIN", name="sin"), ByName("ADD", name="add")]
+    interpreter = Interpreter(model_content=sines(), delegates=delegates)
+    interpreter.resize_tensor_input(0, [1, 4])
+    interpreter.remove_delegate("sin")
+    np.testing.assert_allclose(run(interpreter, X[None]), Y[None], rtol=1e-6)
+    assert interpreter.placement.delegates == ("add",)
+
+
+def test_removing_a_delegate_that_is_not_applied_names_those_that_are() -> None:
+    interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN")])
+    with pytest.raises(ArgumentError, match=r"no delegate 'x' is applied; applied are: 'by_name'"):
+        interpreter.remove_delegate("x")
+    assert len(partitions(interpreter)) == 2
+    interpreter.remove_all_delegates()
+    with pytest.raises(ArgumentError, match="no delegate 'by_name' is applied; applied are: none"):
+        interpreter.remove_delegate("by_name")
+
+
+def test_a_delegate_that_cannot_be_applied_anew_is_off_and_the_model_runs() -> None:
+    class Once(ByName):
+        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+            if "init" in self.calls:
+                raise OSError("the device is gone")
+            return super().create_delegate_kernel_interface()
+
+    delegates = [ByName("SIN", name="sin"), ByName("MUL", name="mul"), Once("ADD", name="once")]
+    interpreter = Interpreter(
+        model_content=sines(), delegates=[*delegates, ByName("SIN", name="last")]
+    )
+    run(interpreter)
+    with pytest.raises(DelegateError, match=r"'once' could not be applied.*the device is gone"):
+        interpreter.remove_delegate("sin")
+    assert interpreter.placement.delegates == ("mul",)
+    np.testing.assert_allclose(output(interpreter), Y, rtol=1e-6)
 
 
 def test_delegates_that_a_resize_took_off_are_gone_for_good_when_removed() -> None:
@@ -164,9 +234,8 @@ def test_a_delegate_absorbs_the_subgraphs_of_a_node_it_takes() -> None:
 
 
 def test_an_absorbed_subgraph_is_free_again_when_its_delegate_comes_off() -> None:
-    interpreter = Interpreter(model_content=doubling_while(), delegates=[Looping()])
-    interpreter.remove_all_delegates()
-    interpreter.modify_graph_with_delegate(ByName("ADD"))
+    interpreter = Interpreter(model_content=doubling_while(), delegates=[Looping(), ByName("ADD")])
+    interpreter.remove_delegate("looping")
     assert [p.subgraph for p in interpreter.placement.partitions] == [2]
     np.testing.assert_array_equal(run(interpreter, np.float32([3])), [12])
 

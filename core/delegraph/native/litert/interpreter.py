@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from delegraph.delegation.bound_rules import BoundRules
 from delegraph.delegation.placement import Placement
@@ -19,22 +19,21 @@ from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.placement import placement_of, require_allowed
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
+from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Requirement
 from delegraph.runtime.profile import Profile
 
-if TYPE_CHECKING:
-    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
 
-
-class LiteRtInterpreter:
+class LiteRtInterpreter(ClosedByWith):
     """Runs a model in an official interpreter, with delegates written in Python.
 
     Arguments and methods are those of the official class. What a delegate raises is raised here as
     it was, traceback included; the runtime's own errors come without the texts of earlier ones.
     Python's delegates come first, then the runtime's own XNNPACK takes what is left, unless
-    ``experimental_op_resolver_type`` says otherwise.
+    ``experimental_op_resolver_type`` says otherwise. The runtime takes delegates only
+    when it is made, and gives none back: make another interpreter for others.
 
     Args:
         model_path: a ``.tflite`` file.
@@ -195,12 +194,6 @@ class LiteRtInterpreter:
         """Release the interpreter and the delegates; every later call raises."""
         self._official = None
         self._delegates = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     @property
     def _interpreter(self) -> Any:
