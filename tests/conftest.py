@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from delegraph.delegation.configuration import CONFIG_VARIABLE
 from delegraph.plugins import installed
 
 DEMO_MODELS = Path(__file__).parents[1] / "docs" / "demo" / "models"
+
+os.environ[CONFIG_VARIABLE] = ""  # tests do not depend on what their user has configured
 
 # A slow machine is no failure. Where CI is set, Hypothesis takes its own profile "ci" instead.
 settings.register_profile(

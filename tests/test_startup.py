@@ -39,3 +39,8 @@ def test_import_loads_nothing_heavy_and_no_plugin(statement: str) -> None:
 def test_a_heavy_import_would_be_seen() -> None:
     modules = modules_after("import click, delegraph")
     assert modules & HEAVY == {"click"}
+
+
+def test_the_configuration_is_found_without_anything_heavy() -> None:
+    statement = "from delegraph.delegation.configuration import configuration; configuration()"
+    assert not modules_after(statement) & {*HEAVY, "numpy", "tomllib", "tomli"}

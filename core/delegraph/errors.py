@@ -18,6 +18,7 @@ DelegraphError
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
     - ArgumentTypeError       (TypeError) an argument of another type: a name where an index belongs
     - ArgumentAttributeError  (AttributeError) an object that lacks what the call reads of it
+    - ConfigurationError      a mistake in the user's configuration file
   + PartitionError            (ValueError) a graph that cannot be partitioned
   + DelegateError             (RuntimeError) a delegate failed; the message names it and the phase
     - DelegateLoadError       (ValueError) a compiled delegate that cannot be loaded
@@ -136,6 +137,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 class ArgumentAttributeError(ArgumentError, AttributeError):
     """An argument without what the call reads of it: a list has no ``shape``, for example."""
+
+
+class ConfigurationError(ArgumentError):
+    """The user's configuration file cannot be used; the message names file, key and what fits."""
 
 
 class PartitionError(DelegraphError, ValueError):

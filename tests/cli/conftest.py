@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.delegation.configuration import CONFIG_VARIABLE
 from delegraph.testing import CommandResult, one_op_model, run_command, tensor
 from delegraph.testing.command import WIDTH
 from support.chosen_plugins import disable_plugins
@@ -25,10 +26,10 @@ def fresh_delegraph(tmp_path: Path) -> Command:
 
     def run(*words: object, **environment: str) -> CommandResult:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("DELEGRAPH_")}
-        given = {"COLUMNS": str(WIDTH), "PYTHONPATH": str(tmp_path / "site"), **environment}
+        given = {"COLUMNS": str(WIDTH), "PYTHONPATH": str(tmp_path / "site"), CONFIG_VARIABLE: ""}
         done = subprocess.run(
             [sys.executable, "-m", "delegraph", *map(str, words)],
-            env=inherited | given,
+            env=inherited | given | environment,
             capture_output=True,
             text=True,
             check=False,

@@ -162,7 +162,7 @@ def test_doctor_finds_what_is_broken_and_exits_with_3(fresh_delegraph: Command, 
     (site / "fake_good_heavy.py").write_text("import no_such_driver")
     ran = fresh_delegraph("plugins", "doctor")
     assert ran.code == 3
-    assert ran.lines[0] == "error: plugin 'bad' of fake-bad 1.0: broken: RuntimeError: no driver"
+    assert "error: plugin 'bad' of fake-bad 1.0: broken: RuntimeError: no driver" in ran.lines
     assert (
         "error: delegate 'good' of plugin 'good' of fake-good 1.0: load() failed: "
         "ModuleNotFoundError: No module named 'no_such_driver'"
@@ -172,6 +172,54 @@ def test_doctor_finds_what_is_broken_and_exits_with_3(fresh_delegraph: Command, 
     assert shown.code == 3
     assert shown.json["ok"] is False
     assert shown.json["findings"][0]["level"] == "error"
+
+
+def test_doctor_shows_the_configuration_and_what_it_changes(
+    fresh_delegraph: Command, site: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "delegraph.toml"
+    file.write_text(
+        "delegates = ['tuner', 'missing']\n[plugins]\nallow = ['tunable']\ndisable = ['good']\n"
+        "[cache]\nfolder = '/kept'\nsize = '1K'"
+    )
+    ran = fresh_delegraph(
+        "plugins", "doctor", DELEGRAPH_CONFIG=str(file), DELEGRAPH_DISABLE_PLUGINS=""
+    )
+    assert ran.code == 3
+    assert ran.lines[0] == f"configuration file {file}"
+    for start, end in (
+        ("delegates tuner, missing", "neither arguments nor options name delegates"),
+        ("plugins.disable good", "none: DELEGRAPH_DISABLE_PLUGINS is set, and wins"),
+        ("cache.folder /kept compiled partitions are kept there, not in", "compiled"),
+        ("cache.size 1024", "not 4294967296"),
+    ):
+        assert any(line.startswith(start) and line.endswith(end) for line in ran.lines), start
+    assert f"error: delegates of {file}: no installed plugin provides delegate 'missing'" in ran.out
+    report = fresh_delegraph("plugins", "doctor", "--json", DELEGRAPH_CONFIG=str(file)).json
+    allowed = report["configuration"]["settings"][1]
+    assert (allowed["key"], allowed["value"]) == ("plugins.allow", "tunable")
+    assert allowed["effect"].startswith("leaves out ")
+    assert "good" not in allowed["effect"]  # disabled, which is told first
+    assert report["configuration"]["settings"][2]["effect"] == "leaves out good"
+
+
+def test_doctor_says_which_file_it_would_read(fresh_delegraph: Command, tmp_path: Path) -> None:
+    ran = fresh_delegraph("plugins", "doctor", DELEGRAPH_PLUGINS="")
+    assert ran.lines[0] == "no configuration file: DELEGRAPH_CONFIG is empty"
+
+
+def test_a_mistake_in_the_configuration_is_one_line(
+    fresh_delegraph: Command, site: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "delegraph.toml"
+    file.write_text("[plugins]\nallowed = []")
+    ran = fresh_delegraph("plugins", "list", DELEGRAPH_CONFIG=str(file))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        f"error: configuration file {str(file)!r}: no key 'plugins.allowed' is known; did you mean "
+        "'plugins.allow'?; valid keys: cache.folder, cache.size, delegates, plugins.allow, "
+        "plugins.disable (DELEGRAPH_CONFIG= reads no file)\n"
+    )
 
 
 def test_a_delegate_of_a_broken_plugin_exits_with_3(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -21,9 +20,6 @@ JSON = "--json"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
 class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
     """A number of bytes: ``4096``, ``256K``, ``1.5M`` or ``2G``, K being 1024."""
 
@@ -31,10 +27,12 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
         """Return the bytes that text names."""
-        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMG]?)B?", str(value).upper())
-        if match is None:
+        from delegraph.delegation.configuration import byte_count
+
+        try:
+            return byte_count(str(value))
+        except ValueError:
             self.fail(f"{value!r} is no size, expected 4096, 256K or 1.5M", param, ctx)
-        return int(float(match[1]) * _UNITS[match[2]])
 
 
 def model_argument(command: Command) -> Command:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from delegraph.plugins import Plugin, PluginSet
     from delegraph.plugins.plugin_set import Offer
+    from delegraph.tools.configuration_report import ConfigurationReport
     from delegraph.tools.plugin_check import Finding
     from delegraph.tools.plugin_survey import SurveyedPlugin, SurveyRequest
 
@@ -179,11 +180,13 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
 
     Another process imports every delegate's own module, so it may take a while; no delegate is
     made. --isolated imports each plugin in a process of its own, limits its memory, and shows how
-    it went: ok, failed, timed out, or died with an exit code or a signal. Exits with 3 when
-    something cannot be used.
+    it went: ok, failed, timed out, or died with an exit code or a signal. The configuration file
+    that was read is shown with what it changes. Exits with 3 when something cannot be used.
     """
     from delegraph.cli import COMMANDS
     from delegraph.operators.memory_limit import physical_memory
+    from delegraph.plugins import PluginSet
+    from delegraph.tools.configuration_report import check_configuration, configuration_report
     from delegraph.tools.plugin_check import Level, errors_first
     from delegraph.tools.plugin_survey import SurveyRequest
 
@@ -195,11 +198,14 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
         surveyed, found = survey_findings(
             SurveyRequest(time_limit, True, isolated, memory_limit, COMMANDS)
         )
-    findings = errors_first(found)
+    plugins = PluginSet(plugins=tuple(each.plugin for each in surveyed))
+    findings = errors_first([*check_configuration(plugins), *found])
+    report = configuration_report(plugins)
     failed = any(finding.level is Level.ERROR for finding in findings)
     if as_json:
-        _print_diagnosis_json(not failed, surveyed, findings)
+        _print_diagnosis_json(not failed, report, surveyed, findings)
     else:
+        _print_configuration(console(), report)
         _print_diagnosis(surveyed, isolated, findings)
     return PLUGIN_TROUBLE if failed else OK
 
@@ -219,13 +225,17 @@ def survey_findings(
 
 
 def _print_diagnosis_json(
-    is_ok: bool, surveyed: Sequence[SurveyedPlugin], findings: Sequence[Finding]
+    is_ok: bool,
+    report: ConfigurationReport,
+    surveyed: Sequence[SurveyedPlugin],
+    findings: Sequence[Finding],
 ) -> None:
     from delegraph.tools.plugin_report import finding_json
 
     print_json(
         {
             "ok": is_ok,
+            "configuration": report.to_json(),
             "plugins": [
                 {"name": name, "distribution": distribution, "version": version, "outcome": outcome}
                 for name, distribution, version, outcome in map(_outcome, surveyed)
@@ -233,6 +243,17 @@ def _print_diagnosis_json(
             "findings": [finding_json(finding) for finding in findings],
         }
     )
+
+
+def _print_configuration(out: Console, report: ConfigurationReport) -> None:
+    """Print which file was read, and what each of its settings changes."""
+    if report.file is None:
+        out.print(f"no configuration file: {report.why_not}")
+        return
+    out.print(f"configuration file {report.file}")
+    rows = [(setting.key, setting.value, setting.effect) for setting in report.settings]
+    if rows:
+        print_table(out, ("setting", "value", "effect"), rows)
 
 
 def _print_diagnosis(

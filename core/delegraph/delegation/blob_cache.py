@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, user_cache_folder
+from delegraph.delegation.configuration import configuration
 from delegraph.errors import ArgumentError, DelegateError
 
 logger = logging.getLogger(__name__)
@@ -71,15 +72,16 @@ class BlobCache:
         namespace: whose entries: the delegate's name; letters, digits, ``.``, ``_``, ``-``.
         version: all that entries depend on besides their key, such as the versions of the delegate
             and its engine, and the device. Entries of other versions are never returned.
-        folder: where; None: ``$DELEGRAPH_CACHE``, else the user's cache folder.
-        limit: bytes for all entries of the folder, whoever's they are.
+        folder: where; None: ``$DELEGRAPH_CACHE``, else the configured one, else the user's.
+        limit: bytes for all entries of the folder, whoever's they are; None: what is configured,
+            else :data:`LIMIT`.
 
     Raises:
         ArgumentError: a namespace or a version of other characters, or too long.
     """
 
     def __init__(
-        self, namespace: str, version: str, folder: Path | None = None, limit: int = LIMIT
+        self, namespace: str, version: str, folder: Path | None = None, limit: int | None = None
     ) -> None:
         for what, name in (("namespace", namespace), ("version", version)):
             if not _NAME.fullmatch(name):
@@ -90,7 +92,7 @@ class BlobCache:
         self.namespace = namespace
         self.version = version
         self._folder = folder
-        self._limit = limit
+        self._limit = configuration().cache_size or LIMIT if limit is None else limit
 
     @property
     def folder(self) -> Path:
@@ -258,13 +260,16 @@ class BlobCache:
 
 
 def cache_folder() -> Path:
-    """Return the folder of all entries: ``$DELEGRAPH_CACHE``, else one of this user's.
+    """Return the folder of all entries: ``$DELEGRAPH_CACHE``, else as configured, else the user's.
 
     Raises:
+        ConfigurationError: the configuration file has a mistake.
         FileNotFoundError: this user has no home.
     """
     given = os.environ.get(CACHE_VARIABLE)
-    return Path(given).absolute() if given else user_cache_folder() / "compiled"
+    if given:
+        return Path(given).absolute()
+    return configuration().cache_folder or user_cache_folder() / "compiled"
 
 
 def cache_entries(folder: Path | None = None) -> list[CacheEntry]:

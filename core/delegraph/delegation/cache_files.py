@@ -30,6 +30,7 @@ import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 logger = logging.getLogger(__name__)
 
@@ -123,28 +124,68 @@ class CacheFolder:
         return place
 
 
+def read_safe(path: Path) -> bytes:
+    """Return the content of a file that this user, or root, has written by hand.
+
+    It may be a link, and writable by a group without other members, as files are where the umask
+    leaves that to users.
+
+    Args:
+        path: the file; absolute.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        OSError: it cannot be read, or others may have written it.
+    """
+    with open(_resolved(path, "file"), "rb", opener=_open_itself) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise _refusal(path, "is no regular file")
+        if hasattr(os, "geteuid"):
+            _require_owner(path, status)
+            _require_unshared(path, status)
+        return file.read()
+
+
 def user_cache_folder() -> Path:
     """Return Delegraph's folder where this platform keeps caches of this user; it may not exist.
 
     Raises:
         FileNotFoundError: this user has no home.
     """
+    if sys.platform == "win32":
+        return _user_folder("LOCALAPPDATA", "AppData/Local")
+    if sys.platform == "darwin":
+        return _user_folder("", "Library/Caches")
+    return _user_folder("XDG_CACHE_HOME", ".cache")
+
+
+def user_config_folder() -> Path:
+    """Return Delegraph's folder where this platform keeps settings of this user, as above.
+
+    Raises:
+        FileNotFoundError: this user has no home.
+    """
+    if sys.platform == "win32":
+        return _user_folder("APPDATA", "AppData/Roaming")
+    if sys.platform == "darwin":
+        return _user_folder("", "Library/Application Support")
+    return _user_folder("XDG_CONFIG_HOME", ".config")
+
+
+def _user_folder(variable: str, default: str) -> Path:
+    """Return the folder that a variable names by its whole path, else one in the user's home."""
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
         raise FileNotFoundError(errno.ENOENT, "is not known: set HOME", home)
-    if sys.platform == "win32":
-        caches = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-    elif sys.platform == "darwin":
-        caches = os.path.join(home, "Library", "Caches")
-    else:
-        caches = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(caches):  # as the XDG base directory specification wants it
-            caches = os.path.join(home, ".cache")
-    return Path(caches, "delegraph")
+    given = os.environ.get(variable, "")
+    if not os.path.isabs(given):  # as the XDG base directory specification wants it
+        given = os.path.join(home, default)
+    return Path(given, "delegraph")
 
 
-def _resolved(path: Path) -> Path:
-    """Return where a folder really is, after a look at each folder and link on the way there."""
+def _resolved(path: Path, kind: Literal["folder", "file"] = "folder") -> Path:
+    """Return where something really is, after a look at each folder and link on the way there."""
     if not hasattr(os, "geteuid"):
         os.lstat(path)
         return path
@@ -155,6 +196,8 @@ def _resolved(path: Path) -> Path:
         part = ahead.pop()
         found = place.parent if part == ".." else place / part
         status = os.lstat(found)
+        if kind == "file" and not ahead and stat.S_ISREG(status.st_mode):
+            return found  # whoever opens it looks at the open one
         if not stat.S_ISLNK(status.st_mode):
             _require_safe(found, status)
             place = found
@@ -216,8 +259,12 @@ def _require_safe(place: Path, status: os.stat_result) -> None:
     _require_owner(place, status)
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "is no folder", str(place))
-    if status.st_mode & stat.S_ISVTX:
-        return
+    if not status.st_mode & stat.S_ISVTX:
+        _require_unshared(place, status)
+
+
+def _require_unshared(place: Path, status: os.stat_result) -> None:
+    """Reject what others may write, but for a group that is this user's own or root's."""
     by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
     if by_group or status.st_mode & stat.S_IWOTH:
         raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 
+from delegraph.delegation.configuration import configuration
 from delegraph.plugins.plugin import PluginState
 
 ALLOW_VARIABLE = "DELEGRAPH_PLUGINS"
@@ -34,20 +35,21 @@ class PluginChoice:
     def of(
         cls, allow: Iterable[str] | None = None, disable: Iterable[str] | None = None
     ) -> PluginChoice:
-        """Return the choice given by the arguments and, where one is None, by the environment.
+        """Return the choice of the arguments, else the environment, else the configuration file.
 
-        ``*`` in an allow list stands for every plugin. An empty ``DELEGRAPH_PLUGINS`` allows none,
-        an unset one allows all.
+        Each list is one of these; they are not put together. ``*`` in an allow list stands for
+        every plugin. An empty ``DELEGRAPH_PLUGINS`` allows none; with no list at all, all are.
+
+        Raises:
+            ConfigurationError: the configuration file has a mistake.
         """
         allow_source, disable_source = cls().allow_source, cls().disable_source
-        if allow is None and ALLOW_VARIABLE in os.environ:
-            allow, allow_source = _names(os.environ[ALLOW_VARIABLE]), ALLOW_VARIABLE
+        if allow is None:
+            allow, allow_source = _given(ALLOW_VARIABLE, "allow")
         if disable is None:
-            disable, disable_source = _names(os.environ.get(DISABLE_VARIABLE, "")), DISABLE_VARIABLE
-        allowed = None if allow is None else frozenset(allow)
-        if allowed is not None and "*" in allowed:
-            allowed = None
-        return cls(allowed, frozenset(disable), allow_source, disable_source)
+            disable, disable_source = _given(DISABLE_VARIABLE, "disable")
+        allowed = None if allow is None or "*" in (names := frozenset(allow)) else names
+        return cls(allowed, frozenset(disable or ()), allow_source, disable_source)
 
     def refusal(self, name: str, distribution: str) -> tuple[PluginState, str] | None:
         """Return the state and the reason of a plugin that may not be used, else None."""
@@ -73,5 +75,11 @@ class PluginChoice:
         )
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _given(variable: str, setting: str) -> tuple[Iterable[str] | None, str]:
+    """Return the list that a variable has, else the configuration file; and where it is from."""
+    text = os.environ.get(variable)
+    if text is not None:
+        return [name.strip() for name in text.split(",") if name.strip()], variable
+    found = configuration()
+    names: tuple[str, ...] | None = getattr(found, setting)
+    return names, variable if names is None else f"plugins.{setting} of {found.path}"

@@ -65,8 +65,8 @@ class PluginSet:
 
     Args:
         allow: use only these plugins, ``name`` or ``dist:name``; None for what
-            ``DELEGRAPH_PLUGINS`` says, ``["*"]`` for all.
-        disable: leave these out; None for what ``DELEGRAPH_DISABLE_PLUGINS`` says.
+            ``DELEGRAPH_PLUGINS``, or else the user's configuration, says; ``["*"]`` for all.
+        disable: leave these out; None for what ``DELEGRAPH_DISABLE_PLUGINS``, or else that, says.
         entry_points: look at these instead of the installed distributions.
         plugins: take these as they are, instead of looking for any.
 
@@ -237,9 +237,19 @@ _is_discovering = False
 
 
 def installed() -> PluginSet:
-    """Return the plugin set of this process, made from the environment on first use.
+    """Return the plugins of this process, found on first use and the same ones from then on.
+
+    Which may be used is as the environment and the user's ``delegraph.toml`` say. Plugins' light
+    modules are imported; delegates are when they are asked for.
+
+    ::
+
+        for offer in installed().offers():
+            print(offer.address, offer.spec.summary)
+        delegate = installed().create_delegate("numba_cpu", {"num_threads": 2})
 
     Raises:
+        ConfigurationError: that file has a mistake, or others may write it.
         PluginError: a plugin's own module asks while it is being discovered.
     """
     global _installed, _is_discovering

@@ -59,8 +59,8 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         experimental_compress_quantization_zero_points: accepted; results are the same.
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
-        delegates: ``["numba_cpu", "sin:x=1"]``: as ``experimental_delegates``; a set or mapping is
-            applied by rank. Those that custom operators call for come before; ``[]``: none.
+        delegates: ``["numba_cpu", "sin:x=1"]``; a set or mapping is applied by rank. None: those of
+            the user's ``delegraph.toml``. Those of custom operators come before; ``[]``: none.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
@@ -154,6 +154,8 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
         self._delegates = list(applied)
         if defaults.are_wanted(resolver) and (applied or delegates is None):
+            if delegates is None and experimental_delegates is None and cancellation is None:
+                applied = self._session.by_default = defaults.configured()
             applied = defaults.added_to(applied, self._session.unresolved_custom_ops())
         if applied:
             self._session.calls.run("Interpreter()", self._session.apply_all, applied)

@@ -40,6 +40,7 @@ class Session(SharedState):
     Attributes:
         subgraphs: in the model's order.
         delegates: those applied, in order, as far as none was refused.
+        by_default: those among them that the user's configuration names, and nobody else.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Session(SharedState):
     ) -> None:
         super().__init__(model, options, custom_ops, rules)
         self.delegates: list[Delegate] = []
+        self.by_default: Sequence[Delegate] = ()
         self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
         self._stacks = [DelegateStack(subgraph) for subgraph in self.subgraphs]
         self.contexts += [subgraph.context for subgraph in self.subgraphs]
@@ -331,7 +333,7 @@ class Session(SharedState):
 
         Between a resize and the next allocation, a delegate that needs fixed shapes has none.
         """
-        return placement_of(self.subgraphs, self.delegates)
+        return placement_of(self.subgraphs, self.delegates, self.by_default)
 
     def check_placement(self) -> None:
         """Reject the placement unless it is what the rules' pins and ``require`` ask for.

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from delegraph.delegation.blob_cache import CACHE_VARIABLE
 from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
+from delegraph.delegation.configuration import configuration
 from delegraph.operators.memory_limit import physical_memory
 from delegraph.tools.plugin_check import Finding, Level
 
@@ -165,6 +167,9 @@ def _caches() -> Iterator[Cache]:
     for key in sorted(os.environ):
         if _CACHE_VARIABLE.fullmatch(key) and os.environ[key]:
             yield _cache(key, Path(os.environ[key]).absolute())
+    configured = configuration()
+    if configured.cache_folder is not None and not os.environ.get(CACHE_VARIABLE):
+        yield _cache(f"cache.folder of {configured.path}", configured.cache_folder)
     source = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
     try:
         yield _cache(source, user_cache_folder())

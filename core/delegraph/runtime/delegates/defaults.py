@@ -1,4 +1,4 @@
-"""Delegates that a model gets without asking, because its custom operators call for them.
+"""Delegates that a model gets without asking: the user's, and those of its custom operators.
 
 Source:
     InterpreterBuilder, tflite/core/interpreter_builder.cc: the Flex delegate comes first.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from delegraph.delegation.configuration import CONFIG_VARIABLE, configuration
 from delegraph.delegation.delegate import Delegate
+from delegraph.errors import ConfigurationError, PluginError
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.op_resolver import OpResolverType
 
@@ -16,6 +18,22 @@ from delegraph.runtime.op_resolver import OpResolverType
 def are_wanted(resolver: OpResolverType) -> bool:
     """Return whether models get delegates without asking under *resolver*."""
     return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
+
+
+def configured() -> list[Delegate]:
+    """Return the delegates that the user's configuration file names, in its order.
+
+    Raises:
+        ConfigurationError: one of them cannot be had.
+    """
+    user = configuration()
+    try:
+        return list(map(installed().create_delegate, user.delegates or ()))
+    except PluginError as error:
+        raise ConfigurationError(
+            f"configuration file {str(user.path)!r}: delegates: {error} "
+            f"({CONFIG_VARIABLE}= reads no file)"
+        ) from error
 
 
 def added_to(asked_for: Sequence[Delegate], custom_ops: Collection[str]) -> list[Delegate]:

@@ -25,14 +25,20 @@ from delegraph.schema.collector import collector_paused
 from delegraph.schema.enums import TensorType
 
 _VALIDATES = Rejection("validation", "no delegate gets a VALIDATION: subgraph")
+_BY_DEFAULT = "by default"
 _TAKEN_OFF = Rejection("resized", "a resize took the delegate off until tensors are allocated")
 
 
 @collector_paused()
-def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Placement:
-    """Return where every node of *subgraphs* runs, *delegates* being those applied.
+def placement_of(
+    subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate], by_default: Sequence[Delegate]
+) -> Placement:
+    """Return where every node runs; linear in the number of nodes and of their tensors.
 
-    Linear in the number of nodes and of their tensors.
+    Args:
+        subgraphs: those of the model.
+        delegates: those applied, in order.
+        by_default: those among them that nobody but the user's configuration asks for.
     """
     partitions: list[PartitionPlacement] = []
     crossings: list[Crossing] = []
@@ -54,7 +60,7 @@ def placement_of(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
         tuple(crossings),
         tuple(subgraph.spec.name for subgraph in subgraphs),
         tuple(_quarantined(subgraphs, delegates)),
-        _notes(delegates),
+        _notes(delegates, by_default),
     )
 
 
@@ -63,8 +69,8 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
     return (delegate_name(delegate) for delegate in delegates if is_quarantined(delegate))
 
 
-def _notes(delegates: Iterable[Delegate]) -> dict[str, str]:
-    """Return what each delegate wants users to know, on one line; those of one name together."""
+def _notes(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
+    """Return what users should know of each delegate, on one line; those of one name together."""
     notes: dict[str, list[str]] = {}
     for delegate in delegates:
         try:
@@ -72,6 +78,8 @@ def _notes(delegates: Iterable[Delegate]) -> dict[str, str]:
         except Exception as error:  # noqa: BLE001 - a plugin's method; the placement matters more
             note = f"note() failed: {in_words(error)}"
         known = notes.setdefault(delegate_name(delegate), [])
+        if any(delegate is named for named in by_default) and _BY_DEFAULT not in known:
+            known.append(_BY_DEFAULT)
         if note and note not in known:
             known.append(note)
     return {name: "; ".join(found) for name, found in notes.items() if found}

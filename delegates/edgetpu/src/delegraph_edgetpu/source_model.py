@@ -154,7 +154,7 @@ def _require_running(model: bytes, nodes: Sequence[int]) -> None:
     from delegraph import Interpreter
 
     try:
-        with Interpreter(model_content=model) as interpreter:
+        with Interpreter(model_content=model, delegates=[]) as interpreter:
             interpreter.allocate_tensors()
     except NodeError as error:
         reason = error.__cause__ or error

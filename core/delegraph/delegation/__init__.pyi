@@ -1,0 +1,18 @@
+from .delegate import Delegate as Delegate
+from .delegate import DelegateContext as DelegateContext
+from .delegate import DelegateFlags as DelegateFlags
+from .delegate import DelegateOptions as DelegateOptions
+from .delegate import DelegateParams as DelegateParams
+from .driver import SimpleDelegate as SimpleDelegate
+from .node_by_node import NodeByNodeKernel as NodeByNodeKernel
+from .node_by_node import NodeCall as NodeCall
+from .partition_model import PartitionModel as PartitionModel
+from .partitioner import GraphInfo as GraphInfo
+from .partitioner import NodeInfo as NodeInfo
+from .partitioner import NodeSubset as NodeSubset
+from .partitioner import (
+    partition_graph_into_independent_node_subsets as partition_graph_into_independent_node_subsets,
+)
+from .rejections import Rejection as Rejection
+from .simple_delegate import SimpleDelegateInterface as SimpleDelegateInterface
+from .simple_delegate import SimpleDelegateKernelInterface as SimpleDelegateKernelInterface

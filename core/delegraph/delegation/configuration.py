@@ -1,0 +1,188 @@
+"""The user's configuration file, ``delegraph.toml``: what holds where nobody says otherwise.
+
+Arguments win over it, and so do options of the command line and environment variables. Example:
+    ::
+
+        delegates = ["openvino:device=GPU", "numba_cpu"]
+
+        [plugins]
+        allow = ["openvino", "numba_cpu"]
+
+        [cache]
+        folder = "~/compiled"
+        size = "2G"
+
+It decides which code runs, so it is read only where nobody but this user and root may write it, as
+:mod:`delegraph.delegation.cache_files` has it. It lies in this low layer because that of compiled
+partitions asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from delegraph.delegation.cache_files import read_safe, user_config_folder
+from delegraph.errors import ConfigurationError, did_you_mean
+
+CONFIG_VARIABLE = "DELEGRAPH_CONFIG"
+"""Environment variable that names the file; empty: no file is read."""
+
+FILE_NAME = "delegraph.toml"
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a file says; None where it says nothing.
+
+    Attributes:
+        path: the file that was read; None where there is none.
+        delegates: those of interpreters for which nobody names any, in order, options included.
+        allow: the only plugins that may be used.
+        disable: plugins that may not.
+        cache_folder: where compiled partitions are kept.
+        cache_size: bytes that they may take.
+    """
+
+    path: Path | None = None
+    delegates: tuple[str, ...] | None = None
+    allow: tuple[str, ...] | None = None
+    disable: tuple[str, ...] | None = None
+    cache_folder: Path | None = None
+    cache_size: int | None = None
+
+
+def configuration() -> Configuration:
+    """Return what the user's file says; it is looked for and read once in a process.
+
+    Raises:
+        ConfigurationError: it cannot be read or has a mistake, or others may write it.
+    """
+    return _found(os.environ.get(CONFIG_VARIABLE))
+
+
+@cache
+def _found(given: str | None) -> Configuration:
+    path = configuration_path(given)
+    if path is None or (given is None and not os.path.lexists(path)):
+        return Configuration()
+    return _read(path)
+
+
+def configuration_path(given: str | None) -> Path | None:
+    """Return the file that is read where it exists; None where none is to be read.
+
+    Args:
+        given: the value of :data:`CONFIG_VARIABLE`; None where it is not set.
+    """
+    if given is not None:
+        return Path(given).absolute() if given else None
+    try:
+        return user_config_folder() / FILE_NAME
+    except FileNotFoundError:  # this user has no home
+        return None
+
+
+def byte_count(text: str) -> int:
+    """Return the bytes of ``4096``, ``256K``, ``1.5M`` or ``2G``, K being 1024.
+
+    >>> byte_count("1.5K")
+    1536
+
+    Raises:
+        ValueError: the text is none of these.
+    """
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMG]?)B?", text.upper())
+    if match is None:
+        raise ValueError(text)
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _read(path: Path) -> Configuration:
+    try:
+        content = _toml(read_safe(path).decode())
+    except OSError as error:
+        where = "" if error.filename in (None, str(path)) else f"{error.filename} "
+        raise _error(path, f"is not read: {where}{error.strerror or error}") from error
+    except ValueError as error:
+        raise _error(path, f"is not TOML: {error}") from error
+    values: dict[str, Any] = {}
+    for key, value in _flat(content).items():
+        if key not in _SETTINGS:
+            known = sorted(_SETTINGS)
+            hint = did_you_mean(key, known)
+            raise _error(path, f"no key {key!r} is known{hint}; valid keys: {', '.join(known)}")
+        attribute, expected, read = _SETTINGS[key]
+        try:
+            values[attribute] = read(value)
+        except (TypeError, ValueError) as error:
+            raise _error(path, f"{key} is {value!r}, expected {expected}") from error
+    return Configuration(path, **values)
+
+
+def _toml(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib  # here, as most users have no file
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
+def _flat(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of tables under ``table.key``."""
+    flat: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):
+            flat |= {f"{key}.{name}": each for name, each in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _error(path: Path, problem: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"configuration file {str(path)!r}: {problem} ({CONFIG_VARIABLE}= reads no file)"
+    )
+
+
+# -- settings: each takes the value that the file has and returns the one of Configuration ---------
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
+        raise TypeError(value)
+    return tuple(value)
+
+
+def _folder(value: object) -> Path:
+    path = Path(os.path.expanduser(value)) if isinstance(value, str) else Path()
+    if not path.is_absolute():
+        raise ValueError(value)
+    return path
+
+
+def _size(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise TypeError(value)
+    size = byte_count(str(value))
+    if size == 0:
+        raise ValueError(value)
+    return size
+
+
+_SETTINGS: dict[str, tuple[str, str, Callable[[object], Any]]] = {
+    "delegates": ("delegates", "a list of delegates, such as ['numba_cpu:exact=false']", _names),
+    "plugins.allow": ("allow", "a list of plugins, such as ['flex', 'dist:plugin']", _names),
+    "plugins.disable": ("disable", "a list of plugins, such as ['flex', 'dist:plugin']", _names),
+    "cache.folder": ("cache_folder", "a whole path, such as '/var/cache/me' or '~/cache'", _folder),
+    "cache.size": ("cache_size", "bytes above 0, such as 4096, '512M' or '2G'", _size),
+}
+"""Of each key: the attribute of ``Configuration``, what it takes in words, what reads it."""

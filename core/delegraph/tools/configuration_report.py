@@ -1,0 +1,122 @@
+"""What the user's configuration file changes, for ``delegraph plugins doctor``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from delegraph.delegation.blob_cache import CACHE_VARIABLE, LIMIT
+from delegraph.delegation.cache_files import user_cache_folder
+from delegraph.delegation.configuration import (
+    CONFIG_VARIABLE,
+    Configuration,
+    configuration,
+    configuration_path,
+)
+from delegraph.errors import PluginError
+from delegraph.plugins.choice import ALLOW_VARIABLE, DISABLE_VARIABLE
+from delegraph.plugins.plugin import PluginState
+from delegraph.plugins.plugin_set import PluginSet
+from delegraph.tools.plugin_check import Finding, Level
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A key of the file.
+
+    Attributes:
+        key: ``table.key``.
+        value: what the file says, as text.
+        effect: what that changes here, or what wins over it.
+    """
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationReport:
+    """Which file was read, and what it changes.
+
+    Attributes:
+        file: its path; None where none was read.
+        why_not: in words, where none was read.
+        settings: what it says.
+    """
+
+    file: str | None
+    why_not: str
+    settings: tuple[Setting, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it, ready for JSON."""
+        return asdict(self)
+
+
+def configuration_report(plugins: PluginSet) -> ConfigurationReport:
+    """Return which file was read, and what it changes for these plugins.
+
+    Raises:
+        ConfigurationError: it cannot be read, or has a mistake.
+    """
+    user = configuration()
+    if user.path is None:
+        place = configuration_path(os.environ.get(CONFIG_VARIABLE))
+        why_not = f"{CONFIG_VARIABLE} is empty" if place is None else f"{place} does not exist"
+        return ConfigurationReport(None, why_not, ())
+    return ConfigurationReport(str(user.path), "", tuple(_settings(user, plugins)))
+
+
+def check_configuration(plugins: PluginSet) -> Iterator[Finding]:
+    """Yield a finding for each default delegate that no usable plugin offers."""
+    user = configuration()
+    for name in user.delegates or ():
+        try:
+            plugins.find(name)
+        except PluginError as error:
+            yield Finding(Level.ERROR, f"delegates of {user.path}", str(error))
+
+
+def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:
+    if user.delegates is not None:
+        effect = "applied where neither arguments nor options name delegates"
+        yield Setting("delegates", _listed(user.delegates), effect)
+    if user.allow is not None:
+        left = _left_out(plugins, PluginState.NOT_ALLOWED)
+        yield Setting("plugins.allow", _listed(user.allow), _beaten_by(ALLOW_VARIABLE) or left)
+    if user.disable is not None:
+        left = _left_out(plugins, PluginState.DISABLED)
+        yield Setting(
+            "plugins.disable", _listed(user.disable), _beaten_by(DISABLE_VARIABLE) or left
+        )
+    if user.cache_folder is not None:
+        effect = f"compiled partitions are kept there, not in {_usual_cache()}"
+        beaten = _beaten_by(CACHE_VARIABLE) if os.environ.get(CACHE_VARIABLE) else ""
+        yield Setting("cache.folder", str(user.cache_folder), beaten or effect)
+    if user.cache_size is not None:
+        effect = f"bytes that compiled partitions may take, not {LIMIT}"
+        yield Setting("cache.size", str(user.cache_size), effect)
+
+
+def _beaten_by(variable: str) -> str:
+    """Return what to say where a variable wins; empty where it is not set."""
+    return f"none: {variable} is set, and wins" if variable in os.environ else ""
+
+
+def _left_out(plugins: PluginSet, state: PluginState) -> str:
+    names = [plugin.name for plugin in plugins.plugins if plugin.state is state]
+    return f"leaves out {_listed(names)}"
+
+
+def _usual_cache() -> str:
+    try:
+        return str(user_cache_folder() / "compiled")
+    except FileNotFoundError:  # this user has no home
+        return "a folder of the process"
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(names) or "nothing"

@@ -1,0 +1,19 @@
+"""Tests with a configuration file of their own in force."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delegraph.delegation import configuration
+from delegraph.delegation.configuration import CONFIG_VARIABLE
+
+
+def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
+    """Write ``delegraph.toml`` into *folder*, and let it be in force for the test."""
+    path = folder / "delegraph.toml"
+    path.write_text(text, encoding="utf-8")
+    configuration._found.cache_clear()  # an earlier file may have had the path
+    monkeypatch.setenv(CONFIG_VARIABLE, str(path))
+    return path
