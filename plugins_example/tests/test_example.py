@@ -173,7 +173,7 @@ def test_integers_are_left_with_a_reason() -> None:
     y, interpreter = run(content, np.int32([5]), "add_sub", "sin")
     np.testing.assert_array_equal(y, [7])
     assert taken(interpreter) == []
-    assert reason(interpreter, 0, "add_sub") == "dtype: is INT32, needs FLOAT32 (tensor 0)"
+    assert reason(interpreter, 0, "add_sub") == "input is INT32; claimed is FLOAT32"
     assert reason(interpreter, 0, "sin") == "op: is ADD, needs SIN"
 
 

@@ -326,7 +326,7 @@ class TakesMoreOperators(SoundDelegate):
 
 
 class TakesMoreFeatures(SoundDelegate):
-    claims = Capabilities([Claim("ADD", "FLOAT32", "broadcast")])
+    claims = Capabilities([Claim("ADD", "FLOAT32", "activation")])
 
 
 class DeclaresNothing(SoundDelegate):

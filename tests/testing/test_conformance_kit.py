@@ -92,17 +92,17 @@ DELEGATES = [
     (
         faulty.TakesMoreTypes,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: ADD of INT64",
+        "takes what it does not claim: ADD v\\d of input INT64",
     ),
     (
         faulty.TakesMoreOperators,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: FLOOR of",
+        "takes what it does not claim: FLOOR v1 of",
     ),
     (
         faulty.TakesMoreFeatures,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: ADD of FLOAT32 with activation",
+        "takes what it does not claim: ADD v\\d of input FLOAT32, output FLOAT32, with broadcast",
     ),
 ]
 
@@ -116,7 +116,10 @@ def test_fault_of_a_delegate_is_named(
 
 
 CLAIMS = [
-    (faulty.ClaimsATypeItLeaves, "claimed but never taken: INT64 for ADD.*dtype: is INT64"),
+    (
+        faulty.ClaimsATypeItLeaves,
+        "claimed but never taken: INT64 for ADD.*input is INT64; claimed are FLOAT32, INT32",
+    ),
     (faulty.ClaimsAFeatureItLeaves, "claimed but never taken: feature 'broadcast' for ADD"),
     (faulty.ClaimsTheImpossible, "claims STRING for ADD, and the kit has no such model"),
 ]

@@ -1,4 +1,4 @@
-"""What a delegate says it can compute, declared once: operators, types, features, tolerances.
+"""What a delegate says it can compute, declared once: operators, forms, features, tolerances.
 
 The conformance kit tries everything that is claimed here, the shadow policy compares within the
 tolerances, and ``Capabilities.check`` turns the claims into an answer with a reason.
@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import takewhile
-from typing import TYPE_CHECKING
+from itertools import product
 
+from delegraph.delegation.node_form import NO_ACTIVATION, NodeForm
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.operators.registration import Node, OpContext, Registration
-from delegraph.schema.enums import BuiltinOperator, TensorType
-
-if TYPE_CHECKING:
-    from delegraph.operators.tensor import Tensor
+from delegraph.operators.roles import operands, roles_of
+from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
 
 FEATURES = {
     "activation": "a fused activation function other than NONE",
@@ -53,45 +51,111 @@ _MOST_SHOWN = 12
 class Claim:
     """Operators that a delegate takes, and in which form.
 
+    >>> print(Claim("CONV_2D", "FLOAT32", "broadcast", weights=["INT8", "INT4"], versions=(1, 5)))
+    CONV_2D: FLOAT32; weights INT8, INT4; versions 1-5; broadcast
+
     Attributes:
         operators: names, ``"ADD"``, custom ones by their custom code.
-        types: names of the TensorTypes that their inputs and outputs may have, biases and indices
-            included.
+        types: names of the TensorTypes that operands may have whose role is not in *roles*, biases
+            and indices included. None named: any that the operator has.
         features: what else may occur, names of :data:`FEATURES`.
+        roles: role and the types that its operands may have: ``weights="INT8"``. The roles of each
+            operator are in ``delegraph.operators.roles``.
+        versions: first and last version of the operators; None for any.
+        activations: activation functions that may be fused, beside ``NONE``. The feature
+            ``"activation"`` stands for any.
 
     Raises:
-        ArgumentError: a name that does not exist.
+        ArgumentError: a name that does not exist, a role that one of the operators lacks, or
+            versions in the wrong order.
     """
 
     operators: tuple[str, ...]
     types: tuple[str, ...]
-    features: frozenset[str] = frozenset()
+    features: frozenset[str]
+    roles: tuple[tuple[str, tuple[str, ...]], ...]
+    versions: tuple[int, int] | None
+    activations: tuple[str, ...]
 
     def __init__(
-        self, operators: Iterable[str] | str, types: Iterable[str] | str, *features: str
+        self,
+        operators: Iterable[str] | str,
+        types: Iterable[str] | str = (),
+        *features: str,
+        versions: tuple[int, int] | None = None,
+        activations: Iterable[str] | str = (),
+        **roles: Iterable[str] | str,
     ) -> None:
-        for name, value in (("operators", operators), ("types", types)):
-            names = (value,) if isinstance(value, str) else tuple(value)
-            object.__setattr__(self, name, names)
-        object.__setattr__(self, "features", frozenset(features))
+        values = {
+            "operators": _names(operators),
+            "types": _names(types),
+            "features": frozenset(features),
+            "roles": tuple((role, _names(given)) for role, given in roles.items()),
+            "versions": versions,
+            "activations": _names(activations),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
         self._check()
 
-    def covers(self, operator: str, types: Set[str], features: Set[str] = frozenset()) -> bool:
-        """Return whether it names the operator, all the types and all the features."""
-        return operator in self.operators and types <= set(self.types) and features <= self.features
+    def covers(self, form: NodeForm, features: Set[str] = frozenset()) -> bool:
+        """Return whether it names the operator in this form, and all the features."""
+        return (
+            form.operator in self.operators
+            and self.misfit(form) is None
+            and features - {"activation"} <= self.features  # which one, the form says
+        )
+
+    def misfit(self, form: NodeForm) -> int | None:
+        """Return the first property of a node that it does not name; None when it names all.
+
+        Properties are counted: first the node's operands in their order, then the version, and then
+        the activation.
+        """
+        fits = [not self.types_of(role) or type in self.types_of(role) for role, type in form.types]
+        first, last = self.versions or (form.version, form.version)
+        fits += [first <= form.version <= last, self.fuses(form.activation)]
+        return None if all(fits) else fits.index(False)
+
+    def types_of(self, role: str) -> tuple[str, ...]:
+        """Return the types that operands of a role may have; none for any."""
+        return dict(self.roles).get(role, self.types)
+
+    def fuses(self, activation: str) -> bool:
+        """Return whether an activation function may be fused."""
+        named = (NO_ACTIVATION, *self.activations)
+        return activation in named or "activation" in self.features
+
+    def __str__(self) -> str:
+        types = [", ".join(self.types)] if self.types else []
+        roles = [f"{role} {', '.join(types)}" for role, types in self.roles]
+        versions = [] if self.versions is None else [f"versions {_range(self.versions)}"]
+        fused = [f"activations {', '.join(self.activations)}"] if self.activations else []
+        features = [", ".join(sorted(self.features))] if self.features else []
+        form = "; ".join([*types, *roles, *versions, *fused, *features])
+        return f"{', '.join(self.operators)}: {form}"
 
     def _check(self) -> None:
-        for name in self.types:
+        for name in (*self.types, *(name for _, types in self.roles for name in types)):
             if name not in TensorType.__members__:
-                raise ArgumentError(f"claim of {self.operators}: no TensorType {name!r}")
+                raise self._error(f"no TensorType {name!r}")
+        for name in self.activations:
+            if name not in ActivationFunctionType.__members__:
+                raise self._error(f"no activation function {name!r}")
         unknown = sorted(self.features - FEATURES.keys())
         if unknown:
-            raise ArgumentError(
-                f"claim of {self.operators}: no feature {unknown[0]!r}; there are: "
-                + ", ".join(FEATURES)
-            )
-        if not self.operators or not self.types:
+            raise self._error(f"no feature {unknown[0]!r}; there are: {', '.join(FEATURES)}")
+        if not self.operators or not (self.types or any(types for _, types in self.roles)):
             raise ArgumentError("a claim names at least one operator and one type")
+        for role, operator in product(dict(self.roles), self.operators):
+            if role not in roles_of(operator):
+                known = ", ".join(roles_of(operator))
+                raise self._error(f"{operator} has no operand {role!r}; there are: {known}")
+        if self.versions is not None and self.versions[0] > self.versions[1]:
+            raise self._error(f"versions {self.versions} are not in order")
+
+    def _error(self, message: str) -> ArgumentError:
+        return ArgumentError(f"claim of {self.operators}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +191,15 @@ class Capabilities:
         given = self.tolerance.get(type.name)
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
 
-    def covers(self, operator: str, types: Set[str], features: Set[str] = frozenset()) -> bool:
-        """Return whether one claim names the operator, all the types and all the features."""
-        return any(claim.covers(operator, types, features) for claim in self.claims)
+    def covers(self, form: NodeForm, features: Set[str] = frozenset()) -> bool:
+        """Return whether one claim names the operator in this form, and all the features."""
+        return any(claim.covers(form, features) for claim in self.claims)
 
     def check(self, registration: Registration, node: Node, context: OpContext) -> bool | Rejection:
-        """Return True when a claim covers the node's operator and types, else a reason.
+        """Return True when a claim covers the node's form, else a reason.
 
-        Features are not looked at: a delegate that lacks one checks that itself.
+        The reason is about the claims that fit best: what the node would need to be for one of them
+        to go further. Features are not looked at: a delegate that lacks one checks that itself.
         """
         name = registration.name
         if registration.builtin_code == BuiltinOperator.DELEGATE:
@@ -142,37 +207,69 @@ class Capabilities:
         claims = [claim for claim in self.claims if name in claim.operators]
         if not claims:
             return Rejection("op", actual=name, expected=self._operators())
-        tensors = [context.tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0]
-        fits = [_fitting(claim, tensors) for claim in claims]
-        best = max(fits)
-        if best == len(tensors):
+        form = NodeForm.of(name, node, context.tensors)
+        misfits = {claim: claim.misfit(form) for claim in claims}
+        found = [position for position in misfits.values() if position is not None]
+        if len(found) < len(misfits):
             return True
-        # What else this tensor might be, by the claims that the tensors before it fit as well.
-        nearest = [claim for claim, fit in zip(claims, fits, strict=True) if fit == best]
-        expected = dict.fromkeys(type for claim in nearest for type in claim.types)
-        return Rejection(
-            "dtype",
-            actual=tensors[best].type.name,
-            expected=_alternatives(expected),
-            tensor=tensors[best].index,
-        )
+        nearest = [claim for claim, position in misfits.items() if position == max(found)]
+        tensors = [index for _, index in operands(name, node)]
+        return _refusal(form, max(found), nearest, tensors)
 
     def _operators(self) -> str:
-        return _alternatives(op for claim in self.claims for op in claim.operators)
+        return " or ".join(_different(op for claim in self.claims for op in claim.operators))
 
 
-def _fitting(claim: Claim, tensors: Sequence[Tensor]) -> int:
-    """Return how many tensors, from the first on, have types that *claim* names."""
-    return sum(1 for _ in takewhile(lambda tensor: tensor.type.name in claim.types, tensors))
+def _refusal(
+    form: NodeForm, position: int, claims: Iterable[Claim], tensors: Sequence[int]
+) -> Rejection:
+    """Return what is said of a node that claims fit up to a property.
+
+    Args:
+        form: of the node.
+        position: of the property, as :meth:`Claim.misfit` counts.
+        claims: those that fit as far.
+        tensors: the node's operands.
+    """
+    if position < len(tensors):
+        role, actual = form.types[position]
+        expected = _different(name for claim in claims for name in claim.types_of(role))
+        return _reason("dtype", role, actual, expected, tensors[position])
+    if position == len(tensors):
+        ranges = _different(_range(claim.versions) for claim in claims if claim.versions)
+        return _reason("version", "version", str(form.version), ranges)
+    fused = _different(name for claim in claims for name in (NO_ACTIVATION, *claim.activations))
+    return _reason("activation", "activation", form.activation, fused)
 
 
-def _alternatives(names: Iterable[str]) -> str:
-    """Return names as a reason has them; of many the first ones, and how many there are.
+def _reason(
+    constraint: str, what: str, actual: str, claimed: Sequence[str], tensor: int | None = None
+) -> Rejection:
+    """Return the reason about one property: ``weights are INT8; claimed are FLOAT32, FLOAT16``."""
+    is_plural = what.endswith("s") and not what.endswith(("bias", "axis"))
+    expected = ", ".join(claimed)
+    message = (
+        f"{what} {'are' if is_plural else 'is'} {actual}; "
+        f"claimed {'are' if len(claimed) > 1 else 'is'} {expected}"
+    )
+    return Rejection(constraint, message, actual, expected, tensor)
 
-    >>> _alternatives(["ADD", "SUB", "ADD"]), _alternatives(map(str, range(20)))
-    ('ADD or SUB', '0 or 1 or 2 or 3 or 4 or 5 or 6 or 7 or 12 others')
+
+def _names(given: Iterable[str] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _range(versions: tuple[int, int]) -> str:
+    first, last = versions
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _different(names: Iterable[str]) -> list[str]:
+    """Return names as a reason has them; of many the first ones, and how many more there are.
+
+    >>> _different(["ADD", "SUB", "ADD"]), _different(map(str, range(20)))[-2:]
+    (['ADD', 'SUB'], ['7', '12 others'])
     """
     different = list(dict.fromkeys(names))
     shown = different if len(different) <= _MOST_SHOWN else different[: _MOST_SHOWN - 4]
-    more = [f"{len(different) - len(shown)} others"] * (len(shown) < len(different))
-    return " or ".join([*shown, *more])
+    return [*shown, *[f"{len(different) - len(shown)} others"] * (len(shown) < len(different))]

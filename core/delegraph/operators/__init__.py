@@ -4,6 +4,7 @@ For kernels, delegates and custom operators alike. Open first ``registration`` a
 
 - ``registration``: ``Registration``, ``Node``, and the context that kernels work in
 - ``tensor``: a tensor while a model runs, and its data
+- ``roles``: what each operand of an operator is called: input, weights, bias, axis
 - ``checks``: what is required of a node, as functions that raise
 - ``numerics``: the choice between builtin and reference rounding
 - ``memory_limit``: the bytes that tensors, and kernels beside them, may take

@@ -7,14 +7,16 @@ interpreter, an author compares a delegate with Delegraph.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.node_form import NodeForm
 from delegraph.errors import ArgumentError
 from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.operators.roles import operand_roles
 from delegraph.schema import tables
 from delegraph.schema.table import Table
 from delegraph.schema.writer import write_model
@@ -104,18 +106,43 @@ class OperatorCase:
         """The version of the operator."""
         return next(c.version for c in self.records.operator_codes or () if _name(c) == self.op)
 
-    def types(self) -> tuple[str, ...]:
-        """Return the types of the operator's inputs, ``("INT8", "INT32")``; absent ones left out.
-
-        Of a graph with several operators these are the types of the first one it is about.
-        """
-        main = _main(self.records)
-        names = [_name(code) for code in self.records.operator_codes or ()]
-        nodes = [n for n in main.operators or () if names[n.opcode_index] == self.op]
-        tensors = main.tensors or ()
-        return tuple(
-            tensors[i].type.name for node in nodes[:1] for i in node.inputs or () if i >= 0
+    def at_version(self, version: int) -> OperatorCase:
+        """Return the case with another version of the operator."""
+        codes = tuple(
+            code.replace(version=version) if _name(code) == self.op else code
+            for code in self.records.operator_codes or ()
         )
+        return replace(self, records=self.records.replace(operator_codes=codes))
+
+    def input_form(self) -> NodeForm:
+        """Return the operator's form with its inputs alone, and no activation.
+
+        Of a graph with several operators it is that of the first one it is about.
+        """
+        codes, tensors = self.records.operator_codes or (), _main(self.records).tensors or ()
+        node = self._node()
+        if node is None:
+            return NodeForm(self.op, ())
+        inputs = node.inputs or ()
+        given = zip(operand_roles(self.op, len(inputs), 0), inputs, strict=True)
+        types = tuple((role, tensors[i].type.name) for role, i in given if i >= 0)
+        return NodeForm(self.op, types, codes[node.opcode_index].version)
+
+    def types(self) -> tuple[str, ...]:
+        """Return the types of the inputs, ``("INT8", "INT32")``; see :meth:`input_form`."""
+        return tuple(type for _, type in self.input_form().types)
+
+    def output_types(self) -> tuple[str, ...]:
+        """Return the types that the outputs are declared to have; the kernel may change them."""
+        tensors, node = _main(self.records).tensors or (), self._node()
+        outputs = () if node is None else node.outputs or ()
+        return tuple(tensors[i].type.name for i in outputs if i >= 0)
+
+    def _node(self) -> tables.Operator | None:
+        """Return the first node it is about; None if there is none in the main subgraph."""
+        codes = self.records.operator_codes or ()
+        nodes = _main(self.records).operators or ()
+        return next((n for n in nodes if _name(codes[n.opcode_index]) == self.op), None)
 
     def __str__(self) -> str:
         """What distinguishes the case: version, tensors and options."""

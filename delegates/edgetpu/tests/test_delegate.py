@@ -98,7 +98,7 @@ def test_it_leaves_tensors_of_other_types() -> None:
     first, *others = graph.tensors or ()
     tensors = (first.replace(type=TensorType.FLOAT32), *others)
     content = write_model(record.replace(subgraphs=(graph.replace(tensors=tensors),)))
-    assert why_left(content) == "dtype: is FLOAT32, needs INT8 or UINT8 or INT16 (tensor 0)"
+    assert why_left(content) == "input is FLOAT32; claimed are INT8, UINT8, INT16"
 
 
 def test_nodes_in_one_partition_pass_results_on() -> None:

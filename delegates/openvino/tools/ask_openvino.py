@@ -25,6 +25,7 @@ import openvino
 
 from delegraph import Capabilities, Claim
 from delegraph.delegation.capabilities import FEATURES
+from delegraph.operators.roles import roles_of
 from delegraph.testing.conformance.attempts import attempt, wrong
 from delegraph.testing.conformance.features import ELEMENT_WISE, PARAMETERS
 from delegraph.testing.conformance.subject import subject_of
@@ -158,13 +159,18 @@ def main() -> None:
     write(claims)
 
 
+def parameters(op: str) -> list[int]:
+    """Return which inputs are parameters; no operator in question has two of one role."""
+    return [i for i, role in enumerate(roles_of(op)) if role in PARAMETERS]
+
+
 def write(claims: list[Row]) -> None:
     """Write the file, a row a line."""
     operators = {op for op, *_ in claims}
     head = {
         "openvino": openvino.__version__,
         "element_wise": sorted(ELEMENT_WISE & operators),
-        "parameters": {op: [*PARAMETERS[op]] for op in sorted(operators & PARAMETERS.keys())},
+        "parameters": {op: found for op in sorted(operators) if (found := parameters(op))},
     }
     rows = ",\n".join("    " + json.dumps(row) for row in sorted(claims))
     CLAIMS.write_text(f'{json.dumps(head)[:-1]}, "claims": [\n{rows}\n]}}\n', encoding="utf-8")

@@ -7,14 +7,13 @@ import pytest
 
 from delegraph import ActivationFunctionType as Activation
 from delegraph import TensorType
-from delegraph.delegation.capabilities import FEATURES, Capabilities, Claim
+from delegraph.delegation.capabilities import FEATURES
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.schema.options import AddOptions, Conv2DOptions, ReshapeOptions
-from delegraph.testing.conformance.features import PARAMETERS
 from delegraph.testing.conformance.trials import Trial, trial_of
 from delegraph.testing.one_op import TensorDef, constant, tensor
 from delegraph.testing.operator_case import Given, fed, operator_case
-from delegraph.testing.operator_cases import MAKERS, cases
+from delegraph.testing.operator_cases import cases
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -91,17 +90,3 @@ def test_trial_declares_the_shapes_of_its_outputs() -> None:
     case = add(X, ROW).case
     graph = (case.records.subgraphs or ())[0]
     assert [record.shape for record in graph.tensors or ()] == [(2, 3), (3,), (2, 3)]
-
-
-def test_operators_with_parameters_exist() -> None:
-    assert sorted(PARAMETERS.keys() - MAKERS.keys()) == []
-
-
-def test_claim_covers_what_it_names_and_less() -> None:
-    claims = Capabilities([Claim("ADD", ["FLOAT32", "INT32"], "broadcast"), Claim("MUL", "INT8")])
-    assert claims.covers("ADD", {"FLOAT32"})
-    assert claims.covers("ADD", {"FLOAT32", "INT32"}, {"broadcast"})
-    assert claims.covers("MUL", {"INT8"})
-    assert not claims.covers("SUB", {"FLOAT32"})
-    assert not claims.covers("MUL", {"INT8"}, {"broadcast"})
-    assert not claims.covers("ADD", {"FLOAT32", "INT8"})

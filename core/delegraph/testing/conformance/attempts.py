@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from delegraph.delegation.capabilities import Claim
+from delegraph.delegation.node_form import NodeForm
 from delegraph.delegation.placement import NodePlacement
 from delegraph.errors import DelegraphError
+from delegraph.testing.conformance.demands import Demand, at_versions, demands, is_near, shown
 from delegraph.testing.conformance.differences import difference
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
@@ -31,8 +32,8 @@ ENOUGH = 20
 SEEDS = 12
 """How often that many are drawn, at most, until each claimed type is in one that is taken."""
 
-SEEDS_FOR_FEATURES = 3
-"""The same for features: not every operator can show every feature."""
+SEEDS_FOR_OTHERS = 3
+"""The same for versions and features: not every operator can show every one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ class Attempt:
 def attempt(subject: Subject, trial: Trial) -> Attempt:
     """Return what a new delegate makes of *trial*."""
     watch = KernelWatch(PATTERN)
-    found = Attempt(trial, subject.claims(trial.case.op, trial.types, trial.features))
+    found = Attempt(trial, subject.claims(trial.forms, trial.features))
     try:
         with open_interpreter(trial.case, WatchedDelegate(subject.make(), watch)) as interpreter:
             nodes = interpreter.placement.nodes
@@ -95,7 +96,7 @@ def wrong(subject: Subject, found: Attempt) -> str:
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
     """Return whether a case that the delegate claims and takes comes out wrong."""
     trial = trial_of(case)
-    if trial is None or not subject.claims(case.op, trial.types, trial.features):
+    if trial is None or not subject.claims(trial.forms, trial.features):
         return False
     found = attempt(subject, trial)
     return (found.is_taken or bool(found.error)) and bool(wrong(subject, found))
@@ -106,14 +107,15 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     """Return the attempts of the cases of an operator, the author's own ones first.
 
     Cases of types that no claim names are many, and only asked about: one of each will do. While a
-    claimed type or feature is in no model that the delegate takes, more cases are drawn.
+    claimed type, version or feature is in no model that the delegate takes, more cases are drawn.
     """
     found = _Attempts(subject, op)
     found.try_all(case for case in subject.cases if case.op == op)
     for seed in range(SEEDS):
-        found.try_all(cases(op, seed=seed, count=RANDOM_CASES), only_missing=seed > 0)
+        drawn = at_versions(found.claims, cases(op, seed=seed, count=RANDOM_CASES))
+        found.try_all(drawn, only_missing=seed > 0)
         complete = found.has_enough and not found.missing
-        if complete or (seed >= SEEDS_FOR_FEATURES and not found.misses_types):
+        if complete or (seed >= SEEDS_FOR_OTHERS and not found.misses_types):
             break
     return tuple(found.made)
 
@@ -122,23 +124,23 @@ class _Attempts:
     """Attempts of one operator, as they are made.
 
     Attributes:
+        claims: of the operator.
         made: those so far.
-        missing: types and features that a claim names and no model taken for it shows.
+        missing: what a claim names and no model taken for it shows.
     """
 
     def __init__(self, subject: Subject, op: str) -> None:
         self._subject = subject
-        self._claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
-        self._types = {type for claim in self._claims for type in claim.types}
-        self._other_types: set[tuple[str, ...]] = set()
-        self._seen: set[str] = set()
-        self.missing = {(c, name) for c in self._claims for name in (*c.types, *c.features)}
+        self.claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
+        self._other_forms: set[tuple[NodeForm, tuple[str, ...]]] = set()
+        self._seen: set[Demand] = set()
+        self.missing = {demand for claim in self.claims for demand in demands(claim)}
         self.made: list[Attempt] = []
 
     @property
     def misses_types(self) -> bool:
         """Whether a claimed type is missing of which there are models."""
-        return any(name in claim.types and name in self._seen for claim, name in self.missing)
+        return any(demand.is_type and demand in self._seen for demand in self.missing)
 
     @property
     def has_enough(self) -> bool:
@@ -148,23 +150,27 @@ class _Attempts:
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
         """Add the attempts of cases; once there are enough, if wanted only of what is missing."""
         for case in given:
-            types = case.types()
-            is_claimed = self._types.issuperset(types)
-            trial = trial_of(case) if is_claimed or types not in self._other_types else None
+            trial = self._worth_trying(case)
             if trial is None:
                 continue
-            self._seen |= trial.types
-            if only_missing and self.has_enough and not self._shown(trial) & self.missing:
+            found = {demand for claim in self.claims for demand in shown(claim, trial)}
+            self._seen |= found
+            if only_missing and self.has_enough and not found & self.missing:
                 continue
-            if not is_claimed:
-                self._other_types.add(types)
             made = attempt(self._subject, trial)
             self.made.append(made)
             if made.is_taken:
-                self.missing -= self._shown(trial)
+                self.missing -= found
 
-    def _shown(self, trial: Trial) -> set[tuple[Claim, str]]:
-        """Return what a trial shows of each claim that covers it."""
-        op, types, features = trial.case.op, trial.types, trial.features
-        covering = [claim for claim in self._claims if claim.covers(op, types, features)]
-        return {(claim, name) for claim in covering for name in types | features}
+    def _worth_trying(self, case: OperatorCase) -> Trial | None:
+        """Return the trial of a case; None for a form that no claim names, but for the first."""
+        form = case.input_form()
+        if any(claim.misfit(form) is None for claim in self.claims):
+            return trial_of(case)
+        if not any(is_near(claim, form) for claim in self.claims):
+            form = replace(form, version=1)
+        key = form, case.output_types()
+        trial = None if key in self._other_forms else trial_of(case)
+        if trial is not None and "empty" not in trial.features:  # which many delegates leave
+            self._other_forms.add(key)
+        return trial

@@ -1,4 +1,4 @@
-"""Which types and features a model shows, so that a case knows what claim it needs.
+"""Which forms and features a model shows, so that a case knows what claim it needs.
 
 The names are those of ``delegraph.delegation.capabilities.FEATURES``. They are read off a model
 that has run: then all shapes are known. ``activation``, ``broadcast`` and ``computed-weights`` are
@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.delegation.node_form import NO_ACTIVATION, NodeForm, fused_activation
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import OperatorSpec
+from delegraph.operators.registration import Node
+from delegraph.operators.roles import operand_roles
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
-from delegraph.schema.enums import ActivationFunctionType, TensorType
+from delegraph.schema.enums import TensorType
 from delegraph.testing.operator_cases.pairs import COMPARISONS, FUSED, OTHERS, STABLEHLO
 
 ELEMENT_WISE = frozenset(
@@ -25,49 +28,17 @@ ELEMENT_WISE = frozenset(
 )
 """Operators whose inputs have the same shape unless they broadcast."""
 
-_AXES = (
-    "ARG_MAX", "ARG_MIN", "BROADCAST_TO", "CUMSUM", "EXPAND_DIMS", "MEAN", "MIRROR_PAD", "PAD",
-    "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "RESHAPE",
-    "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "REVERSE_V2", "RFFT2D", "SUM", "TILE", "TOPK_V2",
-    "TRANSPOSE",
-)  # fmt: skip
-_WEIGHTS = (
-    "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "EMBEDDING_LOOKUP", "FULLY_CONNECTED", "PRELU",
-)  # fmt: skip
-_RECURRENT = (
-    "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN", "SVDF",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN",
-)  # fmt: skip
-
-PARAMETERS: dict[str, Sequence[int]] = {
-    **dict.fromkeys(_AXES, (1,)),
-    **dict.fromkeys(_WEIGHTS, (1, 2)),
-    **dict.fromkeys(_RECURRENT, range(1, 64)),
-    "BATCH_TO_SPACE_ND": (1, 2),
-    "CONV_3D_TRANSPOSE": (0, 1, 3),
-    "DYNAMIC_UPDATE_SLICE": (2,),
-    "FILL": (0,),
-    "MULTINOMIAL": (1,),
-    "NON_MAX_SUPPRESSION_V4": (2, 3, 4),
-    "NON_MAX_SUPPRESSION_V5": (2, 3, 4, 5),
-    "ONE_HOT": (1, 2, 3),
-    "PADV2": (1, 2),
-    "RANDOM_STANDARD_NORMAL": (0,),
-    "RANDOM_UNIFORM": (0,),
-    "RANGE": (0, 1, 2),
-    "SLICE": (1, 2),
-    "SPACE_TO_BATCH_ND": (1, 2),
-    "SPARSE_TO_DENSE": (1, 3),
-    "SPLIT": (0,),
-    "SPLIT_V": (1, 2),
-    "STRIDED_SLICE": (1, 2, 3),
-    "TRANSPOSE_CONV": (0, 1, 3),
-    "UNSORTED_SEGMENT_MAX": (2,),
-    "UNSORTED_SEGMENT_MIN": (2,),
-    "UNSORTED_SEGMENT_PROD": (2,),
-    "UNSORTED_SEGMENT_SUM": (2,),
-}
-"""Operator to the inputs that are weights, axes, sizes and the like: constants in most models."""
+PARAMETERS = frozenset({
+    "alpha", "axis", "begin", "bias", "block_shape", "cell_state", "constant_values", "crops",
+    "default_value", "delta", "depth", "dilations", "dims", "end", "fft_length", "hidden_state",
+    "init_value", "iou_threshold", "k", "layer_norm_coefficients", "limit", "max_output_size",
+    "multiples", "num_samples", "num_segments", "off_value", "on_value", "output_shape",
+    "output_state", "padding_value", "paddings", "peephole_weights", "perm", "score_threshold",
+    "shape", "size", "size_splits", "soft_nms_sigma", "start", "start_indices", "state", "strides",
+    "weights", "weights_feature", "weights_time", "window_dilations", "window_shape",
+    "window_strides",
+})  # fmt: skip
+"""Roles of weights, axes, sizes and the like: constants in most models."""
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -77,13 +48,11 @@ def operators_of(subgraph: Subgraph, op: str) -> tuple[OperatorSpec, ...]:
     return tuple(operator for operator in subgraph.spec.operators if operator.name == op)
 
 
-def types_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[str]:
-    """Return the names of the types of their inputs and outputs."""
+def forms_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[NodeForm]:
+    """Return the forms in which operators occur in a subgraph whose types are known."""
     return frozenset(
-        subgraph.tensors[i].type.name
+        NodeForm.of(operator.name, Node.from_operator(operator), subgraph.tensors)
         for operator in operators
-        for i in (*operator.inputs, *operator.outputs)
-        if i >= 0
     )
 
 
@@ -111,17 +80,17 @@ def features_of(
 
 def _operator_features(subgraph: Subgraph, operator: OperatorSpec) -> Iterator[str]:
     tensors = subgraph.tensors
-    parameters = PARAMETERS.get(operator.name, ())
-    inputs = [(i, tensors[t]) for i, t in enumerate(operator.inputs) if t >= 0]
+    roles = operand_roles(operator.name, len(operator.inputs), 0)
+    given = zip(roles, operator.inputs, strict=True)
+    inputs = [(role in PARAMETERS, tensors[t]) for role, t in given if t >= 0]
     outputs = [tensors[t] for t in operator.outputs if t >= 0]
-    data = [tensor for i, tensor in inputs if i not in parameters] + outputs
+    data = [tensor for is_parameter, tensor in inputs if not is_parameter] + outputs
     everything = [tensor for _, tensor in inputs] + outputs
-    activation = getattr(operator.options, "fused_activation_function", None)
-    if activation not in (None, ActivationFunctionType.NONE):
+    if fused_activation(operator.options) != NO_ACTIVATION:
         yield "activation"
     if operator.name in ELEMENT_WISE and len({t.shape for _, t in inputs}) > 1:
         yield "broadcast"
-    if any(i in parameters and not (t.is_constant or t.is_variable) for i, t in inputs):
+    if any(is_one and not (t.is_constant or t.is_variable) for is_one, t in inputs):
         yield "computed-weights"
     if any(0 in tensor.shape for tensor in everything):
         yield "empty"

@@ -28,7 +28,7 @@ from delegraph.schema.options import ReshapeOptions
 from delegraph.testing.conformance.attempts import Attempt, attempt, attempts, wrong
 from delegraph.testing.conformance.composition import Composition, fed_definitions
 from delegraph.testing.conformance.differences import array_difference
-from delegraph.testing.conformance.features import features_of, types_of
+from delegraph.testing.conformance.features import features_of, forms_of
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
@@ -190,7 +190,7 @@ def _may_be_brick(subject: Subject, trial: Trial) -> bool:
         or not case.steps[0]
         or case.is_random
         or len(case.records.subgraphs or ()) > 1
-        or not subject.claims(case.op, trial.types, trial.features)
+        or not subject.claims(trial.forms, trial.features)
         or trial.features & {"dynamic-shapes", "extreme-values", "empty"}
         or any(declared != fed for declared, fed in _declared_and_fed_shapes(case))
     )
@@ -355,8 +355,7 @@ def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
     with described(case, right) as graph:
         return all(
             subject.claims(
-                operator.name,
-                types_of(graph, [operator]),
+                forms_of(graph, [operator]),
                 features_of(graph, [operator], case.steps, is_dynamic),
             )
             for operator in graph.operators

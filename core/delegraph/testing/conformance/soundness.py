@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from unittest import SkipTest
 
 from delegraph.delegation.capabilities import Claim
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.testing.conformance.attempts import Attempt, attempts
+from delegraph.testing.conformance.demands import Demand, demands, shown
 from delegraph.testing.conformance.placings import placings
 from delegraph.testing.conformance.reproduction import explained
 from delegraph.testing.conformance.subject import Subject
@@ -18,7 +20,7 @@ VALUES_ONLY = frozenset({"extreme-values"})
 
 
 def claims_are_executed(subject: Subject, op: str) -> None:
-    """Each type and feature claimed for *op* is in a model that the delegate takes and runs."""
+    """All that is claimed for *op* is in a model that the delegate takes and runs."""
     made = attempts(subject, op)
     if not made and op not in BuiltinOperator.__members__ and not subject.cases:
         raise SkipTest(f"models of the custom operator {op} come from its author's tests alone")
@@ -35,24 +37,29 @@ def claims_are_executed(subject: Subject, op: str) -> None:
             + explained(subject, idle[0].trial.case, "never-runs")
         )
     for claim in subject.capabilities.claims:
-        covered = [each for each in made if claim.covers(op, each.trial.types, each.trial.features)]
-        for type in claim.types if op in claim.operators else ():
-            tried = [each for each in covered if type in each.trial.types]
-            if tried or not _shown_by_another(subject, claim, type):
-                _require_taken(subject, op, type, tried)
-        for feature in sorted(claim.features):
-            tried = [each for each in covered if feature in each.trial.features]
-            if tried:  # not every operator can show every feature
-                _require_taken(subject, op, f"feature {feature!r}", tried)
+        if op in claim.operators:
+            _require_shown(subject, op, claim, made)
 
 
-def _shown_by_another(subject: Subject, claim: Claim, type: str) -> bool:
+def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attempt]) -> None:
+    """Check that for all that a claim names, a model that shows it is taken.
+
+    There must be such a model of every type. Not every operator can show every version, activation
+    and feature.
+    """
+    covered = [(each, shown(claim, each.trial)) for each in made]
+    for demand in demands(claim):
+        tried = [each for each, found in covered if demand in found]
+        if tried or (demand.is_type and not _shown_by_another(subject, demand)):
+            _require_taken(subject, op, str(demand), tried)
+
+
+def _shown_by_another(subject: Subject, demand: Demand) -> bool:
     """Return whether the type belongs to other operators of the claim, as INT32 to CONV_2D."""
     return any(
-        type in each.trial.types and each.is_taken
-        for op in claim.operators
+        each.is_taken and demand in shown(demand.claim, each.trial)
+        for op in demand.claim.operators
         for each in attempts(subject, op)
-        if each.is_claimed
     )
 
 
@@ -87,10 +94,11 @@ def nothing_unclaimed_is_taken(subject: Subject) -> None:
 
 def _require_claimed(subject: Subject, trial: Trial) -> None:
     needed = trial.features - VALUES_ONLY
-    if not subject.claims(trial.case.op, trial.types, needed):
-        types = " ".join(sorted(trial.types))
-        showing = f" with {', '.join(sorted(needed))}" if needed else ""
+    if not subject.claims(trial.forms, needed):
+        forms = " and ".join(sorted(map(str, trial.forms)))
+        others = ", ".join(sorted(needed - {"activation"}))  # which one, the form says
+        showing = f", with {others}" if others else ""
         raise AssertionError(
-            f"takes what it does not claim: {trial.case.op} of {types}{showing}"
+            f"takes what it does not claim: {forms}{showing}"
             + explained(subject, trial.case, "not-claimed")
         )

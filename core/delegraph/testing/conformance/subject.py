@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.node_form import NodeForm
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import split_text
 from delegraph.plugins.plugin_set import installed
@@ -62,9 +63,9 @@ class Subject:
         """Operators that some claim names, sorted."""
         return tuple(sorted({op for claim in self.capabilities.claims for op in claim.operators}))
 
-    def claims(self, op: str, types: frozenset[str], features: frozenset[str]) -> bool:
-        """Return whether a claim covers an operator with these types and features."""
-        return self.capabilities.covers(op, types, features)
+    def claims(self, forms: Iterable[NodeForm], features: frozenset[str]) -> bool:
+        """Return whether each of the forms of an operator is covered by a claim with *features*."""
+        return all(self.capabilities.covers(form, features) for form in forms)
 
 
 def require_claims(subject: Subject) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
+from delegraph.delegation.node_form import NodeForm
 from delegraph.errors import DelegraphError
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.choice import AnyDelegate
@@ -24,7 +25,7 @@ from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
 from delegraph.schema.writer import write_model
-from delegraph.testing.conformance.features import features_of, operators_of, types_of
+from delegraph.testing.conformance.features import features_of, forms_of, operators_of
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
@@ -44,15 +45,20 @@ class Trial:
         case: the model and what it is fed.
         expected: for each step, for each graph output.
         output_types: of the graph outputs.
-        types: of inputs and outputs of the operator that the case is about.
+        forms: in which the operator that the case is about occurs.
         features: which it shows.
     """
 
     case: OperatorCase
     expected: Outputs
     output_types: tuple[TensorType, ...]
-    types: frozenset[str]
+    forms: frozenset[NodeForm]
     features: frozenset[str]
+
+    @property
+    def types(self) -> frozenset[str]:
+        """Types of inputs and outputs of the operator that the case is about."""
+        return frozenset(type for form in self.forms for _, type in form.types)
 
 
 def open_interpreter(
@@ -105,11 +111,11 @@ def trial_of(case: OperatorCase) -> Trial | None:
             is_dynamic = right.has_dynamic_tensors
             with described(case, right) as main:
                 operators = operators_of(main, case.op)
-                types = types_of(main, operators)
+                forms = forms_of(main, operators)
                 features = features_of(main, operators, case.steps, is_dynamic)
             output_types = tuple(right.tensors[i].type for i in right.outputs)
             declared = _with_outputs_declared(case, right)
-            return Trial(declared, expected, output_types, types, features)
+            return Trial(declared, expected, output_types, forms, features)
     except DelegraphError:
         return None
 

@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from delegraph import Capabilities, Claim, DelegateContext, Node, Registration, Rejection, Tolerance
+from delegraph.delegation.node_form import NodeForm
 from delegraph.operators.tensor import Tensor
 
 QUANTIZED = frozenset({"INT8", "UINT8"})
@@ -53,12 +54,12 @@ def check_features(
     name = registration.name
     border = enumerate((*node.inputs, *node.outputs))
     tensors = {position: context.tensors[index] for position, index in border if index >= 0}
-    types = {tensor.type.name for tensor in tensors.values()}
+    form = NodeForm.of(name, node, context.tensors)
     features = set(_features(name, node, tensors))
-    if claimed.covers(name, types, features):
+    if claimed.covers(form, features):
         return True
     for feature in sorted(features):
-        if not claimed.covers(name, types, {feature}):
+        if not claimed.covers(form, {feature}):
             return Rejection(feature, f"OpenVINO differs for {name} with {feature}")
     return Rejection(
         "features", f"OpenVINO differs for {name} with {' and '.join(sorted(features))}"
