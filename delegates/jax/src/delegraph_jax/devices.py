@@ -1,0 +1,22 @@
+"""The devices that JAX finds, by the names that options have."""
+
+from __future__ import annotations
+
+import jax
+
+from delegraph.errors import PluginOptionError
+
+
+def device_named(name: str) -> jax.Device:
+    """Return a device: ``cpu``, ``gpu:1``; the first of a platform without a number.
+
+    Raises:
+        PluginOptionError: JAX finds none of that name here.
+    """
+    platform, _, number = name.partition(":")
+    try:
+        devices = jax.devices(platform)
+        return devices[int(number or 0)]
+    except (RuntimeError, IndexError) as error:
+        found = ", ".join(f"{device.platform}:{device.id}" for device in jax.devices())
+        raise PluginOptionError(f"device {name!r} is not there; JAX finds {found}") from error

@@ -1,0 +1,79 @@
+"""Activations and normalizations: functions of one operand, some along its last axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from delegraph_jax.operators.registry import FLOATS, SHAPES, Call, operator
+
+_EPSILON = 1e-6
+"""The least square of a length that L2_NORMALIZATION divides by."""
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "ELU": jax.nn.elu,
+    "HARD_SWISH": lambda x: x * jnp.clip(x + 3, 0, 6) * (1 / 6),
+    "LOGISTIC": jax.nn.sigmoid,
+    "RELU": lambda x: jnp.maximum(x, 0),
+    "RELU6": lambda x: jnp.clip(x, 0, 6),
+    "RELU_0_TO_1": lambda x: jnp.clip(x, 0, 1),
+    "RELU_N1_TO_1": lambda x: jnp.clip(x, -1, 1),
+    "TANH": jnp.tanh,
+}
+
+
+def _enter(name: str, function: Callable[[Any], Any]) -> None:
+    @operator(name, FLOATS, *SHAPES)
+    def compute(call: Call) -> Any:
+        return function(call.input(0))
+
+
+for _name, _function in ACTIVATIONS.items():
+    _enter(_name, _function)
+
+
+@operator("LEAKY_RELU", FLOATS, *SHAPES)
+def leaky_relu(call: Call) -> Any:
+    """Return x, or alpha * x below 0."""
+    x = call.input(0)
+    return jnp.where(x > 0, x, x * call.options.alpha)
+
+
+@operator("GELU", FLOATS, *SHAPES)
+def gelu(call: Call) -> Any:
+    """Return x times the share of normal numbers below it, exact or by tanh."""
+    return jax.nn.gelu(call.input(0), approximate=bool(call.options.approximate))
+
+
+@operator("SOFTMAX", FLOATS, "dynamic-shapes", "empty", "many-dims")
+def softmax(call: Call) -> Any:
+    """Return exp(beta * x) over the sum of all of the last axis."""
+    return jax.nn.softmax(call.input(0) * call.options.beta, axis=-1)
+
+
+@operator("LOG_SOFTMAX", FLOATS, "dynamic-shapes", "empty", "many-dims")
+def log_softmax(call: Call) -> Any:
+    """Return the logarithm of SOFTMAX with a beta of 1."""
+    return jax.nn.log_softmax(call.input(0), axis=-1)
+
+
+@operator("L2_NORMALIZATION", FLOATS, "dynamic-shapes", "empty", "many-dims")
+def l2_normalization(call: Call) -> Any:
+    """Return x over the length of its last axis' vector."""
+    x = call.input(0)
+    squares = jnp.sum(jnp.square(x), axis=-1, keepdims=True)
+    return x / jnp.maximum(jnp.sqrt(squares), _EPSILON)
+
+
+@operator("LOCAL_RESPONSE_NORMALIZATION", FLOATS, "dynamic-shapes")
+def local_response_normalization(call: Call) -> Any:
+    """Return x over a power of the squares of its neighbours among the channels."""
+    x, o = call.input(0), call.options
+    window = (1,) * (x.ndim - 1) + (2 * o.radius + 1,)
+    pads = ((0, 0),) * (x.ndim - 1) + ((o.radius, o.radius),)
+    squares = lax.reduce_window(jnp.square(x), x.dtype.type(0), lax.add, window, (1,) * x.ndim, pads)
+    return x * jnp.power(o.bias + o.alpha * squares, -o.beta)

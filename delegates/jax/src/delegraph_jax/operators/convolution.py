@@ -1,0 +1,120 @@
+"""Convolutions of images and volumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from delegraph.arithmetic.padding import Window, convolution_windows, window
+from delegraph_jax.operators.fused import check_clamp, clamp
+from delegraph_jax.operators.registry import FLOATS, Call, operator
+
+MOST_TAPS = 49
+"""The largest window of DEPTHWISE_CONV_2D that becomes a sum; XLA's own is slow on processors."""
+
+FEATURES = ("activation", "computed-weights", "dynamic-shapes")
+
+
+def pads(windows: tuple[Window, ...]) -> list[tuple[int, int]]:
+    """Return how many zeros lie before and after each axis; a negative number cuts off."""
+    found = []
+    for each in windows:
+        reach = (each.output - 1) * each.stride + each.span if each.output else 0
+        found.append((each.before, reach - each.before - each.input))
+    return found
+
+
+def _convolve(
+    call: Call, x: Any, weight: Any, windows: tuple[Window, ...], layout: str, groups: int
+) -> Any:
+    """Return the convolution with its bias and activation."""
+    axes = "DHW"[-len(windows) :]
+    y = lax.conv_general_dilated(
+        x,
+        weight,
+        [each.stride for each in windows],
+        pads(windows),
+        rhs_dilation=[each.dilation for each in windows],
+        dimension_numbers=(f"N{axes}C", layout, f"N{axes}C"),
+        feature_group_count=groups,
+        precision=lax.Precision.HIGHEST,
+    )
+    return finish(call, y, call.optional(2))
+
+
+def finish(call: Call, y: Any, bias: Any) -> Any:
+    """Return sums with their bias, if any, and after the activation."""
+    return clamp(call.options, y if bias is None else y + bias.reshape(-1))
+
+
+@operator("CONV_2D", FLOATS, *FEATURES, check=check_clamp)
+def conv_2d(call: Call) -> Any:
+    """Return the products of windows and filters ``[O, KH, KW, C / groups]``."""
+    x, weight = call.input(0), call.input(1)
+    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    return _convolve(call, x, weight, windows, "OHWI", x.shape[3] // weight.shape[3])
+
+
+@operator("DEPTHWISE_CONV_2D", FLOATS, *FEATURES, check=check_clamp)
+def depthwise_conv_2d(call: Call) -> Any:
+    """Return the products of the windows of each channel and its filters, ``[1, KH, KW, O]``."""
+    x, weight = call.input(0), call.input(1)
+    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    if windows[0].kernel * windows[1].kernel > MOST_TAPS:
+        return _convolve(call, x, jnp.moveaxis(weight, 0, 2), windows, "HWIO", x.shape[3])
+    return finish(call, _sum_of_taps(x, weight[0], windows), call.optional(2))
+
+
+def _sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
+    """Return the input, moved and times a row of weights, summed over all places of the window."""
+    n, _, _, channels = x.shape
+    multiplier = weight.shape[2] // channels
+    edges = [(0, 0, 0), *((low, high, 0) for low, high in pads(windows)), (0, 0, 0)]
+    padded = lax.pad(x, np.zeros((), x.dtype), edges)
+    down, across = windows
+    rows, columns = ((each.output - 1) * each.stride + 1 for each in windows)
+    total = jnp.zeros((n, down.output, across.output, channels, multiplier), x.dtype)
+    for i, j in np.ndindex(down.kernel, across.kernel):
+        top, left = i * down.dilation, j * across.dilation
+        part = padded[:, top : top + rows : down.stride, left : left + columns : across.stride]
+        total += part[..., None] * weight[i, j].reshape(channels, multiplier)
+    return total.reshape(n, down.output, across.output, channels * multiplier)
+
+
+@operator("CONV_3D", FLOATS, *FEATURES, check=check_clamp)
+def conv_3d(call: Call) -> Any:
+    """Return the products of windows and filters ``[KD, KH, KW, C, O]``."""
+    x, weight, o = call.input(0), call.input(1), call.options
+    steps = (o.stride_d, o.stride_h, o.stride_w)
+    dilations = (o.dilation_d_factor, o.dilation_h_factor, o.dilation_w_factor)
+    windows = tuple(
+        window(o.padding, *each)
+        for each in zip(x.shape[1:4], weight.shape[:3], steps, dilations, strict=True)
+    )
+    return _convolve(call, x, weight, windows, "DHWIO", x.shape[4] // weight.shape[3])
+
+
+@operator("TRANSPOSE_CONV", FLOATS, *FEATURES, constants=(0,), check=check_clamp)
+def transpose_conv(call: Call) -> Any:
+    """Return what each input adds to a window of the output, by filters ``[O, KH, KW, C]``."""
+    weight, x, o = call.input(1), call.input(2), call.options
+    strides = (o.stride_h, o.stride_w)
+    edges = []
+    for axis, stride in enumerate(strides):
+        output, kernel, count = call.shape[1 + axis], weight.shape[1 + axis], x.shape[1 + axis]
+        before = window(o.padding, output, kernel, stride).before
+        low = kernel - 1 - before
+        edges.append((low, output + kernel - 1 - low - ((count - 1) * stride + 1)))
+    y = lax.conv_general_dilated(
+        x,
+        jnp.flip(weight, (1, 2)),
+        (1, 1),
+        edges,
+        lhs_dilation=strides,
+        dimension_numbers=("NHWC", "OHWI", "NHWC"),
+        precision=lax.Precision.HIGHEST,
+    )
+    return finish(call, y, call.optional(3))

@@ -1,0 +1,99 @@
+"""Functions of one or two operands, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from delegraph_jax.operators.fused import check_clamp, clamp_to_finite
+from delegraph_jax.operators.registry import FLOATS, PLAIN, SHAPES, Call, operator
+
+BROADCAST = ("broadcast", *SHAPES)
+
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "CEIL": jnp.ceil,
+    "EXP": jnp.exp,
+    "FLOOR": jnp.floor,
+    "LOG": jnp.log,
+    "ROUND": jnp.round,
+    "RSQRT": lax.rsqrt,
+    "SQRT": jnp.sqrt,
+}
+_UNARY_WITH_FLOAT16: dict[str, Callable[[Any], Any]] = {"COS": jnp.cos, "SIN": jnp.sin}
+
+
+def _enter_unary(name: str, types: tuple[str, ...], function: Callable[[Any], Any]) -> None:
+    @operator(name, types, *SHAPES)
+    def compute(call: Call) -> Any:
+        return function(call.input(0))
+
+
+for _name, _function in _UNARY.items():
+    _enter_unary(_name, FLOATS, _function)
+for _name, _function in _UNARY_WITH_FLOAT16.items():
+    _enter_unary(_name, FLOATS, _function)
+_enter_unary("ABS", ("FLOAT32", "INT32"), jnp.abs)
+_enter_unary("NEG", PLAIN, jnp.negative)
+_enter_unary("SQUARE", FLOATS, jnp.square)
+_enter_unary("SIGN", FLOATS, jnp.sign)
+_enter_unary("LOGICAL_NOT", ("BOOL",), jnp.logical_not)
+_enter_unary("ZEROS_LIKE", PLAIN, jnp.zeros_like)
+
+_FUSED: dict[str, tuple[tuple[str, ...], Callable[[Any, Any], Any]]] = {
+    "ADD": (PLAIN, jnp.add),
+    "SUB": (PLAIN, jnp.subtract),
+    "MUL": (PLAIN, jnp.multiply),
+    "DIV": (FLOATS, jnp.divide),
+}
+
+
+def _enter_fused(
+    name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]
+) -> None:
+    @operator(name, types, "activation", *BROADCAST, check=check_clamp)
+    def compute(call: Call) -> Any:
+        return clamp_to_finite(call.options, function(call.input(0), call.input(1)))
+
+
+for _name, (_types, _pair) in _FUSED.items():
+    _enter_fused(_name, _types, _pair)
+
+
+def _enter_binary(
+    name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]
+) -> None:
+    @operator(name, types, *BROADCAST)
+    def compute(call: Call) -> Any:
+        return function(call.input(0), call.input(1))
+
+
+_enter_binary("MAXIMUM", PLAIN, jnp.maximum)
+_enter_binary("MINIMUM", PLAIN, jnp.minimum)
+_enter_binary("POW", FLOATS, jnp.power)
+_enter_binary("SQUARED_DIFFERENCE", ("FLOAT32", "INT32"), lambda a, b: jnp.square(a - b))
+_enter_binary("LOGICAL_AND", ("BOOL",), jnp.logical_and)
+_enter_binary("LOGICAL_OR", ("BOOL",), jnp.logical_or)
+_enter_binary("BITWISE_XOR", ("INT8", "INT16", "INT32", "UINT8", "UINT32"), jnp.bitwise_xor)
+
+
+@operator("ATAN2", FLOATS, *SHAPES)
+def atan2(call: Call) -> Any:
+    """Return the angle of (input 1, input 0)."""
+    return jnp.arctan2(call.input(0), call.input(1))
+
+
+@operator("ADD_N", ("FLOAT32", "INT32"), *SHAPES)
+def add_n(call: Call) -> Any:
+    """Return the sum of all inputs."""
+    return reduce(jnp.add, call.inputs())
+
+
+@operator("PRELU", FLOATS, "computed-weights", *BROADCAST)
+def prelu(call: Call) -> Any:
+    """Return x, or alpha * x below 0."""
+    x = call.input(0)
+    return jnp.where(x >= 0, x, x * call.input(1))

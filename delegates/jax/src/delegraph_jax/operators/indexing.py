@@ -1,0 +1,83 @@
+"""Elements by their positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from delegraph_jax.operators.registry import MOVED, PLAIN, Call, operator
+
+FEATURES = ("dynamic-shapes", "many-dims")
+
+
+@operator("GATHER", MOVED, *FEATURES, "scalar", constants=(1,))
+def gather(call: Call) -> Any:
+    """Return slices along an axis, chosen by input 1; the first axes may be walked together."""
+    x, positions, o = call.input(0), call.input(1), call.options
+    axis = o.axis % x.ndim
+    batch = o.batch_dims % positions.ndim if o.batch_dims else 0
+    function = lambda a, i: jnp.take(a, i, axis - batch)  # noqa: E731 - vmap wraps it again
+    for _ in range(batch):
+        function = jax.vmap(function)
+    return function(x, positions)
+
+
+@operator("GATHER_ND", MOVED, *FEATURES, constants=(1,))
+def gather_nd(call: Call) -> Any:
+    """Return slices whose places are the vectors of input 1's last axis."""
+    return call.input(0)[tuple(jnp.moveaxis(call.input(1), -1, 0))]
+
+
+@operator("SCATTER_ND", PLAIN, *FEATURES, constants=(0, 2))
+def scatter_nd(call: Call) -> Any:
+    """Return zeros with input 1 added at the places that input 0 says."""
+    updates = call.input(1)
+    places = tuple(jnp.moveaxis(call.input(0), -1, 0))
+    return jnp.zeros(call.shape, updates.dtype).at[places].add(updates)
+
+
+@operator("ONE_HOT", MOVED, *FEATURES, constants=(1,))
+def one_hot(call: Call) -> Any:
+    """Return the on value at each index along a new axis, the off value elsewhere."""
+    indices, on, off = call.input(0), call.input(2), call.input(3)
+    axis = call.options.axis % (indices.ndim + 1)
+    classes = np.arange(call.shape[axis], dtype=indices.dtype)
+    classes = classes.reshape(-1, *(1,) * (indices.ndim - axis))
+    return jnp.where(jnp.expand_dims(indices, axis) == classes, on.reshape(()), off.reshape(()))
+
+
+@operator("MATRIX_DIAG", PLAIN, *FEATURES)
+def matrix_diag(call: Call) -> Any:
+    """Return square matrices with the last axis on their diagonals."""
+    x = call.input(0)
+    return x[..., None] * np.eye(x.shape[-1], dtype=x.dtype)
+
+
+@operator("MATRIX_SET_DIAG", PLAIN, *FEATURES)
+def matrix_set_diag(call: Call) -> Any:
+    """Return matrices with the last axis of input 1 on their diagonals."""
+    x, diagonal = call.input(0), call.input(1)
+    i = np.arange(diagonal.shape[-1])
+    return x.at[..., i, i].set(diagonal)
+
+
+@operator("DYNAMIC_UPDATE_SLICE", ("FLOAT32", "INT32", "INT64", "BOOL"), *FEATURES)
+def dynamic_update_slice(call: Call) -> Any:
+    """Return input 0 with input 1 at a place, moved so that it lies inside."""
+    x, update, start = call.inputs()
+    return jax.lax.dynamic_update_slice(x, update, [start[i] for i in range(x.ndim)])
+
+
+@operator("CAST", MOVED, *FEATURES, "scalar", "empty")
+def cast(call: Call) -> Any:
+    """Return the elements as another type."""
+    return call.input(0).astype(call.outputs[0].dtype)
+
+
+@operator("DEQUANTIZE", ("FLOAT16", "FLOAT32"), *FEATURES, "scalar", "empty")
+def dequantize(call: Call) -> Any:
+    """Return 16-bit floats as 32-bit ones."""
+    return call.input(0).astype(np.float32)

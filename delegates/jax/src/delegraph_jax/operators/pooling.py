@@ -1,0 +1,63 @@
+"""Means, maxima and root mean squares of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from delegraph.arithmetic.padding import Window, pool_windows
+from delegraph_jax.operators.convolution import pads
+from delegraph_jax.operators.fused import check_clamp, clamp
+from delegraph_jax.operators.registry import FLOATS, Call, operator
+
+
+def _windows(call: Call) -> tuple[Window, Window]:
+    size = (call.options.filter_height, call.options.filter_width)
+    return pool_windows(call.options, call.input(0).shape, size)
+
+
+def _reduce(
+    x: Any, windows: tuple[Window, Window], initial: float, function: Callable[[Any, Any], Any]
+) -> Any:
+    down, across = windows
+    return lax.reduce_window(
+        x,
+        x.dtype.type(initial),
+        function,
+        (1, down.kernel, across.kernel, 1),
+        (1, down.stride, across.stride, 1),
+        ((0, 0), *pads(windows), (0, 0)),
+    )
+
+
+def _mean(x: Any, windows: tuple[Window, Window]) -> Any:
+    """Return means of the inputs in each window, zeros around them left out."""
+    counts = np.ones(())
+    for each in windows:
+        inside = np.zeros(each.output, np.float32)
+        for tap in each.taps:
+            inside[slice(*each.valid_outputs(tap))] += 1
+        counts = np.multiply.outer(counts, inside)
+    return _reduce(x, windows, 0, lax.add) / counts[..., None].astype(x.dtype)
+
+
+@operator("AVERAGE_POOL_2D", FLOATS, "activation", "dynamic-shapes", check=check_clamp)
+def average_pool_2d(call: Call) -> Any:
+    """Return means of windows."""
+    return clamp(call.options, _mean(call.input(0), _windows(call)))
+
+
+@operator("MAX_POOL_2D", FLOATS, "activation", "dynamic-shapes", check=check_clamp)
+def max_pool_2d(call: Call) -> Any:
+    """Return maxima of windows."""
+    return clamp(call.options, _reduce(call.input(0), _windows(call), -np.inf, lax.max))
+
+
+@operator("L2_POOL_2D", FLOATS, "activation", "dynamic-shapes", check=check_clamp)
+def l2_pool_2d(call: Call) -> Any:
+    """Return roots of the means of squares of windows."""
+    return clamp(call.options, jnp.sqrt(_mean(jnp.square(call.input(0)), _windows(call))))

@@ -1,0 +1,46 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from delegraph import Node, Rejection, Tensor
+from delegraph_jax.operators.convolution import finish
+from delegraph_jax.operators.fused import check_clamp
+from delegraph_jax.operators.registry import FLOATS, Call, operator
+
+
+def _check_dense(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
+    if tensors[node.inputs[1]].sparsity is not None:
+        return Rejection("sparse", tensor=node.inputs[1])
+    return check_clamp(options, node, tensors)
+
+
+@operator(
+    "FULLY_CONNECTED",
+    FLOATS,
+    "activation",
+    "computed-weights",
+    "dynamic-shapes",
+    "many-dims",
+    check=_check_dense,
+)
+def fully_connected(call: Call) -> Any:
+    """Return the products of rows and weights ``[O, C]``."""
+    weight = call.input(1)
+    rows = call.input(0).reshape(-1, weight.shape[1])
+    y = jnp.matmul(rows, weight.T, precision=lax.Precision.HIGHEST)
+    return finish(call, y, call.optional(2)).reshape(call.shape)
+
+
+@operator("BATCH_MATMUL", FLOATS, "broadcast", "dynamic-shapes", "many-dims", "computed-weights")
+def batch_matmul(call: Call) -> Any:
+    """Return the products of two stacks of matrices, either of them transposed or not."""
+    x, w = call.input(0), call.input(1)
+    x = jnp.swapaxes(x, -1, -2) if call.options.adj_x else x
+    w = jnp.swapaxes(w, -1, -2) if call.options.adj_y else w
+    return jnp.matmul(x, w, precision=lax.Precision.HIGHEST)

@@ -1,0 +1,65 @@
+"""Sums, means, extremes and positions along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from delegraph_jax.operators.registry import FLOATS, PLAIN, Call, operator
+
+FEATURES = ("dynamic-shapes", "many-dims", "scalar")
+
+
+def _axes(call: Call) -> tuple[int, ...]:
+    rank = call.input(0).ndim
+    return tuple(sorted({axis % rank for axis in call.integers(1)})) if rank else ()
+
+
+def _enter(name: str, types: tuple[str, ...], function: Callable[..., Any]) -> None:
+    @operator(name, types, *FEATURES, constants=(1,))
+    def compute(call: Call) -> Any:
+        return function(call.input(0), axis=_axes(call), keepdims=bool(call.options.keep_dims))
+
+
+_enter("SUM", PLAIN, jnp.sum)
+_enter("MEAN", FLOATS, jnp.mean)
+_enter("REDUCE_PROD", PLAIN, jnp.prod)
+_enter("REDUCE_MAX", PLAIN, jnp.max)
+_enter("REDUCE_MIN", PLAIN, jnp.min)
+_enter("REDUCE_ANY", ("BOOL", "INT32"), jnp.any)
+_enter("REDUCE_ALL", ("BOOL", "INT32"), jnp.all)
+
+
+@operator("ARG_MAX", PLAIN, "dynamic-shapes", "many-dims", constants=(1,))
+def arg_max(call: Call) -> Any:
+    """Return where the largest elements are, the first of equal ones."""
+    return jnp.argmax(call.input(0), call.integers(1)[0])
+
+
+@operator("ARG_MIN", PLAIN, "dynamic-shapes", "many-dims", constants=(1,))
+def arg_min(call: Call) -> Any:
+    """Return where the smallest elements are, the first of equal ones."""
+    return jnp.argmin(call.input(0), call.integers(1)[0])
+
+
+@operator("CUMSUM", PLAIN, "dynamic-shapes", "many-dims", "empty", constants=(1,))
+def cumsum(call: Call) -> Any:
+    """Return running sums along an axis, with or without the element itself."""
+    x = call.input(0)
+    axis = call.integers(1)[0] % x.ndim
+    sums = lax.cumsum(x, axis, reverse=bool(call.options.reverse))
+    if not call.options.exclusive:
+        return sums
+    edge = [(0, 0, 0)] * x.ndim
+    edge[axis] = (-1, 1, 0) if call.options.reverse else (1, -1, 0)
+    return lax.pad(sums, np.zeros((), x.dtype), edge) if x.shape[axis] else sums
+
+
+@operator("TOPK_V2", ("FLOAT32", "INT32"), "dynamic-shapes", "many-dims", constants=(1,))
+def topk(call: Call) -> Any:
+    """Return the largest elements of the last axis, and where they are."""
+    return lax.top_k(call.input(0), call.shape[-1])

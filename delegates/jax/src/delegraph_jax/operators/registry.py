@@ -1,0 +1,145 @@
+"""One entry an operator: what is claimed for it, and the function that computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph import Claim, Node, Registration, Rejection, Tensor
+from delegraph.errors import OperatorError
+from delegraph.operators.checks import options_or_defaults
+
+FLOATS = ("FLOAT32",)
+PLAIN = ("FLOAT32", "INT32", "INT64")
+MOVED = (*PLAIN, "BOOL")
+SHAPES = ("dynamic-shapes", "empty", "many-dims", "scalar")
+
+
+class Call:
+    """One node while its partition is traced.
+
+    Attributes:
+        node: the node.
+        name: its operator.
+        outputs: its output tensors, with their shapes.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        registration: Registration,
+        tensors: Sequence[Tensor],
+        values: Mapping[int, jax.Array],
+    ) -> None:
+        self.node = node
+        self.name = registration.name
+        self.outputs = [tensors[i] for i in node.outputs]
+        self._tensors = tensors
+        self._values = values
+
+    @property
+    def options(self) -> Any:
+        """Return the operator's typed options; the schema's defaults when the file gives none."""
+        return options_or_defaults(self.node, self.name)
+
+    def __len__(self) -> int:
+        """Return the number of inputs, absent ones included."""
+        return len(self.node.inputs)
+
+    def input(self, i: int) -> Any:
+        """Return the value of input *i*.
+
+        Raises:
+            OperatorError: it is absent.
+        """
+        found = self.optional(i)
+        if found is None:
+            raise OperatorError(f"input {i} is absent, and {self.name} needs it")
+        return found
+
+    def optional(self, i: int) -> Any:
+        """Return the value of input *i*; None when it is absent."""
+        inputs = self.node.inputs
+        return None if i >= len(inputs) or inputs[i] < 0 else self._values[inputs[i]]
+
+    def inputs(self) -> list[Any]:
+        """Return the values of all inputs."""
+        return [self.input(i) for i in range(len(self))]
+
+    def constant(self, i: int) -> NDArray[Any]:
+        """Return the content of input *i*, which the model file holds."""
+        return np.asarray(self._tensors[self.node.inputs[i]].data)
+
+    def integers(self, i: int) -> list[int]:
+        """Return the elements of input *i*, which the model file holds."""
+        values: list[int] = self.constant(i).reshape(-1).tolist()
+        return values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of output 0."""
+        return self.outputs[0].shape
+
+
+Compute = Callable[[Call], Any]
+"""Returns the outputs of a node: an array, or a sequence of them."""
+
+Check = Callable[[Any, Node, Sequence[Tensor]], "Rejection | None"]
+"""Returns, from options, node and all tensors, why a node is not taken; None when it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that this delegate takes.
+
+    Attributes:
+        compute: see :data:`Compute`.
+        claims: what is claimed for it.
+        constants: positions of inputs that decide about shapes, so that the file must hold them.
+        check: see :data:`Check`.
+    """
+
+    compute: Compute
+    claims: tuple[Claim, ...]
+    constants: tuple[int, ...] = ()
+    check: Check | None = None
+
+
+OPERATORS: dict[str, Operator] = {}
+"""Operator name to what is known about it; the modules of this package fill it."""
+
+
+def operator(
+    names: Sequence[str] | str,
+    types: Sequence[str],
+    *features: str,
+    constants: Sequence[int] = (),
+    check: Check | None = None,
+) -> Callable[[Compute], Compute]:
+    """Return a decorator that enters a function for one or several operators.
+
+    Args:
+        names: of the operators.
+        types: that their tensors may have.
+        features: names of ``delegraph.delegation.capabilities.FEATURES``.
+        constants: see :class:`Operator`.
+        check: see :data:`Check`.
+
+    Raises:
+        ValueError: one of them is there already.
+    """
+
+    def enter(compute: Compute) -> Compute:
+        for name in (names,) if isinstance(names, str) else names:
+            if name in OPERATORS:
+                raise ValueError(f"{name} is registered already")
+            claim = Claim(name, types, *features)
+            OPERATORS[name] = Operator(compute, (claim,), tuple(constants), check)
+        return compute
+
+    return enter

@@ -1,0 +1,160 @@
+"""Other shapes and orders of the same elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from delegraph.arithmetic.slice_index import Masks, resolved
+from delegraph_jax.operators.registry import MOVED, PLAIN, SHAPES, Call, operator
+
+
+@operator("RESHAPE", MOVED, *SHAPES, constants=(1,))
+def reshape(call: Call) -> Any:
+    """Return the elements in the output's shape."""
+    return call.input(0).reshape(call.shape)
+
+
+@operator("EXPAND_DIMS", PLAIN, *SHAPES, constants=(1,))
+def expand_dims(call: Call) -> Any:
+    """Return the elements with one more axis."""
+    return call.input(0).reshape(call.shape)
+
+
+@operator("SQUEEZE", MOVED, *SHAPES)
+def squeeze(call: Call) -> Any:
+    """Return the elements without some axes of length 1."""
+    return call.input(0).reshape(call.shape)
+
+
+@operator("BROADCAST_TO", MOVED, *SHAPES, constants=(1,))
+def broadcast_to(call: Call) -> Any:
+    """Return the elements repeated to fill the output's shape."""
+    return jnp.broadcast_to(call.input(0), call.shape)
+
+
+@operator("TRANSPOSE", MOVED, *SHAPES, constants=(1,))
+def transpose(call: Call) -> Any:
+    """Return the axes in another order."""
+    x = call.input(0)
+    return jnp.transpose(x, [axis % x.ndim for axis in call.integers(1)])
+
+
+@operator("PAD", PLAIN, *SHAPES, constants=(1,))
+def pad(call: Call) -> Any:
+    """Return the elements with zeros around."""
+    return jnp.pad(call.input(0), call.constant(1))
+
+
+@operator("PADV2", PLAIN, *SHAPES, constants=(1,))
+def pad_v2(call: Call) -> Any:
+    """Return the elements with input 2 around."""
+    fill = call.input(2).reshape(())
+    return jnp.pad(call.input(0), call.constant(1), constant_values=fill)
+
+
+@operator("MIRROR_PAD", PLAIN, *SHAPES, constants=(1,))
+def mirror_pad(call: Call) -> Any:
+    """Return the elements with their mirror image around, the edge counted once or twice."""
+    mode = "reflect" if call.options.mode == 0 else "symmetric"
+    return jnp.pad(call.input(0), call.constant(1), mode=mode)
+
+
+@operator("SLICE", MOVED, *SHAPES, constants=(1, 2))
+def slice_(call: Call) -> Any:
+    """Return a box of the elements."""
+    parts = zip(call.integers(1), call.shape, strict=True)
+    return call.input(0)[tuple(slice(start, start + size) for start, size in parts)]
+
+
+@operator("STRIDED_SLICE", MOVED, *SHAPES, constants=(1, 2, 3))
+def strided_slice(call: Call) -> Any:
+    """Return what Python's slices choose."""
+    x = call.input(0)
+    limits = [call.integers(i) for i in (1, 2, 3)]
+    index, _ = resolved(x.shape, limits[0], limits[1], limits[2], Masks.of(call.options))
+    return x[index]
+
+
+@operator("TILE", MOVED, *SHAPES, constants=(1,))
+def tile(call: Call) -> Any:
+    """Return the elements repeated along each axis."""
+    return jnp.tile(call.input(0), call.integers(1))
+
+
+@operator("REVERSE_V2", MOVED, *SHAPES, constants=(1,))
+def reverse(call: Call) -> Any:
+    """Return the elements backwards along some axes."""
+    return jnp.flip(call.input(0), call.integers(1))
+
+
+@operator("SPACE_TO_DEPTH", PLAIN, "dynamic-shapes", "empty")
+def space_to_depth(call: Call) -> Any:
+    """Return blocks of pixels as channels."""
+    x, size = call.input(0), call.options.block_size
+    n, h, w, c = x.shape
+    blocks = x.reshape(n, h // size, size, w // size, size, c)
+    return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(call.shape)
+
+
+@operator("DEPTH_TO_SPACE", PLAIN, "dynamic-shapes", "empty")
+def depth_to_space(call: Call) -> Any:
+    """Return channels as blocks of pixels."""
+    x, size = call.input(0), call.options.block_size
+    n, h, w, c = x.shape
+    blocks = x.reshape(n, h, w, size, size, c // (size * size))
+    return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(call.shape)
+
+
+@operator("SPACE_TO_BATCH_ND", PLAIN, "dynamic-shapes", "empty", constants=(1, 2))
+def space_to_batch(call: Call) -> Any:
+    """Return the pixels of each place in a block as images of their own."""
+    sizes = call.integers(1)
+    margins = [(0, 0), *call.constant(2).tolist()]
+    x = call.input(0)
+    x = jnp.pad(x, [*margins, *[(0, 0)] * (x.ndim - len(margins))])
+    split: list[int] = [x.shape[0]]
+    for length, size in zip(x.shape[1:], sizes, strict=False):
+        split += [length // size, size]
+    count = len(sizes)
+    rest = x.shape[1 + count :]
+    order = [*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2)]
+    order += range(2 * count + 1, 2 * count + 1 + len(rest))
+    return x.reshape(*split, *rest).transpose(order).reshape(call.shape)
+
+
+@operator("BATCH_TO_SPACE_ND", PLAIN, "dynamic-shapes", "empty", constants=(1, 2))
+def batch_to_space(call: Call) -> Any:
+    """Return images as the pixels of each place in a block."""
+    x, sizes = call.input(0), call.integers(1)
+    count, batch = len(sizes), x.shape[0] // int(np.prod(sizes))
+    rest = x.shape[1 + count :]
+    order = [count]
+    for axis in range(count):
+        order += [count + 1 + axis, axis]
+    order += range(2 * count + 1, 2 * count + 1 + len(rest))
+    blocks = x.reshape(*sizes, batch, *x.shape[1:]).transpose(order)
+    lengths = [length * size for length, size in zip(x.shape[1:], sizes, strict=False)]
+    y = blocks.reshape(batch, *lengths, *rest)
+    crops = zip(call.constant(2).tolist(), lengths, strict=True)
+    return y[(slice(None), *(slice(low, length - high) for (low, high), length in crops))]
+
+
+@operator("SHAPE", ("FLOAT32", "INT32", "INT64"), *SHAPES)
+def shape(call: Call) -> Any:
+    """Return the input's shape."""
+    return jnp.asarray(call.input(0).shape, call.outputs[0].dtype)
+
+
+@operator("RANK", ("FLOAT32", "INT32"), *SHAPES)
+def rank(call: Call) -> Any:
+    """Return the input's number of axes."""
+    return jnp.asarray(call.input(0).ndim, np.int32)
+
+
+@operator("FILL", MOVED, *SHAPES, constants=(0,))
+def fill(call: Call) -> Any:
+    """Return input 1 everywhere."""
+    return jnp.broadcast_to(call.input(1).reshape(()), call.shape)

@@ -1,0 +1,59 @@
+"""A partition as one function of its inputs, which JAX can trace, compile and differentiate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from delegraph import DelegateContext, DelegateParams
+from delegraph.errors import OperatorError, in_words
+from delegraph_jax.operators import OPERATORS, Call
+
+
+class TracedPartition:
+    """The nodes of a partition, to be called with the arrays it reads.
+
+    Attributes:
+        inputs: tensor indices of the arguments: what the partition reads and the file does not hold.
+        outputs: tensor indices of the results.
+    """
+
+    def __init__(self, context: DelegateContext, params: DelegateParams) -> None:
+        self._tensors = context.tensors
+        self._nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
+        self.inputs = [i for i in params.input_tensors if not self._tensors[i].is_constant]
+        self.outputs = list(params.output_tensors)
+        read = {i for node, _ in self._nodes for i in node.inputs if i >= 0}
+        self._constants = {i: self._tensors[i] for i in sorted(read) if self._tensors[i].is_constant}
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        """Return the outputs, in the order of :attr:`outputs`.
+
+        Raises:
+            OperatorError: a node cannot be computed, or its result has another shape than the host
+                says.
+        """
+        values: dict[int, Any] = {
+            # A copy: JAX may otherwise keep a view of memory that is the host's.
+            i: jnp.array(tensor.data) for i, tensor in self._constants.items()
+        }
+        values.update(zip(self.inputs, arguments, strict=True))
+        for node, registration in self._nodes:
+            call = Call(node, registration, self._tensors, values)
+            try:
+                results = OPERATORS[call.name].compute(call)
+            except Exception as error:
+                raise OperatorError(f"node {node.index} ({call.name}): {in_words(error)}") from error
+            if not isinstance(results, Sequence):
+                results = (results,)
+            for index, output, result in zip(node.outputs, call.outputs, results, strict=True):
+                if result.shape != output.shape:
+                    raise OperatorError(
+                        f"node {node.index} ({call.name}) gives {list(result.shape)}, the host "
+                        f"expects {list(output.shape)}"
+                    )
+                values[index] = result.astype(np.dtype(output.dtype))
+        return [values[i] for i in self.outputs]
