@@ -40,6 +40,12 @@ class JaxDelegate(SimpleDelegateInterface):
     def __init__(self, options: JaxOptions) -> None:
         self._options = options
         self.device = device_named(options.device)
+        self._partitions: list[TracedPartition] = []
+
+    @property
+    def partitions(self) -> list[TracedPartition]:
+        """Return the partitions taken and not closed, as functions; see :mod:`.gradients`."""
+        return list(self._partitions)
 
     def name(self) -> str:
         return "jax"
@@ -75,19 +81,21 @@ class JaxDelegate(SimpleDelegateInterface):
         return True
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return JaxKernel(self.device)
+        return JaxKernel(self.device, self._partitions)
 
 
 class JaxKernel(SimpleDelegateKernelInterface):
     """One partition."""
 
-    def __init__(self, device: jax.Device) -> None:
+    def __init__(self, device: jax.Device, partitions: list[TracedPartition]) -> None:
         self._device = device
+        self._partitions = partitions
         self._compiled: dict[tuple[tuple[int, ...], ...], Any] = {}
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         self._params = params
         self.traced = TracedPartition(context, params)
+        self._partitions.append(self.traced)
         self._inputs = [context.tensors[i] for i in self.traced.inputs]
         self._outputs = [context.tensors[i] for i in self.traced.outputs]
 
@@ -105,6 +113,8 @@ class JaxKernel(SimpleDelegateKernelInterface):
 
     def close(self) -> None:
         self._compiled = {}
+        if self.traced in self._partitions:
+            self._partitions.remove(self.traced)
 
     def _compile(self, context: DelegateContext) -> Any:
         """Return the executable for the shapes of now, from the cache if it is there."""

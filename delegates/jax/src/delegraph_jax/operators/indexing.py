@@ -68,7 +68,9 @@ def matrix_set_diag(call: Call) -> Any:
 def dynamic_update_slice(call: Call) -> Any:
     """Return input 0 with input 1 at a place, moved so that it lies inside."""
     x, update, start = call.inputs()
-    return jax.lax.dynamic_update_slice(x, update, [start[i] for i in range(x.ndim)])
+    room = np.subtract(x.shape, update.shape)  # JAX counts negative places from the end
+    places = jnp.clip(start, 0, room.astype(start.dtype))
+    return jax.lax.dynamic_update_slice(x, update, [places[i] for i in range(x.ndim)])
 
 
 @operator("CAST", MOVED, *FEATURES, "scalar", "empty")

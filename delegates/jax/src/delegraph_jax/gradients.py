@@ -1,0 +1,88 @@
+"""Derivatives of what a partition computes.
+
+::
+
+    delegate = JaxDelegate(JaxOptions())
+    interpreter = Interpreter(model_path="model.tflite", experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    [partition] = delegate.partitions  # the whole model, if all of its nodes were taken
+    [slope] = gradients(partition, [image])
+
+A partition is a function of JAX, so that ``jax.vmap``, ``jax.jit`` and all others take it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph_jax.traced import TracedPartition
+
+
+def gradients(
+    partition: TracedPartition,
+    inputs: Sequence[ArrayLike],
+    weights: Sequence[ArrayLike] | None = None,
+) -> list[NDArray[Any] | None]:
+    """Return how the weighted sum of all output elements changes with each input element.
+
+    Args:
+        partition: of a delegate whose interpreter has allocated its tensors.
+        inputs: arrays for ``partition.inputs``, in the shapes that were allocated.
+        weights: for each of ``partition.outputs`` an array of its shape; without it, 1 for elements
+            of floats. Those of other outputs count nothing.
+
+    Returns:
+        For each input an array of its shape and type; None for one that has no floats.
+
+    Raises:
+        ArgumentError: another number of inputs or weights.
+        OperatorError: the partition cannot be computed with such inputs.
+    """
+    _require_count("inputs", inputs, partition.inputs)
+    with jax.enable_x64(True):
+        arrays = [jnp.asarray(each) for each in inputs]
+        floats = [i for i, array in enumerate(arrays) if _is_float(array)]
+
+        def of_floats(*values: Any) -> list[Any]:
+            arguments = list(arrays)
+            for i, value in zip(floats, values, strict=True):
+                arguments[i] = value
+            return partition(*arguments)
+
+        outputs, pull_back = jax.vjp(of_floats, *[arrays[i] for i in floats])
+        if weights is not None:
+            _require_count("weights", weights, outputs)
+        slopes = pull_back(_cotangents(outputs, weights))
+        found: list[NDArray[Any] | None] = [None] * len(arrays)
+        for i, slope in zip(floats, slopes, strict=True):
+            found[i] = np.asarray(slope)
+        return found
+
+
+def _require_count(what: str, given: Sequence[Any], expected: Sequence[Any]) -> None:
+    if len(given) != len(expected):
+        raise ArgumentError(f"{len(given)} {what}, expected {len(expected)}")
+
+
+def _is_float(array: Any) -> bool:
+    return bool(jnp.issubdtype(array.dtype, jnp.floating))
+
+
+def _cotangents(outputs: Sequence[Any], weights: Sequence[ArrayLike] | None) -> list[Any]:
+    """Return weights as JAX wants them; integers have a type of their own for that."""
+    found = []
+    for i, output in enumerate(outputs):
+        if not _is_float(output):
+            found.append(np.zeros(output.shape, jax.dtypes.float0))
+        elif weights is None:
+            found.append(jnp.ones_like(output))
+        else:
+            found.append(jnp.broadcast_to(jnp.asarray(weights[i], output.dtype), output.shape))
+    return found

@@ -1,0 +1,28 @@
+"""A small model: operators of one operand, one after the other."""
+
+from __future__ import annotations
+
+from delegraph import BuiltinOperator, TensorType
+from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
+from delegraph.schema.writer import write_model
+
+
+def chain(*operators: str, size: int = 3) -> bytes:
+    """Return a ``.tflite`` of float32 vectors: each operator takes what the last one gave."""
+    names = list(dict.fromkeys(operators))
+    graph = SubGraph(
+        tensors=tuple(
+            Tensor(shape=(size,), type=TensorType.FLOAT32, buffer=0, name=f"t{i}")
+            for i in range(len(operators) + 1)
+        ),
+        inputs=(0,),
+        outputs=(len(operators),),
+        operators=tuple(
+            Operator(opcode_index=names.index(name), inputs=(i,), outputs=(i + 1,))
+            for i, name in enumerate(operators)
+        ),
+    )
+    codes = tuple(operator_code(BuiltinOperator[name]) for name in names)
+    return write_model(
+        Model(version=3, operator_codes=codes, subgraphs=(graph,), buffers=(Buffer(),))
+    )

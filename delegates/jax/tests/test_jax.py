@@ -1,0 +1,86 @@
+"""The delegate as users start it: options, cache, what it leaves, known faults of the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="JAX is not installed here")
+
+import jax
+import jax.numpy as jnp
+from chain_model import chain
+from jax import lax
+
+from delegraph import Interpreter, load_delegate
+from delegraph.errors import PluginOptionError
+from delegraph_jax.compiling import compile_safely
+from delegraph_jax.delegate import CAPABILITIES, JaxDelegate, JaxKernel
+from delegraph_jax.operators import OPERATORS
+from delegraph_jax.options import JaxOptions
+
+
+def _run(model: bytes, x: np.ndarray, cache: Path | None = None) -> np.ndarray:
+    delegate = load_delegate("jax")
+    with Interpreter(
+        model_content=model, experimental_delegates=[delegate], cache_dir=cache
+    ) as interpreter:
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, x)
+        interpreter.invoke()
+        return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+
+
+def test_many_operators_are_claimed() -> None:
+    assert len(OPERATORS) >= 90
+    assert {name for claim in CAPABILITIES.claims for name in claim.operators} == set(OPERATORS)
+
+
+def test_second_start_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x = chain("TANH", "SQUARE"), np.array([1, 2, 3], np.float32)
+    first = _run(model, x, tmp_path)
+    monkeypatch.setattr(JaxKernel, "_executable", lambda self: pytest.fail("compiled again"))
+
+    second = _run(model, x, tmp_path)
+
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(second, np.tanh(x) ** 2, rtol=1e-5)
+
+
+def test_other_precision_of_the_process_is_left_alone() -> None:
+    before = jax.config.jax_enable_x64
+    _run(chain("TANH"), np.zeros(3, np.float32))
+    assert jax.config.jax_enable_x64 == before
+
+
+@pytest.mark.parametrize("device", ["", "cpu:", "cpu:x"])
+def test_malformed_device_is_refused(device: str) -> None:
+    with pytest.raises(ValueError, match="expected PLATFORM"):
+        JaxOptions(device=device)
+
+
+@pytest.mark.parametrize("device", ["cpu:99", "toaster"])
+def test_absent_device_is_refused_with_those_that_are_there(device: str) -> None:
+    with pytest.raises(PluginOptionError, match="JAX finds cpu:0"):
+        JaxDelegate(JaxOptions(device=device))
+
+
+def test_padded_sum_of_a_convolution_is_pooled_rightly() -> None:
+    """JAX 0.10.2 alone is off by several units here: see ``compiling``."""
+    generator = np.random.default_rng(0)
+    x, weight = (generator.standard_normal(s, np.float32) for s in ((1, 64, 64, 24), (3, 3, 24, 28)))
+
+    def block(x: jax.Array, weight: jax.Array) -> jax.Array:
+        y = lax.conv_general_dilated(
+            x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        y += jnp.pad(x, [(0, 0)] * 3 + [(0, 4)])
+        return lax.reduce_window(y, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+    compiled = compile_safely(jax.jit(block).lower(x, weight), "cpu")
+
+    with jax.disable_jit():
+        expected = block(jnp.asarray(x), jnp.asarray(weight))
+    np.testing.assert_allclose(compiled(x, weight), expected, atol=1e-3)
