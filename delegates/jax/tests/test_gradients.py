@@ -7,14 +7,13 @@ import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed here")
 
+from chain_model import chain
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError
 from delegraph_jax.delegate import JaxDelegate
 from delegraph_jax.gradients import gradients
 from delegraph_jax.options import JaxOptions
 from delegraph_jax.traced import TracedPartition
-
-from chain_model import chain
 
 
 def _partition(model: bytes) -> tuple[Interpreter, TracedPartition]:

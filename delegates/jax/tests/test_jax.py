@@ -11,9 +11,9 @@ pytest.importorskip("jax", reason="JAX is not installed here")
 
 import jax
 import jax.numpy as jnp
-from chain_model import chain
 from jax import lax
 
+from chain_model import chain
 from delegraph import Interpreter, load_delegate
 from delegraph.errors import PluginOptionError
 from delegraph_jax.compiling import compile_safely
@@ -70,17 +70,23 @@ def test_absent_device_is_refused_with_those_that_are_there(device: str) -> None
 def test_padded_sum_of_a_convolution_is_pooled_rightly() -> None:
     """JAX 0.10.2 alone is off by several units here: see ``compiling``."""
     generator = np.random.default_rng(0)
-    x, weight = (generator.standard_normal(s, np.float32) for s in ((1, 64, 64, 24), (3, 3, 24, 28)))
+    shapes = (1, 64, 64, 24), (3, 3, 24, 24), (1, 1, 24, 28)
+    x, first, second = (generator.standard_normal(shape, np.float32) for shape in shapes)
 
-    def block(x: jax.Array, weight: jax.Array) -> jax.Array:
-        y = lax.conv_general_dilated(
-            x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )
-        y += jnp.pad(x, [(0, 0)] * 3 + [(0, 4)])
-        return lax.reduce_window(y, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    def convolve(x: jax.Array, weight: jax.Array) -> jax.Array:
+        layout = ("NHWC", "HWIO", "NHWC")
+        return lax.conv_general_dilated(x, weight, (1, 1), "SAME", dimension_numbers=layout)
 
-    compiled = compile_safely(jax.jit(block).lower(x, weight), "cpu")
+    def padded_sum(x: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
+        x = jax.nn.relu(x)
+        return jnp.pad(x, [(0, 0)] * 3 + [(0, 4)]) + convolve(convolve(x, first), second)
 
-    with jax.disable_jit():
-        expected = block(jnp.asarray(x), jnp.asarray(weight))
-    np.testing.assert_allclose(compiled(x, weight), expected, atol=1e-3)
+    def pooled(*arguments: jax.Array) -> jax.Array:
+        window = (1, 2, 2, 1)
+        return lax.reduce_window(padded_sum(*arguments), -np.inf, lax.max, window, window, "SAME")
+
+    compiled = compile_safely(jax.jit(pooled).lower(x, first, second), "cpu")
+
+    sums = np.asarray(jax.jit(padded_sum)(x, first, second))
+    expected = sums.reshape(1, 32, 2, 32, 2, 28).max((2, 4))
+    np.testing.assert_allclose(compiled(x, first, second), expected, atol=1e-2)

@@ -74,9 +74,7 @@ class JaxDelegate(SimpleDelegateInterface):
             if index >= 0 and tensors[index].is_variable:
                 return Rejection("variable", tensor=index)
         if operator.check is not None:
-            rejection = operator.check(
-                options_or_defaults(node, registration.name), node, tensors
-            )
+            rejection = operator.check(options_or_defaults(node, registration.name), node, tensors)
             return True if rejection is None else rejection
         return True
 

@@ -22,4 +22,6 @@ def _load() -> type[JaxDelegate]:
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
     """Return what this plugin offers."""
-    return [DelegateSpec("jax", "any device of JAX, by functions that XLA compiles", _load, JaxOptions)]
+    return [
+        DelegateSpec("jax", "any device of JAX, by functions that XLA compiles", _load, JaxOptions)
+    ]

@@ -17,7 +17,7 @@ class TracedPartition:
     """The nodes of a partition, to be called with the arrays it reads.
 
     Attributes:
-        inputs: tensor indices of the arguments: what the partition reads and the file does not hold.
+        inputs: tensor indices of the arguments: what it reads and the file does not hold.
         outputs: tensor indices of the results.
     """
 
@@ -27,7 +27,9 @@ class TracedPartition:
         self.inputs = [i for i in params.input_tensors if not self._tensors[i].is_constant]
         self.outputs = list(params.output_tensors)
         read = {i for node, _ in self._nodes for i in node.inputs if i >= 0}
-        self._constants = {i: self._tensors[i] for i in sorted(read) if self._tensors[i].is_constant}
+        self._constants = {
+            i: self._tensors[i] for i in sorted(read) if self._tensors[i].is_constant
+        }
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Return the outputs, in the order of :attr:`outputs`.
@@ -38,7 +40,8 @@ class TracedPartition:
         """
         values: dict[int, Any] = {
             # A copy: JAX may otherwise keep a view of memory that is the host's.
-            i: jnp.array(tensor.data) for i, tensor in self._constants.items()
+            i: jnp.array(tensor.data)
+            for i, tensor in self._constants.items()
         }
         values.update(zip(self.inputs, arguments, strict=True))
         for node, registration in self._nodes:
@@ -46,7 +49,9 @@ class TracedPartition:
             try:
                 results = OPERATORS[call.name].compute(call)
             except Exception as error:
-                raise OperatorError(f"node {node.index} ({call.name}): {in_words(error)}") from error
+                raise OperatorError(
+                    f"node {node.index} ({call.name}): {in_words(error)}"
+                ) from error
             if not isinstance(results, Sequence):
                 results = (results,)
             for index, output, result in zip(node.outputs, call.outputs, results, strict=True):

@@ -75,5 +75,7 @@ def local_response_normalization(call: Call) -> Any:
     x, o = call.input(0), call.options
     window = (1,) * (x.ndim - 1) + (2 * o.radius + 1,)
     pads = ((0, 0),) * (x.ndim - 1) + ((o.radius, o.radius),)
-    squares = lax.reduce_window(jnp.square(x), x.dtype.type(0), lax.add, window, (1,) * x.ndim, pads)
+    squares = lax.reduce_window(
+        jnp.square(x), x.dtype.type(0), lax.add, window, (1,) * x.ndim, pads
+    )
     return x * jnp.power(o.bias + o.alpha * squares, -o.beta)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from delegraph_jax.operators.registry import MOVED, PLAIN, SHAPES, Call, operator
+from delegraph_jax.operators.registry import MOVED, SHAPES, Call, operator
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "GREATER": jnp.greater,
@@ -43,4 +43,5 @@ def select(call: Call) -> Any:
 @operator("SELECT_V2", MOVED, "broadcast", *SHAPES)
 def select_v2(call: Call) -> Any:
     """Return elements of input 1 where input 0 is true, else of input 2; all three broadcast."""
-    return jnp.where(call.input(0), call.input(1), call.input(2))
+    # Three arrays of one element give the shape of one of them, whatever their ranks.
+    return jnp.where(call.input(0), call.input(1), call.input(2)).reshape(call.shape)

@@ -51,9 +51,7 @@ _FUSED: dict[str, tuple[tuple[str, ...], Callable[[Any, Any], Any]]] = {
 }
 
 
-def _enter_fused(
-    name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]
-) -> None:
+def _enter_fused(name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]) -> None:
     @operator(name, types, "activation", *BROADCAST, check=check_clamp)
     def compute(call: Call) -> Any:
         return clamp_to_finite(call.options, function(call.input(0), call.input(1)))
@@ -63,9 +61,7 @@ for _name, (_types, _pair) in _FUSED.items():
     _enter_fused(_name, _types, _pair)
 
 
-def _enter_binary(
-    name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]
-) -> None:
+def _enter_binary(name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]) -> None:
     @operator(name, types, *BROADCAST)
     def compute(call: Call) -> Any:
         return function(call.input(0), call.input(1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,7 +20,11 @@ def gather(call: Call) -> Any:
     x, positions, o = call.input(0), call.input(1), call.options
     axis = o.axis % x.ndim
     batch = o.batch_dims % positions.ndim if o.batch_dims else 0
-    function = lambda a, i: jnp.take(a, i, axis - batch)  # noqa: E731 - vmap wraps it again
+
+    def take(x: Any, positions: Any) -> Any:
+        return jnp.take(x, positions, axis - batch)
+
+    function: Callable[[Any, Any], Any] = take
     for _ in range(batch):
         function = jax.vmap(function)
     return function(x, positions)

@@ -25,7 +25,9 @@ def resize_bilinear(call: Call) -> Any:
     return x
 
 
-@operator("RESIZE_NEAREST_NEIGHBOR", ("FLOAT32", "INT32"), "dynamic-shapes", "empty", constants=(1,))
+@operator(
+    "RESIZE_NEAREST_NEIGHBOR", ("FLOAT32", "INT32"), "dynamic-shapes", "empty", constants=(1,)
+)
 def resize_nearest_neighbor(call: Call) -> Any:
     """Return the image with the pixel nearest to each place."""
     x, o = call.input(0), call.options
