@@ -84,7 +84,7 @@ def _sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
     return total.reshape(n, down.output, across.output, channels * multiplier)
 
 
-@operator("CONV_3D", FLOATS, *FEATURES, check=check_clamp)
+@operator("CONV_3D", FLOATS, *FEATURES, "many-dims", check=check_clamp)
 def conv_3d(call: Call) -> Any:
     """Return the products of windows and filters ``[KD, KH, KW, C, O]``."""
     x, weight, o = call.input(0), call.input(1), call.options

@@ -44,7 +44,7 @@ def scatter_nd(call: Call) -> Any:
     return jnp.zeros(call.shape, updates.dtype).at[places].add(updates)
 
 
-@operator("ONE_HOT", MOVED, *FEATURES, constants=(1,))
+@operator("ONE_HOT", MOVED, *FEATURES, "computed-weights", "scalar", constants=(1,))
 def one_hot(call: Call) -> Any:
     """Return the on value at each index along a new axis, the off value elsewhere."""
     indices, on, off = call.input(0), call.input(2), call.input(3)

@@ -11,7 +11,7 @@ from jax import lax
 
 from delegraph_jax.operators.registry import FLOATS, PLAIN, Call, operator
 
-FEATURES = ("dynamic-shapes", "many-dims", "scalar")
+FEATURES = ("dynamic-shapes", "empty", "many-dims", "scalar")
 
 
 def _axes(call: Call) -> tuple[int, ...]:
@@ -25,22 +25,35 @@ def _enter(name: str, types: tuple[str, ...], function: Callable[..., Any]) -> N
         return function(call.input(0), axis=_axes(call), keepdims=bool(call.options.keep_dims))
 
 
+def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
+    """Return an extreme that is a limit of the type where there are no elements."""
+
+    def extreme(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+        if all(x.shape[i] for i in axis):
+            return function(x, axis=axis, keepdims=keepdims)
+        info: Any = np.finfo if x.dtype.kind == "f" else np.iinfo
+        worst = getattr(info(np.dtype(x.dtype)), limit)
+        return jnp.full_like(jnp.sum(x, axis=axis, keepdims=keepdims), worst, dtype=x.dtype)
+
+    return extreme
+
+
 _enter("SUM", PLAIN, jnp.sum)
 _enter("MEAN", FLOATS, jnp.mean)
 _enter("REDUCE_PROD", PLAIN, jnp.prod)
-_enter("REDUCE_MAX", PLAIN, jnp.max)
-_enter("REDUCE_MIN", PLAIN, jnp.min)
+_enter("REDUCE_MAX", PLAIN, _or_worst(jnp.max, "min"))
+_enter("REDUCE_MIN", PLAIN, _or_worst(jnp.min, "max"))
 _enter("REDUCE_ANY", ("BOOL", "INT32"), jnp.any)
 _enter("REDUCE_ALL", ("BOOL", "INT32"), jnp.all)
 
 
-@operator("ARG_MAX", PLAIN, "dynamic-shapes", "many-dims", constants=(1,))
+@operator("ARG_MAX", PLAIN, "dynamic-shapes", "many-dims", "scalar", constants=(1,))
 def arg_max(call: Call) -> Any:
     """Return where the largest elements are, the first of equal ones."""
     return jnp.argmax(call.input(0), call.integers(1)[0])
 
 
-@operator("ARG_MIN", PLAIN, "dynamic-shapes", "many-dims", constants=(1,))
+@operator("ARG_MIN", PLAIN, "dynamic-shapes", "many-dims", "scalar", constants=(1,))
 def arg_min(call: Call) -> Any:
     """Return where the smallest elements are, the first of equal ones."""
     return jnp.argmin(call.input(0), call.integers(1)[0])
