@@ -97,7 +97,7 @@ def conv_3d(call: Call) -> Any:
     return _convolve(call, x, weight, windows, "DHWIO", x.shape[4] // weight.shape[3])
 
 
-@operator("TRANSPOSE_CONV", FLOATS, *FEATURES, constants=(0,), check=check_clamp)
+@operator("TRANSPOSE_CONV", (*FLOATS, "INT32"), *FEATURES, constants=(0,), check=check_clamp)
 def transpose_conv(call: Call) -> Any:
     """Return what each input adds to a window of the output, by filters ``[O, KH, KW, C]``."""
     weight, x, o = call.input(1), call.input(2), call.options

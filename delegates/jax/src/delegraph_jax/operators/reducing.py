@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from delegraph_jax.operators.registry import FLOATS, PLAIN, Call, operator
+from delegraph_jax.operators.registry import PLAIN, Call, operator
 
 FEATURES = ("dynamic-shapes", "empty", "many-dims", "scalar")
 
@@ -39,7 +39,7 @@ def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
 
 
 _enter("SUM", PLAIN, jnp.sum)
-_enter("MEAN", FLOATS, jnp.mean)
+_enter("MEAN", ("FLOAT32", "INT32"), jnp.mean)
 _enter("REDUCE_PROD", PLAIN, jnp.prod)
 _enter("REDUCE_MAX", PLAIN, _or_worst(jnp.max, "min"))
 _enter("REDUCE_MIN", PLAIN, _or_worst(jnp.min, "max"))

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 
 from delegraph.arithmetic.resize_bilinear import float_taps
 from delegraph.arithmetic.resize_nearest import nearest_positions
-from delegraph_jax.operators.registry import FLOATS, Call, operator
+from delegraph_jax.operators.registry import Call, operator
 
 
-@operator("RESIZE_BILINEAR", FLOATS, "dynamic-shapes", "empty", constants=(1,))
+@operator("RESIZE_BILINEAR", ("FLOAT32", "INT32"), "dynamic-shapes", "empty", constants=(1,))
 def resize_bilinear(call: Call) -> Any:
     """Return the image mixed from the pixels that lie around each place."""
     x, o = call.input(0), call.options
