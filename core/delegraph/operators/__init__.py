@@ -6,6 +6,7 @@ For kernels, delegates and custom operators alike. Open first ``registration`` a
 - ``tensor``: a tensor while a model runs, and its data
 - ``roles``: what each operand of an operator is called: input, weights, bias, axis
 - ``checks``: what is required of a node, as functions that raise
+- ``evaluation``: one node computed apart from any graph, to tabulate it
 - ``numerics``: the choice between builtin and reference rounding
 - ``memory_limit``: the bytes that tensors, and kernels beside them, may take
 - ``op_table``: which kernel each operator has, and how one is registered

@@ -1,0 +1,105 @@
+"""One node computed apart from any graph: what delegates tabulate integer operators by.
+
+An 8-bit operator of one operand is a table of 256 results, one of two operands a table of 65,536.
+Filled by Delegraph's own kernel, it holds that kernel's results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.operators.memory_limit import MemoryLimit
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.registration import CallableSubgraph, Node, Registration
+from delegraph.operators.tensor import Tensor
+
+
+@dataclass(slots=True)
+class _Work:
+    """Working memory of a kernel."""
+
+    data: NDArray[Any]
+
+
+@dataclass(slots=True)
+class _Bench:
+    """A context with the tensors of one node, and memory at once."""
+
+    tensors: list[Tensor]
+    numerics: Numerics
+    num_threads: int = 1
+    memory_limit: MemoryLimit = field(default_factory=MemoryLimit.of_machine)
+    resources: MutableMapping[Any, Any] = field(default_factory=dict)
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        tensor.shape = tuple(shape)
+        tensor.data = np.empty(shape, tensor.dtype)
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        raise OperatorError(f"tensor {tensor.name!r} is dynamic, expected a known shape")
+
+    def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> _Work:
+        return _Work(np.empty(shape, dtype))
+
+    def subgraph(self, index: int) -> CallableSubgraph:
+        raise OperatorError(f"subgraph {index} is out of reach")
+
+
+def evaluate_node(
+    registration: Registration,
+    node: Node,
+    tensors: Sequence[Tensor],
+    inputs: Sequence[NDArray[Any]],
+    numerics: Numerics,
+) -> NDArray[Any]:
+    """Return what a kernel makes of other inputs: its first output.
+
+    Args:
+        registration: the kernel, as :func:`delegraph.builtin_registration` gives it.
+        node: options and version are its own.
+        tensors: of the node's graph; types and quantization are theirs.
+        inputs: an array for each of the first inputs, of any shape that suits the operator; inputs
+            after them are absent.
+        numerics: which official kernels to round like.
+
+    Raises:
+        OperatorError: the kernel refuses the node.
+    """
+    present = (*node.inputs[: len(inputs)], *node.outputs[:1])
+    if len(present) <= len(inputs) or min(present) < 0:
+        raise OperatorError(f"{registration.name} lacks an input or an output")
+    arrays = (*inputs, None)
+    bench_tensors = [
+        _like(tensors[index], array, i)
+        for i, (index, array) in enumerate(zip(present, arrays, strict=True))
+    ]
+    bench = _Bench(bench_tensors, numerics)
+    alone = replace(node, index=0, inputs=tuple(range(len(inputs))), outputs=(len(inputs),))
+    run = registration.prepare(bench, alone)
+    with np.errstate(all="ignore"):
+        run()
+    result: NDArray[Any] = bench_tensors[-1].data
+    return result
+
+
+def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:
+    """Return a tensor with the type and quantization of another."""
+    shape = tensor.shape if array is None else array.shape
+    copy = Tensor(index, tensor.type, shape, name=tensor.name, quantization=tensor.quantization)
+    copy.data = array
+    return copy
+
+
+def every_value(dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return all values of an 8- or 16-bit integer type, in the order of their bits.
+
+    >>> every_value(np.dtype(np.int8))[126:130].tolist()
+    [126, 127, -128, -127]
+    """
+    return np.arange(1 << 8 * dtype.itemsize).astype(f"u{dtype.itemsize}").view(dtype)
