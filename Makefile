@@ -23,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # Every distribution of this repository that lies here: the core, the example, the delegates.
 # Those of heavy engines have environments of their own: make test-engines.
-ENGINES := openvino
+ENGINES := jax openvino
 ENGINE_PROJECTS := $(ENGINES:%=delegates/%/pyproject.toml)
 PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
   $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml))

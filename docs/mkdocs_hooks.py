@@ -29,6 +29,7 @@ INCLUDED = {
     "delegates/numba_cpu.md": "delegates/numba_cpu/README.md",
     "delegates/flex.md": "delegates/flex/README.md",
     "delegates/edgetpu.md": "delegates/edgetpu/README.md",
+    "delegates/jax.md": "delegates/jax/README.md",
     "delegates/openvino.md": "delegates/openvino/README.md",
     "delegates/example.md": "plugins_example/README.md",
     "contributing.md": "CONTRIBUTING.md",

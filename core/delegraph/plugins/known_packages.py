@@ -8,6 +8,7 @@ _DELEGATES = {
     "add_sub": "delegraph-example",
     "edgetpu": "delegraph-edgetpu",
     "flex": "delegraph-flex",
+    "jax": "delegraph-jax",
     "numba_cpu": "delegraph-numba-cpu",
     "openvino": "delegraph-openvino",
     "sin": "delegraph-example",

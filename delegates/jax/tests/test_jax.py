@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from jax import lax
 from chain_model import chain
 from delegraph import Interpreter, load_delegate
 from delegraph.errors import PluginOptionError
+from delegraph_jax import compiling
 from delegraph_jax.compiling import compile_safely
 from delegraph_jax.delegate import CAPABILITIES, JaxDelegate, JaxKernel
 from delegraph_jax.operators import OPERATORS
@@ -47,6 +49,21 @@ def test_second_start_compiles_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(second, np.tanh(x) ** 2, rtol=1e-5)
+
+
+def test_executables_of_other_code_are_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = compiling.version()
+    shutil.copytree(Path(compiling.__file__).parent, tmp_path / "package")
+    changed = tmp_path / "package" / "operators" / "shaping.py"
+    changed.write_text(changed.read_text().replace("jnp.tile", "np.tile"))
+    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "package" / "compiling.py"))
+    compiling.version.cache_clear()
+    try:
+        assert compiling.version() != before
+    finally:
+        compiling.version.cache_clear()
 
 
 def test_other_precision_of_the_process_is_left_alone() -> None:

@@ -22,14 +22,14 @@ from delegraph import (
     Tolerance,
 )
 from delegraph.operators.checks import options_or_defaults
-from delegraph_jax.compiling import compile_safely
+from delegraph_jax.compiling import compile_safely, version
 from delegraph_jax.devices import device_named
-from delegraph_jax.operators import OPERATORS
+from delegraph_jax.operators import OPERATORS, operator_of
 from delegraph_jax.options import JaxOptions
 from delegraph_jax.traced import TracedPartition
 
 CAPABILITIES = Capabilities(
-    [claim for operator in OPERATORS.values() for claim in operator.claims],
+    [entry.claim for entries in OPERATORS.values() for entry in entries],
     tolerance={"FLOAT32": Tolerance(1e-4, 1e-5)},
 )
 
@@ -65,7 +65,8 @@ class JaxDelegate(SimpleDelegateInterface):
         answer = CAPABILITIES.check(registration, node, context)
         if not answer:
             return answer
-        operator, tensors = OPERATORS[registration.name], context.tensors
+        tensors = context.tensors
+        operator = operator_of(registration.name, node, tensors)
         for position in operator.constants:
             index = node.inputs[position] if position < len(node.inputs) else -1
             if index >= 0 and not tensors[index].is_constant:
@@ -117,9 +118,8 @@ class JaxKernel(SimpleDelegateKernelInterface):
     def _compile(self, context: DelegateContext) -> Any:
         """Return the executable for the shapes of now, from the cache if it is there."""
         platform = self._device.platform
-        version = f"{jax.__version__}-{platform}"
-        key = f"{self._params.partition_model().digest} {self._device.device_kind}"
-        path = context.cache("jax", version).get_or_make(key, self._executable)
+        key = f"{self._params.partition_model().digest} {platform} {self._device.device_kind}"
+        path = context.cache("jax", version()).get_or_make(key, self._executable)
         return serialize_executable.deserialize_and_load(
             path.read_bytes(),
             jax.tree.structure((tuple(self._inputs), {})),

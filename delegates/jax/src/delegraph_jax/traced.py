@@ -10,7 +10,7 @@ import numpy as np
 
 from delegraph import DelegateContext, DelegateParams
 from delegraph.errors import OperatorError, in_words
-from delegraph_jax.operators import OPERATORS, Call
+from delegraph_jax.operators import Call, operator_of
 
 
 class TracedPartition:
@@ -47,7 +47,7 @@ class TracedPartition:
         for node, registration in self._nodes:
             call = Call(node, registration, self._tensors, values)
             try:
-                results = OPERATORS[call.name].compute(call)
+                results = operator_of(call.name, node, self._tensors).compute(call)
             except Exception as error:
                 raise OperatorError(
                     f"node {node.index} ({call.name}): {in_words(error)}"

@@ -13,7 +13,7 @@ from delegraph_jax.operators import (
     resizing,
     shaping,
 )
-from delegraph_jax.operators.registry import OPERATORS, Call, Operator
+from delegraph_jax.operators.registry import OPERATORS, Call, Operator, operator_of
 
 __all__ = [
     "OPERATORS",
@@ -25,6 +25,7 @@ __all__ = [
     "elementwise",
     "indexing",
     "joining",
+    "operator_of",
     "pooling",
     "products",
     "reducing",

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from delegraph_jax.operators.registry import FLOATS, SHAPES, Call, operator
+from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 _EPSILON = 1e-6
 """The least square of a length that L2_NORMALIZATION divides by."""
@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def _enter(name: str, function: Callable[[Any], Any]) -> None:
-    @operator(name, FLOATS, *SHAPES)
+    @operator(name, FLOATS)
     def compute(call: Call) -> Any:
         return function(call.input(0))
 
@@ -36,32 +36,32 @@ for _name, _function in ACTIVATIONS.items():
     _enter(_name, _function)
 
 
-@operator("LEAKY_RELU", FLOATS, *SHAPES)
+@operator("LEAKY_RELU", FLOATS)
 def leaky_relu(call: Call) -> Any:
     """Return x, or alpha * x below 0."""
     x = call.input(0)
     return jnp.where(x > 0, x, x * call.options.alpha)
 
 
-@operator("GELU", FLOATS, *SHAPES)
+@operator("GELU", FLOATS)
 def gelu(call: Call) -> Any:
     """Return x times the share of normal numbers below it, exact or by tanh."""
     return jax.nn.gelu(call.input(0), approximate=bool(call.options.approximate))
 
 
-@operator("SOFTMAX", FLOATS, "dynamic-shapes", "empty", "many-dims")
+@operator("SOFTMAX", FLOATS)
 def softmax(call: Call) -> Any:
     """Return exp(beta * x) over the sum of all of the last axis."""
     return jax.nn.softmax(call.input(0) * call.options.beta, axis=-1)
 
 
-@operator("LOG_SOFTMAX", FLOATS, "dynamic-shapes", "empty", "many-dims")
+@operator("LOG_SOFTMAX", FLOATS)
 def log_softmax(call: Call) -> Any:
     """Return the logarithm of SOFTMAX with a beta of 1."""
     return jax.nn.log_softmax(call.input(0), axis=-1)
 
 
-@operator("L2_NORMALIZATION", FLOATS, "dynamic-shapes", "empty", "many-dims")
+@operator("L2_NORMALIZATION", FLOATS)
 def l2_normalization(call: Call) -> Any:
     """Return x over the length of its last axis' vector."""
     x = call.input(0)
@@ -69,7 +69,7 @@ def l2_normalization(call: Call) -> Any:
     return x / jnp.maximum(jnp.sqrt(squares), _EPSILON)
 
 
-@operator("LOCAL_RESPONSE_NORMALIZATION", FLOATS, "dynamic-shapes")
+@operator("LOCAL_RESPONSE_NORMALIZATION", FLOATS)
 def local_response_normalization(call: Call) -> Any:
     """Return x over a power of the squares of its neighbours among the channels."""
     x, o = call.input(0), call.options

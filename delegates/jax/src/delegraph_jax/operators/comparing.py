@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from delegraph_jax.operators.registry import MOVED, SHAPES, Call, operator
+from delegraph_jax.operators.registry import MOVED, Call, operator
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "GREATER": jnp.greater,
@@ -22,7 +22,7 @@ _EQUALITIES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _enter(name: str, function: Callable[[Any, Any], Any]) -> None:
-    @operator(name, MOVED, "broadcast", *SHAPES)
+    @operator(name, MOVED)
     def compute(call: Call) -> Any:
         return function(call.input(0), call.input(1))
 
@@ -31,16 +31,18 @@ for _name, _function in (_COMPARISONS | _EQUALITIES).items():
     _enter(_name, _function)
 
 
-@operator("SELECT", MOVED, "broadcast", *SHAPES)
+@operator("SELECT", MOVED)
 def select(call: Call) -> Any:
     """Return elements or rows of input 1 where input 0 is true, else of input 2."""
     condition, a = call.input(0), call.input(1)
     if condition.ndim == 1 and a.ndim > 1:
         condition = condition.reshape(-1, *(1,) * (a.ndim - 1))
-    return jnp.where(condition.reshape(()) if condition.size == 1 else condition, a, call.input(2))
+    if condition.size == 1:
+        condition = condition.reshape(())
+    return jnp.where(condition, a, call.input(2)).reshape(call.shape)
 
 
-@operator("SELECT_V2", MOVED, "broadcast", *SHAPES)
+@operator("SELECT_V2", MOVED)
 def select_v2(call: Call) -> Any:
     """Return elements of input 1 where input 0 is true, else of input 2; all three broadcast."""
     # Three arrays of one element give the shape of one of them, whatever their ranks.

@@ -15,8 +15,6 @@ from delegraph_jax.operators.registry import FLOATS, Call, operator
 MOST_TAPS = 49
 """The largest window of DEPTHWISE_CONV_2D that becomes a sum; XLA's own is slow on processors."""
 
-FEATURES = ("activation", "computed-weights", "dynamic-shapes")
-
 
 def pads(windows: tuple[Window, ...]) -> list[tuple[int, int]]:
     """Return how many zeros lie before and after each axis; a negative number cuts off."""
@@ -50,7 +48,7 @@ def finish(call: Call, y: Any, bias: Any) -> Any:
     return clamp(call.options, y if bias is None else y + bias.reshape(-1))
 
 
-@operator("CONV_2D", FLOATS, *FEATURES, check=check_clamp)
+@operator("CONV_2D", FLOATS, "computed-weights", check=check_clamp)
 def conv_2d(call: Call) -> Any:
     """Return the products of windows and filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1)
@@ -58,7 +56,7 @@ def conv_2d(call: Call) -> Any:
     return _convolve(call, x, weight, windows, "OHWI", x.shape[3] // weight.shape[3])
 
 
-@operator("DEPTHWISE_CONV_2D", FLOATS, *FEATURES, check=check_clamp)
+@operator("DEPTHWISE_CONV_2D", FLOATS, "computed-weights", check=check_clamp)
 def depthwise_conv_2d(call: Call) -> Any:
     """Return the products of the windows of each channel and its filters, ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)
@@ -84,7 +82,7 @@ def _sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
     return total.reshape(n, down.output, across.output, channels * multiplier)
 
 
-@operator("CONV_3D", FLOATS, *FEATURES, "many-dims", check=check_clamp)
+@operator("CONV_3D", FLOATS, "computed-weights", check=check_clamp)
 def conv_3d(call: Call) -> Any:
     """Return the products of windows and filters ``[KD, KH, KW, C, O]``."""
     x, weight, o = call.input(0), call.input(1), call.options
@@ -97,7 +95,9 @@ def conv_3d(call: Call) -> Any:
     return _convolve(call, x, weight, windows, "DHWIO", x.shape[4] // weight.shape[3])
 
 
-@operator("TRANSPOSE_CONV", (*FLOATS, "INT32"), *FEATURES, constants=(0,), check=check_clamp)
+@operator(
+    "TRANSPOSE_CONV", (*FLOATS, "INT32"), "computed-weights", constants=(0,), check=check_clamp
+)
 def transpose_conv(call: Call) -> Any:
     """Return what each input adds to a window of the output, by filters ``[O, KH, KW, C]``."""
     weight, x, o = call.input(1), call.input(2), call.options

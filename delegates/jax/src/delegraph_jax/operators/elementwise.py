@@ -10,9 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from delegraph_jax.operators.fused import check_clamp, clamp_to_finite
-from delegraph_jax.operators.registry import FLOATS, PLAIN, SHAPES, Call, operator
-
-BROADCAST = ("broadcast", *SHAPES)
+from delegraph_jax.operators.registry import FLOATS, PLAIN, Call, operator
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "CEIL": jnp.ceil,
@@ -27,7 +25,7 @@ _UNARY_WITH_FLOAT16: dict[str, Callable[[Any], Any]] = {"COS": jnp.cos, "SIN": j
 
 
 def _enter_unary(name: str, types: tuple[str, ...], function: Callable[[Any], Any]) -> None:
-    @operator(name, types, *SHAPES)
+    @operator(name, types)
     def compute(call: Call) -> Any:
         return function(call.input(0))
 
@@ -52,7 +50,7 @@ _FUSED: dict[str, tuple[tuple[str, ...], Callable[[Any, Any], Any]]] = {
 
 
 def _enter_fused(name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]) -> None:
-    @operator(name, types, "activation", *BROADCAST, check=check_clamp)
+    @operator(name, types, check=check_clamp)
     def compute(call: Call) -> Any:
         return clamp_to_finite(call.options, function(call.input(0), call.input(1)))
 
@@ -62,7 +60,7 @@ for _name, (_types, _pair) in _FUSED.items():
 
 
 def _enter_binary(name: str, types: tuple[str, ...], function: Callable[[Any, Any], Any]) -> None:
-    @operator(name, types, *BROADCAST)
+    @operator(name, types)
     def compute(call: Call) -> Any:
         return function(call.input(0), call.input(1))
 
@@ -76,19 +74,19 @@ _enter_binary("LOGICAL_OR", ("BOOL",), jnp.logical_or)
 _enter_binary("BITWISE_XOR", ("INT8", "INT16", "INT32", "UINT8", "UINT32"), jnp.bitwise_xor)
 
 
-@operator("ATAN2", FLOATS, *SHAPES)
+@operator("ATAN2", FLOATS)
 def atan2(call: Call) -> Any:
     """Return the angle of (input 1, input 0)."""
     return jnp.arctan2(call.input(0), call.input(1))
 
 
-@operator("ADD_N", ("FLOAT32", "INT32"), *SHAPES)
+@operator("ADD_N", ("FLOAT32", "INT32"))
 def add_n(call: Call) -> Any:
     """Return the sum of all inputs."""
     return reduce(jnp.add, call.inputs())
 
 
-@operator("PRELU", FLOATS, "computed-weights", *BROADCAST)
+@operator("PRELU", FLOATS, "computed-weights")
 def prelu(call: Call) -> Any:
     """Return x, or alpha * x below 0."""
     x = call.input(0)

@@ -11,15 +11,13 @@ import numpy as np
 
 from delegraph_jax.operators.registry import MOVED, PLAIN, Call, operator
 
-FEATURES = ("dynamic-shapes", "many-dims")
 
-
-@operator("GATHER", MOVED, *FEATURES, "scalar", constants=(1,))
+@operator("GATHER", MOVED, constants=(1,))
 def gather(call: Call) -> Any:
     """Return slices along an axis, chosen by input 1; the first axes may be walked together."""
     x, positions, o = call.input(0), call.input(1), call.options
     axis = o.axis % x.ndim
-    batch = o.batch_dims % positions.ndim if o.batch_dims else 0
+    batch = o.batch_dims + (positions.ndim if o.batch_dims < 0 else 0)
 
     def take(x: Any, positions: Any) -> Any:
         return jnp.take(x, positions, axis - batch)
@@ -30,13 +28,13 @@ def gather(call: Call) -> Any:
     return function(x, positions)
 
 
-@operator("GATHER_ND", MOVED, *FEATURES, constants=(1,))
+@operator("GATHER_ND", MOVED, constants=(1,))
 def gather_nd(call: Call) -> Any:
     """Return slices whose places are the vectors of input 1's last axis."""
     return call.input(0)[tuple(jnp.moveaxis(call.input(1), -1, 0))]
 
 
-@operator("SCATTER_ND", PLAIN, *FEATURES, constants=(0, 2))
+@operator("SCATTER_ND", PLAIN, constants=(0, 2), lacks=("dynamic-shapes",))
 def scatter_nd(call: Call) -> Any:
     """Return zeros with input 1 added at the places that input 0 says."""
     updates = call.input(1)
@@ -44,7 +42,7 @@ def scatter_nd(call: Call) -> Any:
     return jnp.zeros(call.shape, updates.dtype).at[places].add(updates)
 
 
-@operator("ONE_HOT", MOVED, *FEATURES, "computed-weights", "scalar", constants=(1,))
+@operator("ONE_HOT", MOVED, "computed-weights", constants=(1,), lacks=("dynamic-shapes",))
 def one_hot(call: Call) -> Any:
     """Return the on value at each index along a new axis, the off value elsewhere."""
     indices, on, off = call.input(0), call.input(2), call.input(3)
@@ -54,14 +52,14 @@ def one_hot(call: Call) -> Any:
     return jnp.where(jnp.expand_dims(indices, axis) == classes, on.reshape(()), off.reshape(()))
 
 
-@operator("MATRIX_DIAG", PLAIN, *FEATURES)
+@operator("MATRIX_DIAG", PLAIN)
 def matrix_diag(call: Call) -> Any:
     """Return square matrices with the last axis on their diagonals."""
     x = call.input(0)
     return x[..., None] * np.eye(x.shape[-1], dtype=x.dtype)
 
 
-@operator("MATRIX_SET_DIAG", PLAIN, *FEATURES)
+@operator("MATRIX_SET_DIAG", PLAIN)
 def matrix_set_diag(call: Call) -> Any:
     """Return matrices with the last axis of input 1 on their diagonals."""
     x, diagonal = call.input(0), call.input(1)
@@ -69,7 +67,7 @@ def matrix_set_diag(call: Call) -> Any:
     return x.at[..., i, i].set(diagonal)
 
 
-@operator("DYNAMIC_UPDATE_SLICE", ("FLOAT32", "INT32", "INT64", "BOOL"), *FEATURES)
+@operator("DYNAMIC_UPDATE_SLICE", ("FLOAT32", "INT32", "INT64", "BOOL"))
 def dynamic_update_slice(call: Call) -> Any:
     """Return input 0 with input 1 at a place, moved so that it lies inside."""
     x, update, start = call.inputs()
@@ -78,13 +76,13 @@ def dynamic_update_slice(call: Call) -> Any:
     return jax.lax.dynamic_update_slice(x, update, [places[i] for i in range(x.ndim)])
 
 
-@operator("CAST", MOVED, *FEATURES, "scalar", "empty")
+@operator("CAST", MOVED)
 def cast(call: Call) -> Any:
     """Return the elements as another type."""
     return call.input(0).astype(call.outputs[0].dtype)
 
 
-@operator("DEQUANTIZE", ("FLOAT16", "FLOAT32"), *FEATURES, "scalar", "empty")
+@operator("DEQUANTIZE", ("FLOAT16", "FLOAT32"))
 def dequantize(call: Call) -> Any:
     """Return 16-bit floats as 32-bit ones."""
     return call.input(0).astype(np.float32)

@@ -8,37 +8,35 @@ import jax.numpy as jnp
 import numpy as np
 
 from delegraph_jax.operators.fused import check_clamp, clamp
-from delegraph_jax.operators.registry import MOVED, PLAIN, SHAPES, Call, operator
-
-ARRAYS = ("dynamic-shapes", "empty", "many-dims")
+from delegraph_jax.operators.registry import PLAIN, Call, operator
 
 
-@operator("CONCATENATION", PLAIN, *ARRAYS, check=check_clamp)
+@operator("CONCATENATION", PLAIN, check=check_clamp)
 def concatenation(call: Call) -> Any:
     """Return the inputs one after the other along an axis."""
     return clamp(call.options, jnp.concatenate(call.inputs(), call.options.axis))
 
 
-@operator("PACK", PLAIN, *SHAPES)
+@operator("PACK", PLAIN)
 def pack(call: Call) -> Any:
     """Return the inputs along a new axis."""
     return jnp.stack(call.inputs(), call.options.axis)
 
 
-@operator("UNPACK", MOVED, *SHAPES)
+@operator("UNPACK", ("FLOAT32", "INT32", "BOOL"))
 def unpack(call: Call) -> Any:
     """Return the parts of an axis, each without it."""
     x, axis = call.input(0), call.options.axis
     return [jnp.take(x, i, axis) for i in range(len(call.outputs))]
 
 
-@operator("SPLIT", PLAIN, *ARRAYS, constants=(0,))
+@operator("SPLIT", PLAIN, constants=(0,))
 def split(call: Call) -> Any:
     """Return equal parts along an axis."""
     return jnp.split(call.input(1), len(call.outputs), call.integers(0)[0])
 
 
-@operator("SPLIT_V", PLAIN, *ARRAYS, constants=(1, 2))
+@operator("SPLIT_V", PLAIN, constants=(1, 2))
 def split_v(call: Call) -> Any:
     """Return parts along an axis, whose lengths input 1 says."""
     axis = call.integers(2)[0]

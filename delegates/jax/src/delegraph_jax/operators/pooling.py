@@ -45,19 +45,19 @@ def _mean(x: Any, windows: tuple[Window, Window]) -> Any:
     return _reduce(x, windows, 0, lax.add) / counts[..., None].astype(x.dtype)
 
 
-@operator("AVERAGE_POOL_2D", FLOATS, "activation", "dynamic-shapes", check=check_clamp)
+@operator("AVERAGE_POOL_2D", FLOATS, check=check_clamp)
 def average_pool_2d(call: Call) -> Any:
     """Return means of windows."""
     return clamp(call.options, _mean(call.input(0), _windows(call)))
 
 
-@operator("MAX_POOL_2D", FLOATS, "activation", "dynamic-shapes", check=check_clamp)
+@operator("MAX_POOL_2D", FLOATS, check=check_clamp)
 def max_pool_2d(call: Call) -> Any:
     """Return maxima of windows."""
     return clamp(call.options, _reduce(call.input(0), _windows(call), -np.inf, lax.max))
 
 
-@operator("L2_POOL_2D", FLOATS, "activation", "dynamic-shapes", check=check_clamp)
+@operator("L2_POOL_2D", FLOATS, check=check_clamp)
 def l2_pool_2d(call: Call) -> Any:
     """Return roots of the means of squares of windows."""
     return clamp(call.options, jnp.sqrt(_mean(jnp.square(call.input(0)), _windows(call))))

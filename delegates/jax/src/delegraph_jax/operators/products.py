@@ -23,10 +23,7 @@ def _check_dense(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejecti
 @operator(
     "FULLY_CONNECTED",
     FLOATS,
-    "activation",
     "computed-weights",
-    "dynamic-shapes",
-    "many-dims",
     check=_check_dense,
 )
 def fully_connected(call: Call) -> Any:
@@ -37,7 +34,7 @@ def fully_connected(call: Call) -> Any:
     return finish(call, y, call.optional(2)).reshape(call.shape)
 
 
-@operator("BATCH_MATMUL", FLOATS, "broadcast", "dynamic-shapes", "many-dims", "computed-weights")
+@operator("BATCH_MATMUL", FLOATS, "computed-weights")
 def batch_matmul(call: Call) -> Any:
     """Return the products of two stacks of matrices, either of them transposed or not."""
     x, w = call.input(0), call.input(1)

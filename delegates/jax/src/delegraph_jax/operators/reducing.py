@@ -11,8 +11,6 @@ from jax import lax
 
 from delegraph_jax.operators.registry import PLAIN, Call, operator
 
-FEATURES = ("dynamic-shapes", "empty", "many-dims", "scalar")
-
 
 def _axes(call: Call) -> tuple[int, ...]:
     rank = call.input(0).ndim
@@ -20,7 +18,7 @@ def _axes(call: Call) -> tuple[int, ...]:
 
 
 def _enter(name: str, types: tuple[str, ...], function: Callable[..., Any]) -> None:
-    @operator(name, types, *FEATURES, constants=(1,))
+    @operator(name, types, constants=(1,))
     def compute(call: Call) -> Any:
         return function(call.input(0), axis=_axes(call), keepdims=bool(call.options.keep_dims))
 
@@ -47,19 +45,19 @@ _enter("REDUCE_ANY", ("BOOL", "INT32"), jnp.any)
 _enter("REDUCE_ALL", ("BOOL", "INT32"), jnp.all)
 
 
-@operator("ARG_MAX", PLAIN, "dynamic-shapes", "many-dims", "scalar", constants=(1,))
+@operator("ARG_MAX", PLAIN, constants=(1,))
 def arg_max(call: Call) -> Any:
     """Return where the largest elements are, the first of equal ones."""
     return jnp.argmax(call.input(0), call.integers(1)[0])
 
 
-@operator("ARG_MIN", PLAIN, "dynamic-shapes", "many-dims", "scalar", constants=(1,))
+@operator("ARG_MIN", PLAIN, constants=(1,))
 def arg_min(call: Call) -> Any:
     """Return where the smallest elements are, the first of equal ones."""
     return jnp.argmin(call.input(0), call.integers(1)[0])
 
 
-@operator("CUMSUM", PLAIN, "dynamic-shapes", "many-dims", "empty", constants=(1,))
+@operator("CUMSUM", PLAIN, constants=(1,))
 def cumsum(call: Call) -> Any:
     """Return running sums along an axis, with or without the element itself."""
     x = call.input(0)
@@ -72,7 +70,7 @@ def cumsum(call: Call) -> Any:
     return lax.pad(sums, np.zeros((), x.dtype), edge) if x.shape[axis] else sums
 
 
-@operator("TOPK_V2", ("FLOAT32", "INT32"), "dynamic-shapes", "many-dims", constants=(1,))
+@operator("TOPK_V2", ("FLOAT32", "INT32"), constants=(1,))
 def topk(call: Call) -> Any:
     """Return the largest elements of the last axis, and where they are."""
     return lax.top_k(call.input(0), call.shape[-1])

@@ -17,7 +17,6 @@ from delegraph.operators.checks import options_or_defaults
 FLOATS = ("FLOAT32",)
 PLAIN = ("FLOAT32", "INT32", "INT64")
 MOVED = (*PLAIN, "BOOL")
-SHAPES = ("dynamic-shapes", "empty", "many-dims", "scalar")
 
 
 class Call:
@@ -95,23 +94,35 @@ Check = Callable[[Any, Node, Sequence[Tensor]], "Rejection | None"]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator that this delegate takes.
+    """An operator that this delegate takes, in the types of its claim.
 
     Attributes:
         compute: see :data:`Compute`.
-        claims: what is claimed for it.
+        claim: what is claimed for it.
         constants: positions of inputs that decide about shapes, so that the file must hold them.
         check: see :data:`Check`.
     """
 
     compute: Compute
-    claims: tuple[Claim, ...]
+    claim: Claim
     constants: tuple[int, ...] = ()
     check: Check | None = None
 
 
-OPERATORS: dict[str, Operator] = {}
-"""Operator name to what is known about it; the modules of this package fill it."""
+OPERATORS: dict[str, list[Operator]] = {}
+"""Operator name to what is known about it, one entry for each group of types; the modules of this
+package fill it."""
+
+_FEATURES = (
+    "activation",
+    "broadcast",
+    "dynamic-shapes",
+    "empty",
+    "many-dims",
+    "per-channel",
+    "scalar",
+)
+"""What every function here computes, where its operator has it."""
 
 
 def operator(
@@ -120,26 +131,31 @@ def operator(
     *features: str,
     constants: Sequence[int] = (),
     check: Check | None = None,
+    lacks: Sequence[str] = (),
 ) -> Callable[[Compute], Compute]:
     """Return a decorator that enters a function for one or several operators.
 
     Args:
         names: of the operators.
         types: that their tensors may have.
-        features: names of ``delegraph.delegation.capabilities.FEATURES``.
+        features: of ``delegraph.delegation.capabilities.FEATURES``, beside those that all have.
         constants: see :class:`Operator`.
         check: see :data:`Check`.
-
-    Raises:
-        ValueError: one of them is there already.
+        lacks: features that all others have.
     """
+    offered = [name for name in (*_FEATURES, *features) if name not in lacks]
 
     def enter(compute: Compute) -> Compute:
         for name in (names,) if isinstance(names, str) else names:
-            if name in OPERATORS:
-                raise ValueError(f"{name} is registered already")
-            claim = Claim(name, types, *features)
-            OPERATORS[name] = Operator(compute, (claim,), tuple(constants), check)
+            claim = Claim(name, types, *offered)
+            entry = Operator(compute, claim, tuple(constants), check)
+            OPERATORS.setdefault(name, []).append(entry)
         return compute
 
     return enter
+
+
+def operator_of(name: str, node: Node, tensors: Sequence[Tensor]) -> Operator:
+    """Return the entry for the types of a node's tensors, one of which fits."""
+    types = {tensors[i].type.name for i in (*node.inputs, *node.outputs) if i >= 0}
+    return next(entry for entry in OPERATORS[name] if types <= set(entry.claim.types))

@@ -11,7 +11,7 @@ from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph_jax.operators.registry import Call, operator
 
 
-@operator("RESIZE_BILINEAR", ("FLOAT32", "INT32"), "dynamic-shapes", "empty", constants=(1,))
+@operator("RESIZE_BILINEAR", ("FLOAT32", "INT32"), constants=(1,))
 def resize_bilinear(call: Call) -> Any:
     """Return the image mixed from the pixels that lie around each place."""
     x, o = call.input(0), call.options
@@ -25,9 +25,7 @@ def resize_bilinear(call: Call) -> Any:
     return x
 
 
-@operator(
-    "RESIZE_NEAREST_NEIGHBOR", ("FLOAT32", "INT32"), "dynamic-shapes", "empty", constants=(1,)
-)
+@operator("RESIZE_NEAREST_NEIGHBOR", ("FLOAT32", "INT32"), constants=(1,))
 def resize_nearest_neighbor(call: Call) -> Any:
     """Return the image with the pixel nearest to each place."""
     x, o = call.input(0), call.options
