@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from typing import Any, ClassVar
 
@@ -374,4 +376,52 @@ class PlusOfFloatsOnly(PlusDelegate):
     def is_node_supported_by_delegate(self, registration, node, context):
         if context.tensors[node.inputs[0]].type == TensorType.INT32:
             return Rejection("integer")
+        return super().is_node_supported_by_delegate(registration, node, context)
+
+
+# -- the process -------------------------------------------------------------------------------
+
+
+class Crashes(SoundKernel):
+    """Kills the process it runs in, for one operator."""
+
+    def result(self, step, registration, a, b):
+        if registration.name == "MUL":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return super().result(step, registration, a, b)
+
+
+class Hangs(SoundKernel):
+    """Never comes back, for one operator."""
+
+    def result(self, step, registration, a, b):
+        while registration.name == "MUL":
+            time.sleep(0.1)
+        return super().result(step, registration, a, b)
+
+
+class CrashesAfterAResize(SoundKernel):
+    """Runs into memory that is no longer its own."""
+
+    shape: Any = None
+
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        shape = context.tensors[node.outputs[0]].shape
+        if self.shape not in (None, shape):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        self.shape = shape
+
+
+class CrashesWhenMade(SoundDelegate):
+    def __init__(self):
+        os.abort()
+
+
+class CrashesWhenAsked(SoundDelegate):
+    """About an operator that it does not claim."""
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        if registration.name == "FLOOR":
+            os.kill(os.getpid(), signal.SIGSEGV)
         return super().is_node_supported_by_delegate(registration, node, context)

@@ -13,7 +13,8 @@ import pytest
 
 from delegraph import Capabilities, Claim, Delegate, DelegateSpec, Interpreter
 from delegraph.errors import DelegateError, PluginOptionError
-from delegraph.testing.conformance import attempts, contract, isolation, numbers, soundness
+from delegraph.testing.conformance import contract, isolation, numbers, soundness
+from delegraph.testing.conformance.effort import Effort
 from delegraph.testing.conformance.generated import check_generated_models
 from delegraph.testing.conformance.subject import Subject, require_claims, subject_of
 from delegraph.testing.delegate_conformance import CONTRACT
@@ -24,14 +25,11 @@ MAY_BE_SKIPPED = (contract.options_are_validated, contract.dynamic_shapes_are_fo
 SOUND = (faulty.SoundDelegate, faulty.StaticDelegate)
 
 
-@pytest.fixture(autouse=True)
-def _few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "RANDOM_CASES", 12)
-    monkeypatch.setattr(attempts, "ENOUGH", 8)
+FEW = Effort(random_cases=12, enough=8)
 
 
-def subject(kind: Callable[[], Delegate], folder: Path) -> Subject:
-    return replace(subject_of(kind), folder=folder)
+def subject(kind: Callable[[], Delegate], folder: Path, effort: Effort = FEW) -> Subject:
+    return replace(subject_of(kind), folder=folder, effort=effort)
 
 
 @pytest.mark.parametrize("kind", SOUND)

@@ -13,10 +13,7 @@ pytest_plugins = ("pytester",)
 AUTHOR = """
 import pytest
 from delegraph.testing import DelegateConformance
-from delegraph.testing.conformance import attempts
 from support import seeded_faults as faulty
-
-attempts.RANDOM_CASES = 5
 
 class TestSound(DelegateConformance):
     examples = 5

@@ -18,14 +18,18 @@ import pytest
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegraphError
 from delegraph.runtime.delegates.choice import AnyDelegate
+from delegraph.testing.check_runner import check_runner
 from delegraph.testing.conformance import contract, isolation, numbers, soundness
+from delegraph.testing.conformance.effort import FULL, QUICK
 from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
 from delegraph.testing.conformance.subject import (
+    Identity,
     Subject,
     installed_subject,
     require_claims,
     subject_of,
 )
+from delegraph.testing.conformance.witness import check_begins
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.pytest_plugin import RESULT
 
@@ -95,17 +99,31 @@ class DelegateConformance:
         if "subject" not in metafunc.fixturenames:
             return  # a test of the author's own
         try:
-            found = _subjects_of(type(self), self, metafunc.config)
+            found = self._tested(metafunc)
         except (DelegraphError, pytest.UsageError) as error:
             raise pytest.Collector.CollectError(f"{type(error).__name__}: {error}") from error
         if "check" in metafunc.fixturenames:
             rows = [(s, check, check.__name__) for s in found for check in CONTRACT]
             metafunc.parametrize(("subject", "check"), _named(rows))
         elif "operator" in metafunc.fixturenames:
-            by_operator = [(s, op, op) for s in found for op in s.operators]
+            by_operator = [(s, op, op) for s in found for op in s.tried]
             metafunc.parametrize(("subject", "operator"), _named(by_operator))
         else:
             metafunc.parametrize("subject", found, ids=[s.name for s in found])
+
+    def _tested(self, metafunc: pytest.Metafunc) -> Sequence[Subject | Identity]:
+        """Return what is tested; what is run in another process is made only there."""
+        kind, config = type(self), metafunc.config
+        if kind not in _TESTED:
+            runner = check_runner(config, failures_folder(config))
+            if runner is None:
+                effort = QUICK if config.getoption("delegate_quick") else FULL
+                _TESTED[kind] = [replace(each, effort=effort) for each in self.subjects(config)]
+            else:
+                _, *names, _ = metafunc.definition.nodeid.split("::")
+                tests = "::".join([str(metafunc.definition.path), *names])
+                _TESTED[kind] = runner.identities(kind, tests)
+        return _TESTED[kind]
 
     def test_declares_capabilities(self, subject: Subject, request: pytest.FixtureRequest) -> None:
         """The delegate says what it can do."""
@@ -142,28 +160,31 @@ class DelegateConformance:
     def test_generated_models(self, subject: Subject, request: pytest.FixtureRequest) -> None:
         """So they are on models of several nodes and partitions."""
         with _verdict(request, subject, "numbers", "generated models"):
-            check_generated_models(subject, self.examples)
+            most = subject.effort.examples
+            check_generated_models(subject, self.examples if most is None else most)
 
 
-_SUBJECTS: dict[type, list[Subject]] = {}
+_TESTED: dict[type, Sequence[Subject | Identity]] = {}
+"""What each class tests: for all of its tests the same objects, since they keep results."""
 
 
-def _subjects_of(kind: type, tests: DelegateConformance, config: pytest.Config) -> list[Subject]:
-    """Return the subjects of a test class, the same for all of its tests: they keep results."""
-    if kind not in _SUBJECTS:
-        _SUBJECTS[kind] = tests.subjects(config)
-    return _SUBJECTS[kind]
+def identities_of(kind: type) -> list[Identity]:
+    """Return what a class of tests tests that has been collected in this process."""
+    return [each.identity for each in _TESTED[kind] if isinstance(each, Subject)]
 
 
 def failures_folder(config: pytest.Config) -> Path:
     """Return where models that show failures are saved."""
+    folder: str | None = config.getoption("delegate_folder", None)
+    if folder is not None:
+        return Path(folder)
     cache = getattr(config, "cache", None)
     if cache is None:
         return Path(tempfile.gettempdir(), "delegraph")
     return Path(cache.mkdir("delegraph"))
 
 
-def _named(rows: Sequence[tuple[Subject, object, str]]) -> list[Any]:
+def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
     """Return parameter sets of a subject and something, with the name of that in their ids."""
     return [
         pytest.param(subject, value, id=f"{subject.name}-{name}") for subject, value, name in rows
@@ -175,7 +196,10 @@ def _verdict(
     request: pytest.FixtureRequest, subject: Subject, section: str, check: str
 ) -> Iterator[dict[str, Any]]:
     """Fail or skip the test by what a check raises, and leave a note for the scorecard."""
-    note = {"delegate": subject.name, "section": section, "check": check, "types": {}}
+    sample = subject.effort.described(subject.capabilities)
+    note: dict[str, Any] = {"delegate": subject.name, "section": section, "check": check}
+    note |= {"types": {}, "sample": sample}
+    check_begins(note)
     request.node.user_properties.append((RESULT, note))
     try:
         yield note

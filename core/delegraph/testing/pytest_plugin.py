@@ -14,23 +14,47 @@ import pytest
 RESULT = "delegraph-conformance"
 """Under this name tests leave notes for the scorecard, in ``user_properties``."""
 
+TIME_LIMIT = 120.0
+"""Seconds that a check may take for one model."""
+
 _KIT = "delegraph.testing"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--delegate-report``."""
-    parser.getgroup("delegraph", "Delegraph's conformance kit").addoption(
+    """Add the options that all runs have."""
+    group = parser.getgroup("delegraph", "Delegraph's conformance kit")
+    group.addoption(
         "--delegate-report",
         metavar="FILE",
         help="write the scorecard of delegates to FILE.json or FILE.md",
+    )
+    group.addoption(
+        "--delegate-timeout",
+        metavar="SECONDS",
+        type=float,
+        default=TIME_LIMIT,
+        help="end a check that takes longer for one model, and go on; checks run in a process of "
+        "their own, or with 0, for debuggers and coverage, in this one (default: %(default)g)",
+    )
+    _add_quick(group, "--delegate-quick")
+
+
+def _add_quick(group: pytest.OptionGroup, name: str) -> None:
+    group.addoption(
+        name,
+        action="store_true",
+        dest="delegate_quick",
+        help="try a sample of what delegates claim, for those that compile slowly",
     )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(args: Sequence[str], parser: pytest.Parser) -> None:
-    """Add ``--delegate``, only where the kit itself is run: other projects may have one, too."""
+    """Add short names, only where the kit itself is run: other projects may have such, too."""
     if any(argument.split("::")[0].startswith(_KIT) for argument in args):
-        parser.getgroup("delegraph").addoption(
+        group = parser.getgroup("delegraph")
+        _add_quick(group, "--quick")
+        group.addoption(
             "--delegate",
             action="append",
             metavar="NAME[:KEY=VALUE,...]",
@@ -44,6 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if path is not None and not path.endswith((".json", ".md")):
         ending = "." + path.rpartition(".")[2]
         raise pytest.UsageError(f"--delegate-report {path!r} ends in {ending!r}, not .json or .md")
+    if config.getoption("delegate_timeout") < 0:
+        raise pytest.UsageError("--delegate-timeout is negative; 0 is for no limit")
     config.pluginmanager.register(_Notes(config), "delegraph-notes")
 
 

@@ -22,9 +22,10 @@ from delegraph import (
     SimpleDelegateInterface,
 )
 from delegraph.delegation.node_form import fused_activation
-from delegraph.testing.conformance import attempts, numbers, soundness
-from delegraph.testing.conformance.attempts import attempts as attempts_of
+from delegraph.testing.conformance import numbers, soundness
+from delegraph.testing.conformance.attempts import attempts
 from delegraph.testing.conformance.demands import at_versions
+from delegraph.testing.conformance.effort import Effort
 from delegraph.testing.conformance.subject import Subject, subject_of
 from delegraph.testing.operator_cases import cases
 from support import seeded_faults as faulty
@@ -76,14 +77,13 @@ class Lookup(SimpleDelegateInterface):
 
 
 @pytest.fixture(autouse=True)
-def _few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "RANDOM_CASES", 12)
-    monkeypatch.setattr(attempts, "ENOUGH", 8)
+def _no_gallery(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soundness, "placings", lambda subject: ())  # of every operator; slow
 
 
 def subject(folder: Path, *claims: Claim, takes: Claim | None = None) -> Subject:
-    return replace(subject_of(lambda: Lookup(*claims, takes=takes)), folder=folder)
+    few = Effort(random_cases=12, enough=8)
+    return replace(subject_of(lambda: Lookup(*claims, takes=takes)), folder=folder, effort=few)
 
 
 def test_a_claim_of_hybrid_is_proved_by_hybrid_models(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_claim_of_hybrid_is_proved_by_hybrid_models(tmp_path: Path) -> None:
     soundness.claims_are_executed(tested, OP)
     soundness.nothing_unclaimed_is_taken(tested)
     numbers.results_are_right(tested, OP)
-    taken = [made.trial for made in attempts_of(tested, OP) if made.is_taken]
+    taken = [made.trial for made in attempts(tested, OP) if made.is_taken]
     found = {(dict(form.types)["weights"], form.version) for t in taken for form in t.forms}
     assert found >= {("INT8", version) for version in (2, 3, 4)}
     assert ("INT8", 5) not in found

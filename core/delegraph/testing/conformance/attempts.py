@@ -20,20 +20,9 @@ from delegraph.testing.conformance.trials import (
     trial_of,
 )
 from delegraph.testing.conformance.watching import PATTERN, KernelWatch, WatchedDelegate
+from delegraph.testing.conformance.witness import remembered
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
-
-RANDOM_CASES = 40
-"""Random cases of each maker that a claimed operator is tried with."""
-
-ENOUGH = 20
-"""Models that are claimed and taken, after which only those are tried that show something new."""
-
-SEEDS = 12
-"""How often that many are drawn, at most, until each claimed type is in one that is taken."""
-
-SEEDS_FOR_OTHERS = 3
-"""The same for versions and features: not every operator can show every one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +37,7 @@ class Attempt:
         ran: whether a kernel of the delegate computed.
         error: what went wrong; empty for nothing.
         outputs: what came out; None without a result.
+        is_deadly: whether it has ended a process, and so was not done again.
     """
 
     trial: Trial
@@ -57,6 +47,7 @@ class Attempt:
     ran: bool = False
     error: str = ""
     outputs: Outputs | None = None
+    is_deadly: bool = False
 
     @property
     def is_taken(self) -> bool:
@@ -80,6 +71,16 @@ def attempt(subject: Subject, trial: Trial) -> Attempt:
     except DelegraphError as error:
         return replace(found, error=f"{type(error).__name__}: {error}")
     return replace(found, ran=watch.evaluations > 0, outputs=outputs)
+
+
+def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
+    """Return what a new delegate makes of *trial*, unless it has ended a process with it before."""
+    with remembered(subject.name, "attempt", trial.case) as death:
+        if death:
+            is_claimed = subject.claims(trial.forms, trial.features)
+            error = f"the delegate {subject.name!r} {death}"
+            return Attempt(trial, is_claimed, error=error, is_deadly=True)
+        return attempt(subject, trial)
 
 
 def _reasons(nodes: Sequence[NodePlacement], op: str) -> tuple[str, ...]:
@@ -107,15 +108,19 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     """Return the attempts of the cases of an operator, the author's own ones first.
 
     Cases of types that no claim names are many, and only asked about: one of each will do. While a
-    claimed type, version or feature is in no model that the delegate takes, more cases are drawn.
+    claimed type, version or feature is in no model that the delegate takes, more cases are drawn. A
+    model that has ended a process is the last one: others would do so, too.
     """
-    found = _Attempts(subject, op)
+    found, effort = _Attempts(subject, op), subject.effort
     found.try_all(case for case in subject.cases if case.op == op)
-    for seed in range(SEEDS):
-        drawn = at_versions(found.claims, cases(op, seed=seed, count=RANDOM_CASES))
-        found.try_all(drawn, only_missing=seed > 0)
-        complete = found.has_enough and not found.missing
-        if complete or (seed >= SEEDS_FOR_OTHERS and not found.misses_types):
+    for seed in range(effort.seeds):
+        drawn = at_versions(found.claims, cases(op, seed=seed, count=effort.random_cases))
+        found.try_all(drawn, only_missing=seed > 0 or not effort.enough)
+        if (
+            found.is_over
+            or found.is_complete
+            or (seed >= effort.seeds_for_others and not found.misses_types)
+        ):
             break
     return tuple(found.made)
 
@@ -134,8 +139,19 @@ class _Attempts:
         self.claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
         self._other_forms: set[tuple[NodeForm, tuple[str, ...]]] = set()
         self._seen: set[Demand] = set()
-        self.missing = {demand for claim in self.claims for demand in demands(claim)}
+        wanted = (demand for claim in self.claims for demand in demands(claim))
+        self.missing = {each for each in wanted if each.is_type or subject.effort.shows_all}
         self.made: list[Attempt] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last one has ended a process."""
+        return bool(self.made) and self.made[-1].is_deadly
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there are enough, and all that is claimed is in one."""
+        return self.has_enough and not self.missing
 
     @property
     def misses_types(self) -> bool:
@@ -144,12 +160,15 @@ class _Attempts:
 
     @property
     def has_enough(self) -> bool:
-        """Whether there are :data:`ENOUGH` that the delegate claims and takes."""
-        return sum(each.is_claimed and each.is_taken for each in self.made) >= ENOUGH
+        """Whether there are enough that the delegate claims and takes."""
+        taken = sum(each.is_claimed and each.is_taken for each in self.made)
+        return taken >= self._subject.effort.enough
 
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
         """Add the attempts of cases; once there are enough, if wanted only of what is missing."""
         for case in given:
+            if self.is_over or (only_missing and self.is_complete):
+                return
             trial = self._worth_trying(case)
             if trial is None:
                 continue
@@ -157,7 +176,7 @@ class _Attempts:
             self._seen |= found
             if only_missing and self.has_enough and not found & self.missing:
                 continue
-            made = attempt(self._subject, trial)
+            made = careful_attempt(self._subject, trial)
             self.made.append(made)
             if made.is_taken:
                 self.missing -= found

@@ -25,9 +25,10 @@ from delegraph.errors import DelegraphError
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import ReshapeOptions
-from delegraph.testing.conformance.attempts import Attempt, attempt, attempts, wrong
+from delegraph.testing.conformance.attempts import Attempt, attempts, careful_attempt, wrong
 from delegraph.testing.conformance.composition import Composition, fed_definitions
 from delegraph.testing.conformance.differences import array_difference
+from delegraph.testing.conformance.effort import FULL
 from delegraph.testing.conformance.features import features_of, forms_of
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Subject
@@ -53,7 +54,6 @@ EXAMPLES = 60
 LONGEST = 8
 """Bricks in a model, at most."""
 
-BRICKS_OF_OPERATOR = 10
 BARRIERS = ("RESHAPE", "TILE", "REVERSE_V2", "MAXIMUM")
 
 STEPS = (
@@ -160,27 +160,38 @@ def _message(subject: Subject, case: OperatorCase) -> str:
 def bricks(subject: Subject) -> tuple[Trial, ...]:
     """Return models of one operator that the delegate claims, takes and computes rightly."""
     found: list[Trial] = []
-    for op in subject.operators:
-        made = (each for each in _attempts_of(subject, op) if not wrong(subject, each))
-        fitting = [each.trial for each in made if each.is_taken]
-        found += fitting[: BRICKS_OF_OPERATOR // 2] + fitting[-BRICKS_OF_OPERATOR // 2 :]
+    for op in subject.tried:
+        fitting = _fitting(subject, op)
+        half = subject.effort.bricks // 2
+        found += fitting[:half] + fitting[-half:]
     return tuple(dict.fromkeys(found))
+
+
+def _fitting(subject: Subject, op: str) -> list[Trial]:
+    if op in MAKERS and not subject.effort.tries_bricks:
+        if any(wrong(subject, each) for each in attempts(subject, op)):
+            return []
+        tried = trials_of(palette_cases(op, subject.effort.bricks))
+        return [trial for trial in tried if _may_be_brick(subject, trial)]
+    made = (each for each in _attempts_of(subject, op) if not wrong(subject, each))
+    return [each.trial for each in made if each.is_taken]
 
 
 def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
     """Yield attempts of what may be bricks: those of the palette, or the author's own cases."""
+    made = attempts(subject, op)
     if op not in MAKERS:
-        yield from (made for made in attempts(subject, op) if _may_be_brick(subject, made.trial))
-        return
-    for trial in trials_of(palette_cases(op)):
-        if _may_be_brick(subject, trial):
-            yield attempt(subject, trial)
+        yield from (each for each in made if _may_be_brick(subject, each.trial))
+    elif not any(each.is_deadly for each in made):
+        for trial in trials_of(palette_cases(op, subject.effort.bricks)):
+            if _may_be_brick(subject, trial):
+                yield careful_attempt(subject, trial)
 
 
-def palette_cases(op: str) -> Iterator[OperatorCase]:
+def palette_cases(op: str, count: int = FULL.bricks) -> Iterator[OperatorCase]:
     """Yield cases of a builtin operator with the shapes of :data:`PALETTE`, where it can be."""
     for make in MAKERS.get(op, ()):
-        yield from make(op, PaletteOperands(f"{op}:palette", 1, BRICKS_OF_OPERATOR))
+        yield from make(op, PaletteOperands(f"{op}:palette", 1, count))
 
 
 def _may_be_brick(subject: Subject, trial: Trial) -> bool:

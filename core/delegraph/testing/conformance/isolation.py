@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 from unittest import SkipTest
@@ -65,16 +66,14 @@ def _take_turns(subject: Subject, first: Delegate, second: Delegate, what: str) 
                 require_right(subject, two, other, f"{what}, the second")
 
 
-def _pairs(subject: Subject) -> list[tuple[Trial, Trial]]:
-    """Return each specimen with one of the same model and one of another model."""
+def _pairs(subject: Subject) -> Iterator[tuple[Trial, Trial]]:
+    """Yield each specimen with the same model in other shapes and values, and with another."""
     found = specimens(subject)
-    pairs = list(zip(found, (*found[1:], found[0]), strict=True))
-    for trial in found:
-        for change in (with_other_values, with_other_shapes):
-            other = change(trial)
-            if other is not None:
-                pairs.append((trial, other))
-    return pairs
+    for trial, next_one in zip(found, (*found[1:], found[0]), strict=True):
+        changed = (with_other_shapes(trial), with_other_values(trial))
+        others = [other for other in (*changed, next_one) if other is not None]
+        for other in others[: subject.effort.partners]:
+            yield trial, other
 
 
 def _run_side_by_side(subject: Subject, *runs: tuple[Trial, Delegate]) -> None:

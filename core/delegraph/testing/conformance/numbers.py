@@ -22,15 +22,20 @@ def results_are_right(subject: Subject, op: str) -> None:
     tried = _compared(subject, op)
     failed = [each for each in tried if wrong(subject, each)]
     if failed:
-        case = shrunk(failed[0].trial.case, lambda simpler: still_wrong(subject, simpler))
-        made = attempt(subject, trial_of(case) or failed[0].trial)
-        types = " ".join(sorted(made.trial.types))
-        raise AssertionError(
-            f"{op} of {types} comes out wrong in {len(failed)} of {len(tried)} models: "
-            f"{wrong(subject, made)}" + rerun(subject, made.trial.case, "wrong")
-        )
+        made = failed[0] if failed[0].is_deadly else _smallest(subject, failed[0])
+        what = f"{op} of {' '.join(sorted(made.trial.types))}"
+        if not made.is_deadly:
+            what += f" comes out wrong in {len(failed)} of {len(tried)} models"
+        label = "died" if made.is_deadly else "wrong"
+        message = f"{what}: {wrong(subject, made)}"
+        raise AssertionError(message + rerun(subject, made.trial.case, label))
     if not tried:
         raise SkipTest(f"no model of {op} is claimed and taken")
+
+
+def _smallest(subject: Subject, failed: Attempt) -> Attempt:
+    case = shrunk(failed.trial.case, lambda simpler: still_wrong(subject, simpler))
+    return attempt(subject, trial_of(case) or failed.trial)
 
 
 def results_by_type(subject: Subject, op: str) -> dict[str, str]:

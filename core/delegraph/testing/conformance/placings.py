@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from delegraph.delegation.placement import NodePlacement
-from delegraph.errors import DelegraphError
+from delegraph.errors import DelegateError, DelegraphError
+from delegraph.testing.conformance.effort import FULL
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, gallery_for, open_interpreter
+from delegraph.testing.conformance.witness import remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +31,19 @@ class Placing:
 @cache
 def placings(subject: Subject) -> tuple[Placing, ...]:
     """Return what a delegate says to a few models of every operator."""
-    return tuple(_placing(subject, trial) for trial in gallery_for(subject.make()))
+    asked = gallery_for(subject.make(), subject.effort.gallery)
+    if subject.effort != FULL:  # what is claimed would be compiled, and is tried elsewhere
+        asked = [t for t in asked if not subject.claims(t.forms, t.features)]
+    return tuple(_placing(subject, trial) for trial in asked)
 
 
 def _placing(subject: Subject, trial: Trial) -> Placing:
-    try:
-        with open_interpreter(trial.case, subject.make()) as interpreter:
-            return Placing(trial, interpreter.placement.nodes)
-    except DelegraphError as error:
-        return Placing(trial, error=error)
+    with remembered(subject.name, "asked", trial.case) as death:
+        if death:
+            error = DelegateError(f"it {death}", delegate=subject.name, phase="initialize")
+            return Placing(trial, error=error)
+        try:
+            with open_interpreter(trial.case, subject.make()) as interpreter:
+                return Placing(trial, interpreter.placement.nodes)
+        except DelegraphError as error:
+            return Placing(trial, error=error)

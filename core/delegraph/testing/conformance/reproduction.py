@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from delegraph.schema.writer import write_model
-from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.subject import Identity, Subject
 from delegraph.testing.operator_case import OperatorCase
 
 
-def explained(subject: Subject, case: OperatorCase, label: str) -> str:
+def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
     """Save a model; return the lines for a message about who takes its nodes."""
     path = _saved(subject, case, label)
     return _lines(subject, case, path, ["delegraph", "explain", path])
 
 
-def rerun(subject: Subject, case: OperatorCase, label: str) -> str:
+def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
     """Save a model and what it is fed; return the lines for a message about its result."""
     path = _saved(subject, case, label)
     fed: list[str] = []
@@ -36,7 +36,7 @@ def rerun(subject: Subject, case: OperatorCase, label: str) -> str:
     return _lines(subject, case, path, ["delegraph", "run", path, *fed]) + hint
 
 
-def _saved(subject: Subject, case: OperatorCase, label: str) -> str:
+def _saved(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
     subject.folder.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^\w.-]+", "_", f"{subject.name}-{case.op}-{label}")
     path = subject.folder / f"{stem}.tflite"
@@ -44,7 +44,7 @@ def _saved(subject: Subject, case: OperatorCase, label: str) -> str:
     return str(path)
 
 
-def _lines(subject: Subject, case: OperatorCase, path: str, command: list[str]) -> str:
+def _lines(subject: Subject | Identity, case: OperatorCase, path: str, command: list[str]) -> str:
     if subject.address:
         again = shlex.join([*command, "--delegate", subject.address])
     else:

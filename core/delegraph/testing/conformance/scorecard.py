@@ -25,6 +25,7 @@ class Result:
         outcome: ``passed``, ``failed`` or ``not applicable``.
         message: why it failed or does not apply.
         types: for the numbers of an operator: type to ``"right/compared"`` models.
+        sample: how much was tried; empty for everything.
     """
 
     delegate: str
@@ -33,6 +34,7 @@ class Result:
     outcome: str
     message: str
     types: Mapping[str, str]
+    sample: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,10 @@ class Scorecard:
         found = [r for r in self.results if r.delegate == delegate and r.types]
         return {result.check: result.types for result in found}
 
+    def sample(self, delegate: str) -> str:
+        """Return how much was tried of a delegate; empty for everything."""
+        return next((r.sample for r in self.results if r.delegate == delegate and r.sample), "")
+
     def text(self) -> str:
         """Return the scorecard for a terminal."""
         return "\n\n".join(self._text_of(delegate) for delegate in self.delegates)
@@ -75,6 +81,8 @@ class Scorecard:
         parts = ["# Conformance of delegates\n"]
         for delegate in self.delegates:
             parts.append(f"## {delegate}\n")
+            if self.sample(delegate):
+                parts.append(f"A sample: {self.sample(delegate)}.\n")
             parts.append(_markdown_table(self._section_rows(delegate)))
             operators = self._operator_rows(delegate)
             if len(operators) > 1:
@@ -89,6 +97,7 @@ class Scorecard:
                 {
                     "name": delegate,
                     "passed": not self._failures(delegate),
+                    "sample": self.sample(delegate) or None,
                     "sections": {s: dict(c) for s, c in self.counts(delegate).items()},
                     "operators": {o: dict(t) for o, t in self.operators(delegate).items()},
                     "checks": [asdict(r) for r in self.results if r.delegate == delegate],
@@ -126,6 +135,8 @@ class Scorecard:
     def _text_of(self, delegate: str) -> str:
         failures = self._failures(delegate)
         lines = [f"{delegate}: {'FAILED' if failures else 'passed'}"]
+        if self.sample(delegate):
+            lines.append(f"  a sample (--quick): {self.sample(delegate)}")
         for rows in (self._section_rows(delegate), self._operator_rows(delegate)):
             if len(rows) > 1:
                 lines += ["", *_aligned(rows)]

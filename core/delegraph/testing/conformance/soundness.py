@@ -48,9 +48,10 @@ def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attem
     and feature.
     """
     covered = [(each, shown(claim, each.trial)) for each in made]
-    for demand in demands(claim):
+    of_all = subject.effort.shows_all
+    for demand in (each for each in demands(claim) if each.is_type or of_all):
         tried = [each for each, found in covered if demand in found]
-        if tried or (demand.is_type and not _shown_by_another(subject, demand)):
+        if tried or (demand.is_type and of_all and not _shown_by_another(subject, demand)):
             _require_taken(subject, op, str(demand), tried)
 
 
@@ -81,9 +82,9 @@ def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -
 
 def nothing_unclaimed_is_taken(subject: Subject) -> None:
     """No node is taken that no claim covers, of whatever operator."""
-    if not subject.operators:
+    if not subject.tried:
         raise SkipTest("nothing is claimed")
-    for made in (each for op in subject.operators for each in attempts(subject, op)):
+    for made in (each for op in subject.tried for each in attempts(subject, op)):
         if made.is_taken:
             _require_claimed(subject, made.trial)
     for placing in placings(subject):

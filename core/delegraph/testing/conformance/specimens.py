@@ -19,12 +19,6 @@ from delegraph.testing.conformance.trials import Trial, answers, open_interprete
 Array = NDArray[Any]
 Types = tuple[tuple[str, str], ...]
 
-SPECIMENS = 6
-"""Models that each check of the contract is made with, at most."""
-
-COMPUTED = 20
-"""Models of each operator for checks that need many."""
-
 _NONE = "the delegate computes none of the models it claims rightly; see soundness and numbers"
 
 
@@ -39,7 +33,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
         SkipTest: there are none.
     """
     found: dict[tuple[str, frozenset[Types], frozenset[str]], Trial] = {}
-    for op in subject.operators:
+    for op in subject.tried:
         for made in attempts(subject, op):
             key = (op, _types(made.trial), made.trial.features)
             if key not in found and made.is_claimed and made.ran and not wrong(subject, made):
@@ -49,7 +43,7 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
     if not found:
         raise SkipTest(_NONE)
     chosen = list(found.values())
-    return tuple(chosen[:: -(-len(chosen) // SPECIMENS)])
+    return tuple(chosen[:: -(-len(chosen) // subject.effort.specimens)])
 
 
 def _types(trial: Trial) -> frozenset[Types]:
@@ -62,12 +56,14 @@ def computed(subject: Subject) -> Iterator[Trial]:
     Raises:
         SkipTest: there are none.
     """
-    if not specimens(subject):
+    if not subject.effort.computed:
+        yield from specimens(subject)
+    elif not specimens(subject):
         raise SkipTest(_NONE)
-    for op in subject.operators:
+    for op in subject.tried:
         made = (each.trial for each in attempts(subject, op) if each.is_claimed and each.ran)
         fitting = (trial for trial in made if not trial.case.is_random)
-        yield from map(first_step, islice(fitting, COMPUTED))
+        yield from map(first_step, islice(fitting, subject.effort.computed))
 
 
 def first_step(trial: Trial) -> Trial:

@@ -15,6 +15,7 @@ from delegraph.plugins.options import split_text
 from delegraph.plugins.plugin_set import installed
 from delegraph.plugins.specs import DelegateSpec
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate
+from delegraph.testing.conformance.effort import FULL, Effort
 from delegraph.testing.operator_case import OperatorCase
 
 CreateDelegate = Callable[[Mapping[str, object]], Delegate]
@@ -35,6 +36,23 @@ delegraph.delegation.capabilities.FEATURES."""
 
 
 @dataclass(frozen=True, eq=False)
+class Identity:
+    """What another process than that of the delegate knows of it.
+
+    Attributes:
+        name: the delegate's name, as tests show it.
+        tried: operators that are tried, sorted.
+        address: how the command line names it; empty for one that is not installed.
+        folder: where models that show a failure are saved.
+    """
+
+    name: str
+    tried: tuple[str, ...]
+    address: str
+    folder: Path
+
+
+@dataclass(frozen=True, eq=False)
 class Subject:
     """A delegate under test.
 
@@ -47,6 +65,7 @@ class Subject:
         create: makes one with given options; None where no options are tried.
         cases: the author's own cases, beside those of the kit.
         folder: where models that show a failure are saved.
+        effort: how much is tried.
     """
 
     name: str
@@ -57,11 +76,22 @@ class Subject:
     create: CreateDelegate | None = None
     cases: tuple[OperatorCase, ...] = ()
     folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir(), "delegraph"))
+    effort: Effort = FULL
 
     @property
     def operators(self) -> tuple[str, ...]:
         """Operators that some claim names, sorted."""
         return tuple(sorted({op for claim in self.capabilities.claims for op in claim.operators}))
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """Those of the operators that are tried, sorted."""
+        return self.effort.operators_of(self.capabilities)
+
+    @property
+    def identity(self) -> Identity:
+        """What can be sent to another process."""
+        return Identity(self.name, self.tried, self.address, self.folder)
 
     def claims(self, forms: Iterable[NodeForm], features: frozenset[str]) -> bool:
         """Return whether each of the forms of an operator is covered by a claim with *features*."""

@@ -26,15 +26,13 @@ from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
 from delegraph.schema.writer import write_model
 from delegraph.testing.conformance.features import features_of, forms_of, operators_of
+from delegraph.testing.conformance.witness import model_begins, working
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.operator_cases import cases
 from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_OPERATORS
 
 Array = NDArray[Any]
 Outputs = tuple[tuple[Array, ...], ...]
-
-GALLERY_CASES = 3
-"""Models of every operator, of different types, that a delegate is only asked about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +69,10 @@ def open_interpreter(
         delegates: nothing is added to them, even if an installed one is there for the operator.
         keep_everything: whether all tensors can be read after an invoke.
     """
+    if delegates:
+        model_begins(case)
+    else:
+        working()
     return _opened(case.records if delegates else case.right, *delegates, keep=keep_everything)
 
 
@@ -195,24 +197,25 @@ def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
     return tuple(trial for trial in map(trial_of, given) if trial is not None)
 
 
-def gallery_for(delegate: Delegate) -> list[Trial]:
-    """Return a few trials of every operator, but those that a static delegate cannot meet."""
+def gallery_for(delegate: Delegate, count: int) -> list[Trial]:
+    """Return *count* trials of every operator, but those that a static delegate cannot meet."""
     if delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
-        return list(_gallery())
-    return [trial for trial in _gallery() if "dynamic-shapes" not in trial.features]
+        return list(_gallery(count))
+    return [trial for trial in _gallery(count) if "dynamic-shapes" not in trial.features]
 
 
 @cache
-def _gallery() -> tuple[Trial, ...]:
+def _gallery(count: int) -> tuple[Trial, ...]:
     known = (*REGISTERED_OPERATORS, *MICRO_OPERATORS)
-    return tuple(trial for op in known for trial in _samples(op))
+    return tuple(trial for op in known for trial in _samples(op, count))
 
 
-def _samples(op: str) -> Iterable[Trial]:
+def _samples(op: str, count: int) -> Iterable[Trial]:
+    """Yield trials of different types."""
     seen: set[frozenset[str]] = set()
-    for case in cases(op, count=GALLERY_CASES):
+    for case in cases(op, count=count):
         types = frozenset(case.types())
-        if types not in seen and len(seen) < GALLERY_CASES:
+        if types not in seen and len(seen) < count:
             trial = trial_of(case)
             if trial is not None:
                 seen.add(types)

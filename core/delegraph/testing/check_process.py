@@ -1,0 +1,190 @@
+"""A process that can be asked, and ended, whatever a delegate does in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pytest
+
+from delegraph.testing.conformance.witness import Sign
+from delegraph.testing.pytest_plugin import TIME_LIMIT
+from delegraph.tools.child_process import end_with_its_own, how_it_ended
+
+_PROGRAM = """
+import json, os, sys
+pipes = f"{os.dup(0)},{os.dup(1)}"
+os.dup2(2, 1)  # what is printed goes to standard error
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+args, sys.path[:] = json.loads(sys.argv[1]), sys.argv[2:]
+import pytest
+pytest.main([*args, "-p", "delegraph.testing.check_server", "--delegate-pipes", pipes])
+"""
+"""Nothing of Delegraph is imported before pytest has looked at its plugins."""
+
+_PATIENCE = 3.0
+"""Seconds for a process to end by itself, or to say where it hangs."""
+
+_FRAMES = 4
+"""Lines of a stack that are shown."""
+
+
+@dataclass(frozen=True)
+class Death:
+    """How a process ended instead of giving an answer.
+
+    Attributes:
+        what: in words: ``crashed (SIGSEGV)``.
+        where: lines of its Python stack, the innermost first; none where nobody knows.
+    """
+
+    what: str
+    where: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.what + "".join(f"\n  {line}" for line in self.where)
+
+
+class CheckProcess:
+    """A process that runs checks; it is started when it is asked, anew after it has died.
+
+    Args:
+        params: the command line that it gets, and where.
+        folder: where models that show a failure are saved.
+        time_limit: seconds without an answer or a sign, after which it is ended.
+    """
+
+    def __init__(
+        self, params: pytest.Config.InvocationParams, folder: Path, time_limit: float
+    ) -> None:
+        self._params = params
+        self._folder = folder
+        self._time_limit = time_limit
+        self._child: _Child | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is one; :meth:`ask` starts one where there is none."""
+        return self._child is not None
+
+    def ask(
+        self, request: object, heard: Callable[[Sign], object], *, patiently: bool = False
+    ) -> Any:
+        """Return the answer, or a :class:`Death`.
+
+        Args:
+            request: one of those in ``check_requests``.
+            heard: is told of the signs that come before the answer.
+            patiently: whether it may take long, as imports do.
+        """
+        time_limit = max(self._time_limit, TIME_LIMIT) if patiently else self._time_limit
+        if self._child is None:
+            self._child = _Child(self._params, self._folder)
+        child = self._child
+        try:
+            child.send(request)
+            while True:
+                kind, content = child.receive(time_limit)
+                if kind == "answer":
+                    return content
+                heard(content)
+        except (EOFError, OSError, pickle.UnpicklingError):  # also half an answer
+            self._child = None
+            return child.death()
+
+    def close(self) -> None:
+        """End the process."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+
+class _Child:
+    """The process itself, from its start to its end."""
+
+    def __init__(self, params: pytest.Config.InvocationParams, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._stack = folder / f"stack-{os.getpid()}.txt"
+        self._stack.write_text("")
+        self._limit: float | None = None  # set when it has been overrun
+        args = [str(arg) for arg in params.args]
+        args += [f"--delegate-folder={folder}", f"--delegate-stack={self._stack}"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, json.dumps(args), *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=params.dir,
+            start_new_session=True,
+        )
+        self._requests = cast("BinaryIO", self._process.stdin)
+        self._answers = cast("BinaryIO", self._process.stdout)
+
+    def send(self, message: object) -> None:
+        pickle.dump(message, self._requests)
+        self._requests.flush()
+
+    def receive(self, time_limit: float) -> tuple[str, Any]:
+        """Return what it says next, within the limit."""
+        timer = threading.Timer(time_limit, self._end_late, [time_limit])
+        timer.daemon = True
+        timer.start()
+        try:
+            found: tuple[str, Any] = pickle.load(self._answers)
+            return found
+        finally:
+            timer.cancel()
+
+    def death(self) -> Death:
+        """Wait for its end and return how it came."""
+        status = self._process.wait()
+        self._close()
+        if self._limit is not None:
+            what = f"hung: ended after {self._limit:g} s (--delegate-timeout)"
+        elif status < 0:
+            what = f"crashed ({how_it_ended(status)})"
+        else:
+            what = f"ended its process ({how_it_ended(status)})"
+        return Death(what, _innermost(self._stack_text))
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._requests.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+        self._close()
+
+    def _end_late(self, time_limit: float) -> None:
+        """End it, after it has written its stack."""
+        self._limit = time_limit
+        if sys.platform != "win32":
+            self._process.send_signal(signal.SIGABRT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE)
+        end_with_its_own(self._process)
+
+    def _close(self) -> None:
+        end_with_its_own(self._process)
+        self._process.wait()
+        for pipe in (self._requests, self._answers):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        self._stack_text = self._stack.read_text(errors="replace")
+        self._stack.unlink()
+
+
+def _innermost(stack: str) -> tuple[str, ...]:
+    """Return the innermost frames of the thread that crashed, as ``faulthandler`` writes them."""
+    _, _, rest = stack.partition("most recent call first):\n")
+    frames = takewhile(lambda line: line.startswith("  File "), rest.splitlines())
+    return tuple(frame.strip() for frame in frames)[:_FRAMES]

@@ -1,0 +1,139 @@
+"""Runs the tests of the kit in another process, so that a crash or a hang costs one check.
+
+The process (``check_server.py``) is a pytest session with the same command line. It is told which
+test to run, and says which model a delegate gets. If it dies, the test fails with the name of that
+model, and another process does the rest.
+
+A model that has killed a process while the kit was finding out what the delegate takes is left
+alone by the next one, which counts it as wrong, and the check begins again: so that one such
+model fails the check of its operator, and not all that need models of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from delegraph.testing.check_process import CheckProcess, Death
+from delegraph.testing.check_requests import Outline, Run
+from delegraph.testing.conformance.reproduction import rerun
+from delegraph.testing.conformance.subject import Identity
+from delegraph.testing.conformance.witness import CheckBegins, ModelBegins, Sign
+from delegraph.testing.pytest_plugin import RESULT
+
+_NAME = "delegraph-check-runner"
+
+
+def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
+    """Return what runs the checks of a pytest run; None where they run in its own process."""
+    limit = config.getoption("delegate_timeout")
+    if not limit or config.getoption("usepdb") or config.getoption("trace"):
+        return None
+    found: CheckRunner | None = config.pluginmanager.get_plugin(_NAME)
+    if found is None:
+        found = CheckRunner(CheckProcess(config.invocation_params, folder, limit))
+        config.pluginmanager.register(found, _NAME)
+    return found
+
+
+class CheckRunner:
+    """A pytest plugin that has the tests of some classes run by another process."""
+
+    def __init__(self, process: CheckProcess) -> None:
+        self._process = process
+        self._tests: dict[type, str] = {}
+        self._deaths: dict[type, dict[str, str]] = {}
+        self._note: dict[str, Any] = {}
+        self._model: ModelBegins | None = None
+
+    def identities(self, kind: type, tests: str) -> list[Identity]:
+        """Return what a class tests, and run its tests from now on.
+
+        Raises:
+            pytest.UsageError: it cannot be collected; the message says why.
+        """
+        answer = self._process.ask(Outline(tests), self._hear, patiently=True)
+        if isinstance(answer, Death):
+            raise pytest.UsageError(f"the delegate {answer}\n  when it was asked what it claims")
+        if isinstance(answer, str):
+            raise pytest.UsageError(answer)
+        self._tests[kind], self._deaths[kind] = tests, {}
+        found: list[Identity] = answer
+        return found
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        """Let the other process run a test."""
+        if _class_of(item) not in self._tests:
+            return None
+        if item.config.pluginmanager.has_plugin("timeout"):  # the other process has its own
+            item.config.hook.pytest_timeout_cancel_timer(item=item)
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in self._reports(item, nextitem):
+            report.nodeid, report.location = item.nodeid, item.location
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def pytest_unconfigure(self) -> None:
+        """End the other process."""
+        self._process.close()
+
+    def _reports(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Iterator[pytest.TestReport]:
+        kind = _class_of(item)
+        deaths = self._deaths[kind]
+        next_name = nextitem.name if nextitem and _class_of(nextitem) is kind else ""
+        request = Run(self._tests[kind], item.name, next_name, deaths)
+        while True:
+            answer = self._answer(request)
+            if not isinstance(answer, Death):
+                from_data = item.config.hook.pytest_report_from_serializable
+                yield from (from_data(config=item.config, data=data) for data in answer)
+                return
+            key = "" if self._model is None else self._model.key
+            if not key or key in deaths:
+                yield self._report(item, answer)
+                return
+            deaths[key] = str(answer)
+
+    def _answer(self, request: Run) -> Any:
+        if not self._process.is_alive:
+            self._process.ask(Outline(request.tests), self._hear, patiently=True)
+        self._note, self._model = {}, None
+        return self._process.ask(request, self._hear)
+
+    def _hear(self, sign: Sign) -> None:
+        if isinstance(sign, CheckBegins):
+            self._note = dict(sign.note)
+        elif isinstance(sign, ModelBegins):
+            self._model = sign
+        elif self._model is not None:
+            self._model = replace(self._model, key="")
+
+    def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
+        """Return the report of a test that cannot give one any more."""
+        tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
+        unknown = {"delegate": tested.name, "section": "contract", "check": item.name, "types": {}}
+        note = self._note or unknown
+        message = f"in the check {note['check']!r} the delegate {tested.name!r} {death}"
+        if self._model is not None:
+            message += rerun(tested, self._model.case, "died")
+        keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
+        properties = [(RESULT, {**note, "message": message})]
+        return pytest.TestReport(
+            item.nodeid, item.location, keywords, "failed", message, "call",
+            user_properties=properties,
+        )  # fmt: skip
+
+
+def _class_of(item: pytest.Item) -> Any:
+    """Return the class of a test; None for tests without one."""
+    return getattr(item, "cls", None)

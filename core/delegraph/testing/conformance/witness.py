@@ -1,0 +1,110 @@
+"""Tells whoever watches a run of the kit what is being tried, and what has ended a process before.
+
+A check that crashes or hangs can say nothing any more. So each model is told of before a delegate
+gets it: to ``check_runner.py``, which runs checks in another process, or to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from delegraph.testing.operator_case import OperatorCase
+
+
+@dataclass(frozen=True)
+class CheckBegins:
+    """A check begins.
+
+    Attributes:
+        note: what the scorecard has of it, as far as it is known.
+    """
+
+    note: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ModelBegins:
+    """A delegate gets a model.
+
+    Attributes:
+        case: the model, and what it is fed.
+        key: what later processes shall know it by, if it ends this one; empty for nothing.
+    """
+
+    case: OperatorCase
+    key: str
+
+
+@dataclass(frozen=True)
+class Working:
+    """The kit is at work itself: it finds out what is right."""
+
+
+Sign = CheckBegins | ModelBegins | Working
+
+
+@dataclass
+class Witness:
+    """Who is told, and what is known.
+
+    Attributes:
+        tell: is told of each check and each model.
+        deaths: how models have ended processes before, by their keys.
+        key: of the model that is being tried, where it is to be remembered.
+    """
+
+    tell: Callable[[Sign], object] = lambda sign: None
+    deaths: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+
+
+WITNESS = Witness()
+"""That of this process; its attributes are set by who runs the checks."""
+
+
+def check_begins(note: Mapping[str, Any]) -> None:
+    """Tell of a check."""
+    WITNESS.tell(CheckBegins(note))
+
+
+def model_begins(case: OperatorCase) -> None:
+    """Tell of a model, before a delegate gets it."""
+    WITNESS.tell(ModelBegins(case, WITNESS.key))
+
+
+def working() -> None:
+    """Tell that it goes on."""
+    WITNESS.tell(Working())
+
+
+@contextmanager
+def remembered(delegate: str, what: str, case: OperatorCase) -> Iterator[str]:
+    """Let a model that ends the process within the block be left alone by the next process.
+
+    Args:
+        delegate: name of the one that gets it.
+        what: what is done with it.
+        case: the model, and what it is fed.
+
+    Yields:
+        How it ended a process before; empty if it did not.
+    """
+    key = _key(delegate, what, case)
+    before, WITNESS.key = WITNESS.key, key
+    try:
+        yield WITNESS.deaths.get(key, "")
+    finally:
+        WITNESS.key = before
+
+
+def _key(delegate: str, what: str, case: OperatorCase) -> str:
+    found = blake2b(f"{delegate}\n{what}\n".encode(), digest_size=16)
+    found.update(case.model())
+    for array in (array for step in case.steps for array in step):
+        content = repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
+        found.update(f"{array.shape}{array.dtype}".encode() + content)
+    return found.hexdigest()

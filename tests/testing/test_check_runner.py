@@ -1,0 +1,128 @@
+"""Delegates that crash or hang cost the check that finds it, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+pytest_plugins = ("pytester",)
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="faults are signals of POSIX")
+
+AUTHOR = """
+from delegraph.testing import DelegateConformance
+from support import seeded_faults as faulty
+
+class TestFaulty(DelegateConformance):
+    examples = 5
+    def make_delegate(self):
+        return {fault}()
+"""
+
+KILLED = "faulty.with_kernel(faulty.{})"
+
+
+class Author:
+    """Runs some checks of the kit, quickly, on a delegate with a fault."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+
+    def run(self, fault: str, checks: str, *options: str) -> pytest.RunResult:
+        self.pytester.makepyfile(test_author=AUTHOR.format(fault=fault))
+        return self.pytester.runpytest_subprocess("--delegate-quick", "-k", checks, *options)
+
+
+@pytest.fixture
+def author(pytester: pytest.Pytester, pytestconfig: pytest.Config) -> Author:
+    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n")
+    return Author(pytester)
+
+
+def test_a_crash_fails_the_numbers_of_its_operator_alone(author: Author) -> None:
+    result = author.run(
+        KILLED.format("Crashes"), "numbers or claims or no_views", "--delegate-report=c.json"
+    )
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "MUL of FLOAT32: the delegate 'careful' crashed (SIGSEGV)",
+            "  File *seeded_faults.py*, line * in result",
+            "  model: MUL v1 *",
+            "  saved: *careful-MUL-died.tflite",
+            "  again: Interpreter('*careful-MUL-died.tflite', delegates=*",
+            "careful: FAILED",
+            "  a sample (--quick): 2 of 2 operators, each claim *",
+            "  contract * 1 * 0 * 0",
+            "  numbers  * 1 * 1 * 0",
+            "  numbers: MUL: MUL of FLOAT32: the delegate 'careful' crashed (SIGSEGV)",
+        ]
+    )
+    (card,) = json.loads((author.pytester.path / "c.json").read_text())["delegates"]
+    assert card["sample"].startswith("2 of 2 operators")
+
+
+def test_a_hang_is_ended_and_says_where_it_was(author: Author) -> None:
+    result = author.run(KILLED.format("Hangs"), "numbers", "--delegate-timeout=2")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "MUL of FLOAT32: the delegate 'careful' hung: ended after 2 s (--delegate-timeout)",
+            "  File *seeded_faults.py*, line * in result",
+            "  saved: *careful-MUL-died.tflite",
+        ]
+    )
+
+
+def test_a_crash_in_one_check_leaves_the_others(author: Author) -> None:
+    result = author.run(KILLED.format("CrashesAfterAResize"), "dynamic or no_views")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "in the check 'dynamic shapes are followed' the delegate 'careful' crashed (SIGSEGV)",
+            "  File *seeded_faults.py*, line * in prepare",
+            "  saved: *-died.tflite",
+            "  contract * 1 * 1 * 0",
+        ]
+    )
+
+
+def test_a_crash_at_a_question_names_the_operator(author: Author) -> None:
+    result = author.run("faulty.CrashesWhenAsked", "every_operator or reasons")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["asked about a model of FLOOR: it crashed (SIGSEGV)*"])
+
+
+def test_a_delegate_that_crashes_when_it_is_made_cannot_be_collected(author: Author) -> None:
+    result = author.run("faulty.CrashesWhenMade", "")
+    result.stdout.fnmatch_lines(
+        ["UsageError: the delegate crashed (SIGABRT)", "*in __init__", "*asked what it claims"]
+    )
+
+
+def test_without_a_limit_checks_run_in_the_process_of_pytest(author: Author) -> None:
+    author.pytester.makeconftest(
+        "import os\n"
+        "def pytest_runtest_call(item): print('ran in', os.getpid())\n"
+        "def pytest_sessionfinish(session): print('session', os.getpid())\n"
+    )
+    for limit in (0, 9):
+        result = author.run("faulty.SoundDelegate", "name_is", f"--delegate-timeout={limit}", "-s")
+        text = result.stdout.str() + result.stderr.str()
+        ran, session = (re.findall(rf"{word} (\d+)", text) for word in ("ran in", "session"))
+        assert (ran == session) == (limit == 0)
+
+
+def test_options_of_the_run_are_for_one_process_alone(author: Author) -> None:
+    result = author.run(
+        "faulty.SoundDelegate", "name_is", "--junit-xml=found.xml", "-x", "--lf", "-v"
+    )
+    result.assert_outcomes(passed=1)
+    assert (author.pytester.path / "found.xml").read_text().count("<testcase ") == 1
+
+
+def test_negative_limit_is_refused(author: Author) -> None:
+    result = author.run("faulty.SoundDelegate", "", "--delegate-timeout=-1")
+    result.stderr.fnmatch_lines(["*--delegate-timeout is negative; 0 is for no limit"])
