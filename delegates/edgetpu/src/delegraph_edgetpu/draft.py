@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-import numpy as np
-
 from delegraph.schema import tables
-from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.custom_nodes import CustomNode, Plan, with_plans
+from delegraph.schema.pruning import pruned
 from delegraph.schema.writer import write_model
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.compilation import Compilation, Memory, Work
@@ -19,8 +18,7 @@ from delegraph_edgetpu.custom_options import CUSTOM_OP, write_custom_options
 from delegraph_edgetpu.estimate import estimate
 from delegraph_edgetpu.executable import Executable
 from delegraph_edgetpu.mapping import OperatorMapping
-from delegraph_edgetpu.record_pruning import pruned
-from delegraph_edgetpu.segments import Boundary, Part
+from delegraph_edgetpu.segments import Boundary, Part, cut_out
 from delegraph_edgetpu.work import multiply_adds, parameter_sizes
 
 
@@ -106,24 +104,13 @@ class Draft:
 
     def _with_custom_op(self, executable: Executable) -> tables.Model:
         """Return the part with the custom operator in place of what is mapped."""
-        codes = self.record.operator_codes or ()
-        operators = (self.record.subgraphs or ())[0].operators or ()
         options = write_custom_options(executable.pack())
-        custom = tables.Operator(
-            opcode_index=len(codes),
-            inputs=self.edge.inputs,
-            outputs=self.edge.outputs,
-            custom_options=np.frombuffer(options, np.uint8),
-        )
-        code = tables.operator_code(BuiltinOperator.CUSTOM, custom_code=CUSTOM_OP)
-        before, after = self.part.before, self.part.after
-        return pruned(
-            self.record.replace(operator_codes=(*codes, code)),
-            [*(operators[i] for i in before), custom, *(operators[i] for i in after)],
-            self.part.inputs,
-            self.part.outputs,
-            whole=self.segments == 1,
-        )
+        custom = CustomNode(CUSTOM_OP, options, self.edge.inputs, self.edge.outputs)
+        plan: Plan = (*self.part.before, custom, *self.part.after)
+        record = with_plans(self.record, [plan])
+        if self.segments > 1:
+            return cut_out(record, self.part.inputs, self.part.outputs)
+        return pruned(record)
 
 
 def fitting(sizes: Iterable[int], free: int) -> int:

@@ -12,6 +12,8 @@ from itertools import accumulate
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.model import SubgraphSpec
+from delegraph.schema import tables
+from delegraph.schema.pruning import pruned
 from delegraph_edgetpu.mapping import ModelMapping
 
 
@@ -58,6 +60,17 @@ def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
             needed.update(operator.inputs)
     computed = (t for t in read if subgraph.tensors[t].data is None)
     return Boundary(tuple(sorted(computed)), tuple(sorted(made & needed)))
+
+
+def cut_out(record: tables.Model, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
+    """Return the operators that a model has left, with another interface.
+
+    Metadata and signatures, which describe the interface of the whole model, are left out.
+    """
+    (subgraph,) = record.subgraphs or ()
+    cut = subgraph.replace(inputs=tuple(inputs), outputs=tuple(outputs))
+    parts = {"metadata": None, "metadata_buffer": None, "signature_defs": None}
+    return pruned(record.replace(subgraphs=(cut,), **parts))
 
 
 def parts(

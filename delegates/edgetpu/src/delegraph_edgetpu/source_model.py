@@ -12,6 +12,7 @@ from delegraph.errors import DelegraphError, NodeError
 from delegraph.graph.loader import parse_model
 from delegraph.graph.model import SubgraphSpec
 from delegraph.schema import tables
+from delegraph.schema.custom_nodes import with_plans
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph_edgetpu.call import Call
@@ -19,8 +20,7 @@ from delegraph_edgetpu.draft import Draft
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.mapping import ModelMapping, map_subgraph
 from delegraph_edgetpu.model_checks import require_compilable
-from delegraph_edgetpu.record_pruning import pruned
-from delegraph_edgetpu.segments import Part, boundary, parts
+from delegraph_edgetpu.segments import Part, boundary, cut_out, parts
 from delegraph_edgetpu.settings import Settings
 from delegraph_edgetpu.work import multiply_adds, parameter_sizes
 
@@ -51,11 +51,6 @@ class SourceModel:
         """
         subgraph = require_compilable(parse_model(content))
         return cls(name, content, read_model(np.frombuffer(content, np.uint8)), subgraph)
-
-    @property
-    def operators(self) -> tuple[tables.Operator, ...]:
-        """The records of its operators."""
-        return (self.record.subgraphs or ())[0].operators or ()
 
     def calls(self, nodes: Iterable[int]) -> list[Call]:
         """Return the operators of *nodes*, in their order."""
@@ -118,14 +113,8 @@ def _parts(source: SourceModel, mapping: ModelMapping, settings: Settings) -> li
 def _draft(source: SourceModel, part: Part, mapping: ModelMapping) -> Draft:
     edge = boundary(source.subgraph, part.mapped)
     fed = [index for index in edge.inputs if not source.subgraph.tensors[index].is_variable]
-    partition = pruned(
-        source.record.replace(description="partition for the Edge TPU"),
-        [source.operators[index] for index in part.mapped],
-        fed,
-        edge.outputs,
-        whole=False,
-    )
-    model = write_model(partition)
+    record = source.record.replace(description="partition for the Edge TPU")
+    model = write_model(cut_out(with_plans(record, [part.mapped]), fed, edge.outputs))
     _require_running(model, part.mapped)
     return Draft(
         name=source.name,

@@ -1,7 +1,7 @@
-"""A model cut down to some of its operators, on the records of its file.
+"""A model without what none of its operators needs, on the records of its file.
 
 Whatever a record holds survives: ranges, versions, options of operators that this version does not
-know. No interpreter is needed, so operators may be cut out that nothing here can run.
+know. No interpreter is needed, so a model may have operators that nothing here can run.
 """
 
 from __future__ import annotations
@@ -35,46 +35,26 @@ class Renumbering:
         return tuple(self.new[index] for index in indices)
 
 
-def pruned(
-    record: tables.Model,
-    operators: Sequence[tables.Operator],
-    inputs: Sequence[int],
-    outputs: Sequence[int],
-    *,
-    whole: bool,
-) -> tables.Model:
-    """Return a model of *operators*, without the tensors, constants and codes nothing needs.
+def pruned(record: tables.Model) -> tables.Model:
+    """Return a model without the tensors, constants and operator codes that nothing needs.
 
-    Args:
-        record: the model they come from, with one subgraph; its operator codes may have grown.
-        operators: in execution order, with the tensor and code indices of *record*.
-        inputs: tensor indices of the model's inputs.
-        outputs: tensor indices of its outputs.
-        whole: keep metadata and signatures, which describe the interface of the whole model.
+    Needed is what operators, the inputs and outputs of subgraphs, signatures and metadata refer to.
     """
-    subgraph = (record.subgraphs or ())[0]
-    signatures = record.signature_defs if whole else None
-    tensors = _tensors(subgraph.tensors or (), operators, inputs, outputs, signatures)
+    subgraphs = record.subgraphs or ()
+    metadata = _metadata(record)
+    tensors = [_tensors(record, index) for index in range(len(subgraphs))]
+    operators = [operator for s in subgraphs for operator in s.operators or ()]
     codes = Renumbering.of(operator.opcode_index for operator in operators)
-    metadata = _metadata(record) if whole else ()
-    buffers = _buffers(record, tensors, metadata, whole)
-    kept = tuple(
-        _tensor((subgraph.tensors or ())[index], tensors, buffers) for index in tensors.kept
-    )
+    buffers = _buffers(record, tensors, metadata)
     return record.replace(
         operator_codes=tuple((record.operator_codes or ())[index] for index in codes.kept),
-        subgraphs=(
-            subgraph.replace(
-                tensors=kept,
-                inputs=tensors.moved(inputs),
-                outputs=tensors.moved(outputs),
-                operators=tuple(_operator(o, tensors, codes) for o in operators),
-            ),
+        subgraphs=tuple(
+            _subgraph(*each, codes, buffers) for each in zip(subgraphs, tensors, strict=True)
         ),
         buffers=tuple((record.buffers or ())[index] for index in buffers.kept),
-        metadata_buffer=_metadata_buffer(record, buffers) if whole else None,
+        metadata_buffer=_metadata_buffer(record, buffers),
         metadata=tuple(m.replace(buffer=buffers.new[m.buffer]) for m in metadata) or None,
-        signature_defs=_signatures(signatures, tensors),
+        signature_defs=_signatures(record.signature_defs, tensors),
     )
 
 
@@ -89,41 +69,47 @@ def _metadata_buffer(record: tables.Model, buffers: Renumbering) -> tuple[int, .
     return buffers.moved(i for i in record.metadata_buffer or () if i in buffers.new) or None
 
 
-def _tensors(
-    all_tensors: Sequence[tables.Tensor],
-    operators: Sequence[tables.Operator],
-    inputs: Sequence[int],
-    outputs: Sequence[int],
-    signatures: Sequence[tables.SignatureDef] | None,
-) -> Renumbering:
-    used = {*inputs, *outputs}
-    for operator in operators:
+def _tensors(record: tables.Model, index: int) -> Renumbering:
+    """Return which tensors of a subgraph stay."""
+    subgraph = (record.subgraphs or ())[index]
+    all_tensors = subgraph.tensors or ()
+    used = {*(subgraph.inputs or ()), *(subgraph.outputs or ())}
+    for operator in subgraph.operators or ():
         used.update(operator.inputs or (), operator.outputs or (), operator.intermediates or ())
-    for signature in signatures or ():
-        maps = (*(signature.inputs or ()), *(signature.outputs or ()))
-        used.update(m.tensor_index for m in maps if m.tensor_index < len(all_tensors))
-    for index in sorted(used):
-        quantization = all_tensors[index].quantization if index >= 0 else None
+    for signature in record.signature_defs or ():
+        if signature.subgraph_index == index:
+            maps = (*(signature.inputs or ()), *(signature.outputs or ()))
+            used.update(m.tensor_index for m in maps if m.tensor_index < len(all_tensors))
+    for i in sorted(used):
+        quantization = all_tensors[i].quantization if i >= 0 else None
         details = None if quantization is None else quantization.details
         if isinstance(details, tables.BlockwiseQuantization | tables.MultiAxisQuantization):
             scales = (details.scales, details.zero_points)
-            used.update(i for i in scales if i < len(all_tensors))
+            used.update(s for s in scales if s < len(all_tensors))
     return Renumbering.of(used)
 
 
 def _buffers(
-    record: tables.Model,
-    tensors: Renumbering,
-    metadata: Sequence[tables.Metadata],
-    whole: bool,
+    record: tables.Model, tensors: Sequence[Renumbering], metadata: Sequence[tables.Metadata]
 ) -> Renumbering:
     """Return which buffers stay; the first one, empty by convention, always does."""
-    all_tensors = (record.subgraphs or ())[0].tensors or ()
     count = len(record.buffers or ())
-    used = [0, *(all_tensors[index].buffer for index in tensors.kept)]
-    used += [entry.buffer for entry in metadata]
-    used += (record.metadata_buffer or ()) if whole else ()
+    used = [0, *(entry.buffer for entry in metadata), *(record.metadata_buffer or ())]
+    for subgraph, kept in zip(record.subgraphs or (), tensors, strict=True):
+        used += [(subgraph.tensors or ())[index].buffer for index in kept.kept]
     return Renumbering.of(index for index in used if index < count)
+
+
+def _subgraph(
+    record: tables.SubGraph, tensors: Renumbering, codes: Renumbering, buffers: Renumbering
+) -> tables.SubGraph:
+    all_tensors = record.tensors or ()
+    return record.replace(
+        tensors=tuple(_tensor(all_tensors[index], tensors, buffers) for index in tensors.kept),
+        inputs=tensors.moved(record.inputs or ()),
+        outputs=tensors.moved(record.outputs or ()),
+        operators=tuple(_operator(o, tensors, codes) for o in record.operators or ()),
+    )
 
 
 def _tensor(record: tables.Tensor, tensors: Renumbering, buffers: Renumbering) -> tables.Tensor:
@@ -151,14 +137,19 @@ def _operator(record: tables.Operator, tensors: Renumbering, codes: Renumbering)
 
 
 def _signatures(
-    signatures: Sequence[tables.SignatureDef] | None, tensors: Renumbering
+    signatures: Sequence[tables.SignatureDef] | None, tensors: Sequence[Renumbering]
 ) -> tuple[tables.SignatureDef, ...] | None:
-    def moved(maps: Sequence[tables.TensorMap] | None) -> tuple[tables.TensorMap, ...] | None:
+    def moved(
+        maps: Sequence[tables.TensorMap] | None, new: dict[int, int]
+    ) -> tuple[tables.TensorMap, ...] | None:
         if maps is None:
             return None
-        there = (m for m in maps if m.tensor_index in tensors.new)
-        return tuple(m.replace(tensor_index=tensors.new[m.tensor_index]) for m in there)
+        there = (m for m in maps if m.tensor_index in new)
+        return tuple(m.replace(tensor_index=new[m.tensor_index]) for m in there)
 
-    if signatures is None:
-        return None
-    return tuple(s.replace(inputs=moved(s.inputs), outputs=moved(s.outputs)) for s in signatures)
+    def signature(record: tables.SignatureDef) -> tables.SignatureDef:
+        known = record.subgraph_index < len(tensors)
+        new = tensors[record.subgraph_index].new if known else {}
+        return record.replace(inputs=moved(record.inputs, new), outputs=moved(record.outputs, new))
+
+    return None if signatures is None else tuple(map(signature, signatures))
