@@ -29,6 +29,7 @@ COMMANDS = (
     "evaluate",
     "inspect",
     "explain",
+    "compile",
     "memory",
     "report",
     "plugins",

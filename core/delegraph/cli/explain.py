@@ -163,7 +163,7 @@ def _check(request: ExplainRequest, file: str) -> int:
 
 def _explain_litert(request: ExplainRequest) -> int:
     """Explain who runs what in the official interpreter."""
-    from delegraph.errors import PlacementError
+    from delegraph.errors import PlacementError, UnresolvedOpError
     from delegraph.graph.loader import load_model
     from delegraph.tools.explanation import explain_placement, unresolved_in
 
@@ -171,25 +171,28 @@ def _explain_litert(request: ExplainRequest) -> int:
         if getattr(request, option) is not None:
             raise click.UsageError(f"--{option} needs --runtime delegraph")
     with progress("applying delegates"), request.setup.interpreter() as interpreter:
-        unknown = None
+        unknown, unloaded = None, None
         try:
             interpreter.allocate_tensors()
         except PlacementError:
             raise
+        except UnresolvedOpError as error:
+            unknown, unloaded = error.op, error
         except RuntimeError as error:  # then the runtime's own delegates do not show
-            unknown = _UNRESOLVED_IN_LITERT.search(str(error))
+            found = _UNRESOLVED_IN_LITERT.search(str(error))
+            unknown = None if found is None else found[1]
         placement = interpreter.placement
         if unknown is not None:
-            placement = unresolved_in(placement, unknown[1])
+            placement = unresolved_in(placement, unknown)
         explanation = explain_placement(placement, load_model(request.setup.model))
     if request.as_json:
         print_json({"model": request.setup.model, "numerics": "builtin", **explanation.to_json()})
     else:
         _print(console(), request.setup.model, explanation)
+    if unloaded is not None:
+        raise unloaded
     if unknown is not None:
-        raise CheckFailed(
-            f"nothing runs {unknown[1]}: LiteRT does not know it and no delegate has it"
-        )
+        raise CheckFailed(f"nothing runs {unknown}: LiteRT does not know it and no delegate has it")
     _require(request, placement)
     return OK
 

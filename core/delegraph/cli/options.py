@@ -56,6 +56,24 @@ def delegate_option(command: Command) -> Command:
         help="Apply the delegate of a Python file that is no package yet, after those of "
         "--delegate.",
     )(command)
+    return _named(
+        "Apply an installed delegate; repeat for several, applied in order. 'all' applies "
+        "every one by its rank, 'none' not even what the model calls for. 'help' shows all of them "
+        "with their options, NAME:help one. A path such as ./libmine.so is that of a compiled "
+        "delegate."
+    )(command)
+
+
+def named_delegate_option(command: Command) -> Command:
+    """Add ``--delegate`` for delegates that are installed; the command gets ``delegates``."""
+    return _named(
+        "Compile for an installed delegate; repeat for several, applied in order. 'help' shows all "
+        "of them with their options, NAME:help one."
+    )(command)
+
+
+def _named(text: str) -> Callable[[Command], Command]:
+    """Return what adds ``--delegate``, which may be repeated, with *text* as its help."""
     return click.option(
         "-d",
         "--delegate",
@@ -65,11 +83,8 @@ def delegate_option(command: Command) -> Command:
         callback=_print_delegate_help,
         shell_complete=complete_delegate,
         metavar="NAME[:KEY=VALUE,...]",
-        help="Apply an installed delegate; repeat for several, applied in order. 'all' applies "
-        "every one by its rank, 'none' not even what the model calls for. 'help' shows all of them "
-        "with their options, NAME:help one. A path such as ./libmine.so is that of a compiled "
-        "delegate.",
-    )(command)
+        help=text,
+    )
 
 
 def complete_delegate(
@@ -91,6 +106,11 @@ def placement_options(command: Command) -> Command:
         show_default=True,
         help="Leave delegates the partitions they ask for, or only those that save time.",
     )(command)
+    return rule_options(command)
+
+
+def rule_options(command: Command) -> Command:
+    """Add ``--rules`` and ``--require``: ``Interpreter`` has the same arguments."""
     command = click.option(
         "--require",
         type=click.Choice(["full"]),

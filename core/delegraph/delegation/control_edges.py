@@ -6,7 +6,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,31 @@ def parse_control_edges(
     except IndexError:
         return None
     return edges if reader.at_end else None
+
+
+def moved_control_edges(edges: Sequence[Edges], moved: Sequence[Mapping[int, int]]) -> bytes:
+    """Return the metadata of a model whose operators were renumbered; several may be one now.
+
+    Args:
+        edges: of each subgraph, as :func:`parse_control_edges` returns them.
+        moved: for each subgraph the new index of each operator.
+    """
+    words = [_unsigned(VERSION), _unsigned(len(edges))]
+    for pairs, new in zip(edges, moved, strict=True):
+        kept = {(new[a], new[b]) for a, b in pairs if a in new and b in new and new[a] != new[b]}
+        words.append(_unsigned(len(kept)))
+        words += [_signed(index) for pair in sorted(kept) for index in pair]
+    return b"".join(words)
+
+
+def _unsigned(value: int) -> bytes:
+    groups: Iterable[int] = (value >> shift for shift in range(0, value.bit_length() or 1, 7))
+    *low, last = [group & 0x7F for group in groups]
+    return bytes([*(group | 0x80 for group in low), last])
+
+
+def _signed(value: int) -> bytes:
+    return _unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
 class _Varints:

@@ -85,18 +85,19 @@ class SimpleDelegate(Delegate):
             context, self.simple.is_node_supported_by_delegate, delegate=self.name()
         )
         helper.partition()
+        nodes = helper.get_nodes_within(options)
+        self._rejections = helper.rejections
+        self.replace(context, nodes)
+
+    def replace(self, context: DelegateContext, nodes: list[int]) -> None:
+        """Replace *nodes*, but for those in partitions that the delegate refuses as a whole."""
         partitions = _Partitions(self, context)
         try:
-            nodes = partitions.accepted(helper.get_nodes_within(options))
-            self._rejections = {**helper.rejections, **partitions.rejections}
-            logger.debug(
-                "%s delegate: %d of %d nodes delegated",
-                self.name(),
-                len(nodes),
-                helper.num_total_nodes,
-            )
+            accepted = partitions.accepted(nodes)
+            self._rejections |= partitions.rejections
+            logger.debug("%s delegate: %d nodes delegated", self.name(), len(accepted))
             registration = self._registration(partitions.kernels)
-            context.replace_node_subsets_with_delegate_kernels(registration, nodes, self)
+            context.replace_node_subsets_with_delegate_kernels(registration, accepted, self)
         finally:
             partitions.close_unused()
 

@@ -105,6 +105,26 @@ class AssociatedFiles:
         return content
 
 
+def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
+    """Return *model* followed by the files that follow another one.
+
+    Args:
+        model: a model's file, without any.
+        source: the other one, ``[bytes], uint8``.
+
+    Raises:
+        MalformedModelError: the zip of *source* is damaged or too large.
+    """
+    files = AssociatedFiles(source)
+    if not files.sizes:
+        return model
+    stream = io.BytesIO(model)
+    with zipfile.ZipFile(stream, "a") as archive:
+        for name in files.sizes:
+            archive.writestr(zipfile.ZipInfo(name), files.read(name))  # no time: same bytes again
+    return stream.getvalue()
+
+
 def _open(content: NDArray[np.uint8]) -> zipfile.ZipFile | None:
     """Return the zip at the end of *content*, None when there is none."""
     tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from delegraph.errors import ArgumentError, DelegraphError, PluginError, PluginLoadError
+from delegraph.errors import (
+    ArgumentError,
+    CallCancelledError,
+    DelegraphError,
+    PartitionRejected,
+    PluginError,
+    PluginLoadError,
+)
 from delegraph.plugins.options import Given, make_options
-from delegraph.plugins.plugin import one_line
-from delegraph.plugins.specs import CommandSpec, CustomOpSpec, DelegateSpec
+from delegraph.plugins.plugin import Plugin, one_line
+from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 if TYPE_CHECKING:
     import click
 
-    from delegraph.delegation.delegate import Delegate
+    from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateParams
+    from delegraph.delegation.partition_model import PartitionModel
+    from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface
     from delegraph.operators.registration import Registration
 
 
@@ -116,6 +125,77 @@ def load_command(spec: CommandSpec, provider: object) -> click.Command:
             "expected a click.Command"
         )
     return loaded
+
+
+def compile_partition(
+    spec: CompilerSpec, model: PartitionModel, options: object, provider: object
+) -> bytes:
+    """Return what a provider's compiler makes of a partition.
+
+    Raises:
+        PartitionRejected: it leaves this one as it is.
+        PluginLoadError: the provider's own code failed, or returned something else.
+    """
+    blob: object = _called(spec, "compile_partition", provider, model, options)
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise _wrong_answer(spec, "compile_partition", provider, blob, "bytes")
+    return bytes(blob)
+
+
+def load_compiled(
+    spec: CompilerSpec,
+    blob: bytes,
+    context: DelegateContext,
+    params: DelegateParams,
+    provider: object,
+) -> SimpleDelegateKernelInterface:
+    """Return the kernel that a provider makes of what its compiler returned.
+
+    Raises:
+        PartitionRejected: it does not take this one here.
+        PluginLoadError: the provider's own code failed, or returned something else.
+    """
+    from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface
+
+    kernel: object = _called(spec, "load_compiled", provider, blob, context, params)
+    if not isinstance(kernel, SimpleDelegateKernelInterface):
+        expected = "a SimpleDelegateKernelInterface"
+        raise _wrong_answer(spec, "load_compiled", provider, kernel, expected)
+    return kernel
+
+
+def compiler_version(spec: CompilerSpec, plugin: Plugin) -> str:
+    """Return the version of what a plugin's compiler makes and loads.
+
+    Raises:
+        PluginLoadError: the plugin's own code failed, or returned something else.
+    """
+    if spec.version is None:
+        return plugin.version
+    version: object = _called(spec, "version", plugin)
+    if not isinstance(version, str):
+        raise _wrong_answer(spec, "version", plugin, version, "a text")
+    return version
+
+
+def _called(spec: CompilerSpec, name: str, provider: object, *arguments: object) -> object:
+    try:
+        return getattr(spec, name)(*arguments)
+    except (KeyboardInterrupt, PluginError, PartitionRejected, CallCancelledError):
+        raise
+    except BaseException as error:  # a plugin may raise anything, SystemExit too
+        raise PluginLoadError(
+            f"delegate {spec.name!r}: {name}() of {provider} failed: {one_line(error)}"
+        ) from error
+
+
+def _wrong_answer(
+    spec: CompilerSpec, name: str, provider: object, answer: object, expected: str
+) -> PluginLoadError:
+    return PluginLoadError(
+        f"delegate {spec.name!r}: {name}() of {provider} returned a {type(answer).__name__}, "
+        f"expected {expected}"
+    )
 
 
 def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> Any:

@@ -105,6 +105,15 @@ def _made(spec: DelegateSpec, kind: type, given: Given) -> object:
     return _build(spec, kind, given)
 
 
+def options_text(spec: DelegateSpec, options: object) -> str:
+    """Return options as ``key=value,key=value``, those left out that have their default."""
+    return ",".join(
+        f"{field.name}={_text(getattr(options, field.name))}"
+        for field in option_fields(spec)
+        if _text(getattr(options, field.name)) != _default_text(field)
+    )
+
+
 def split_text(delegate: str, text: str) -> dict[str, str]:
     """Return ``key=value,key=value`` as a mapping.
 

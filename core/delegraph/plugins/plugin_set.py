@@ -151,7 +151,7 @@ class PluginSet:
         """
         parsed = DelegateAddress.parse(address)
         offer = self.find(parsed)
-        merged = _only_one(parsed, options)
+        merged = only_one(parsed, options)
         return make_delegate(offer.spec, merged, offer.plugin)
 
     def custom_ops(self) -> dict[str, CustomOpSpec]:
@@ -309,7 +309,7 @@ def _unusable(address: DelegateAddress, plugin: Plugin) -> PluginLoadError:
     return error
 
 
-def _only_one(address: DelegateAddress, options: Given) -> Given:
+def only_one(address: DelegateAddress, options: Given) -> Given:
     """Return the options given, whichever way; both ways at once is a mistake."""
     if options is None:
         return address.options or None

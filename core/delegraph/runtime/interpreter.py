@@ -60,7 +60,7 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
         delegates: ``["numba_cpu", "sin:x=1"]``; a set or mapping is applied by rank. None: those of
-            the user's ``delegraph.toml``. Those of custom operators come before; ``[]``: none.
+            the user's ``delegraph.toml``. Those that operators call for come before; ``[]``: none.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
         memory_limit: bytes that a subgraph's tensors may take; default: what suits the file.
@@ -151,14 +151,14 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         self._session = Session(model, options, ops, placement_rules(rules))
         if on_loaded is not None:
             on_loaded()
-        applied = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
-        self._delegates = list(applied)
-        if defaults.are_wanted(resolver) and (applied or delegates is None):
-            if delegates is None and experimental_delegates is None and cancellation is None:
-                applied = self._session.by_default = defaults.configured()
-            applied = defaults.added_to(applied, self._session.unresolved_custom_ops())
-        if applied:
-            self._session.calls.run("Interpreter()", self._session.apply_all, applied)
+        given = self._delegates = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
+        is_left_open = delegates is None and experimental_delegates is None and cancellation is None
+        if is_left_open and defaults.are_wanted(resolver):
+            given = self._session.by_default = defaults.configured()
+        if given or delegates is None:
+            given = defaults.added_to(given, self._session, resolver)
+        if given:
+            self._session.calls.run("Interpreter()", self._session.apply_all, given)
 
     # -- running -------------------------------------------------------------------------------
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from delegraph.delegation.compiled_partition import CUSTOM_OP, read_custom_options
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import UnresolvedOpError
 from delegraph.operators.registration import Node
 from delegraph.plugins.known_packages import package_for
 from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegates.compiled_partitions import not_applied
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan, delegate_name
 
 
@@ -22,7 +24,7 @@ def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
     lines = [f"Encountered unresolved custom op: {first}."]
     for name, nodes in sorted(missing.items()):
         what = f"{name} ({len(nodes)} node{'s' * (len(nodes) > 1)})"
-        lines.append(f"  {what}: {_refusals(plan, nodes) or _remedy(name)}")
+        lines.append(f"  {what}: {_refusals(plan, nodes) or _remedy(name, nodes)}")
     return UnresolvedOpError("\n".join(lines), node_index=node.index, op=first)
 
 
@@ -38,7 +40,9 @@ def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
     return "; ".join(reasons)
 
 
-def _remedy(custom_op: str) -> str:
+def _remedy(custom_op: str, nodes: Sequence[Node]) -> str:
+    if custom_op == CUSTOM_OP:
+        return not_applied(read_custom_options(node.custom_options) for node in nodes)
     offers = installed().for_custom_ops([custom_op])
     if offers:
         return f"delegate {offers[0].spec.name!r} is there for it and was not applied"

@@ -7,6 +7,8 @@ from .benchmarking.interleaving import interleave_timed as interleave_timed
 from .benchmarking.interleaving import ratio_of as ratio_of
 from .benchmarking.result import BenchmarkResult as BenchmarkResult
 from .benchmarking.run_control import RunControl as RunControl
+from .compiling import CompiledModel as CompiledModel
+from .compiling import compile_model as compile_model
 from .differing.bisection import Outcome as Outcome
 from .differing.bisection import Probe as Probe
 from .differing.culprits import Bisection as Bisection

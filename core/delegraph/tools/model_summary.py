@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from delegraph.errors import DelegraphError
+from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partition
+from delegraph.errors import DelegraphError, MalformedModelError, PartitionRejected
 from delegraph.graph.metadata import ModelMetadata, read_metadata
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.kernels import ops  # noqa: F401 - fills the op table
@@ -16,6 +17,7 @@ from delegraph.plugins.creation import describe_custom_op
 from delegraph.plugins.known_packages import package_for
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegates.compiled_partitions import offer_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ class ModelSummary:
         signatures: all of them, by key.
         operators: all operators of all subgraphs, most frequent first.
         metadata: names of the metadata entries, each with its size in bytes.
-        described: custom operators of which the package that runs them says something.
+        described: custom operators of which the package that runs them says something, and
+            partitions compiled ahead of time.
         author_metadata: what the author says of inputs and outputs; None when nothing is said.
     """
 
@@ -162,26 +165,55 @@ def summarize_model(model: Model) -> ModelSummary:
 def count_operators(model: Model) -> tuple[OperatorCount, ...]:
     """Return how often each operator occurs, most frequent first, then by name."""
     counts = Counter(
-        (operator.name, operator.version, operator.is_custom)
+        (operator.name, operator.version, operator.is_custom, _compiled_by(operator))
         for subgraph in model.subgraphs
         for operator in subgraph.operators
     )
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0][:3]))
     return tuple(
-        OperatorCount(op, version, count, custom, *(_provider(op) if custom else ()))
-        for (op, version, custom), count in ordered
+        OperatorCount(op, version, count, custom, *(compiled or (_provider(op) if custom else ())))
+        for (op, version, custom, compiled), count in ordered
     )
 
 
+def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:
+    """Return who runs a partition compiled ahead of time, as :func:`_provider` does; else None."""
+    if not operator.is_custom or operator.name != CUSTOM_OP:
+        return None
+    try:
+        partition = compiled_partition(operator)
+        offer_of(partition)
+    except MalformedModelError:
+        return None, False
+    except PartitionRejected:
+        return partition.distribution, False
+    return partition.distribution, True
+
+
 def _descriptions(model: Model) -> Iterator[OperatorDescription]:
-    """Yield what plugins say of the custom operators, those that say something."""
+    """Yield what is known of custom operators: by their plugins, or of compiled partitions."""
     providers = installed().custom_op_providers()
     for subgraph in model.subgraphs:
         for operator in subgraph.operators:
-            if operator.is_custom and operator.name in providers:
+            facts = {}
+            if operator.is_custom and operator.name == CUSTOM_OP:
+                facts = _compiled_facts(operator)
+            elif operator.is_custom and operator.name in providers:
                 facts = _facts(operator, providers[operator.name][0])
-                if facts:
-                    yield OperatorDescription(operator.name, subgraph.index, operator.index, facts)
+            if facts:
+                yield OperatorDescription(operator.name, subgraph.index, operator.index, facts)
+
+
+def _compiled_facts(operator: OperatorSpec) -> dict[str, str]:
+    try:
+        partition = compiled_partition(operator)
+    except MalformedModelError as error:
+        return {"error": str(error)}
+    try:
+        offer_of(partition)
+    except PartitionRejected as error:
+        return {**partition.facts(), "runs": f"no: {error}"}
+    return {**partition.facts(), "runs": "yes"}
 
 
 def _facts(operator: OperatorSpec, plugin: Plugin) -> dict[str, str]:

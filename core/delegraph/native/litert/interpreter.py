@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, get_args
 
 from delegraph.delegation.bound_rules import BoundRules
+from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import Rules, placement_rules
@@ -18,9 +19,11 @@ from delegraph.native.litert import thunks
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.placement import placement_of, require_allowed
+from delegraph.native.litert.unloaded import unloaded_error
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
+from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Requirement
 from delegraph.runtime.profile import Profile
@@ -31,9 +34,10 @@ class LiteRtInterpreter(ClosedByWith):
 
     Arguments and methods are those of the official class. What a delegate raises is raised here as
     it was, traceback included; the runtime's own errors come without the texts of earlier ones.
-    Python's delegates come first, then the runtime's own XNNPACK takes what is left, unless
-    ``experimental_op_resolver_type`` says otherwise. The runtime takes delegates only
-    when it is made, and gives none back: make another interpreter for others.
+    Delegates of partitions that the file holds compiled come first, then Python's other ones, then
+    the runtime's own XNNPACK takes what is left, unless ``experimental_op_resolver_type`` says
+    otherwise. The runtime takes delegates only when it is made, and gives none back: make another
+    interpreter for others.
 
     Args:
         model_path: a ``.tflite`` file.
@@ -92,6 +96,8 @@ class LiteRtInterpreter(ClosedByWith):
         found = placement_rules(rules)
         self._rules = BoundRules(found, self._model) if found else None
         own = [*_split(experimental_delegates or ()), *as_delegates(delegates)]
+        if own or delegates is None:
+            own = [*compiled_delegates(self._model), *own]
         self._delegates = [
             delegate
             if hasattr(delegate, "_get_native_delegate_pointer")
@@ -117,6 +123,7 @@ class LiteRtInterpreter(ClosedByWith):
 
         Raises:
             PlacementError: nodes are not where ``rules`` or ``require`` want them.
+            UnresolvedOpError: partitions compiled ahead of time that no delegate runs.
             Exception: what a delegate raised.
             RuntimeError: the runtime failed.
         """
@@ -240,6 +247,9 @@ class LiteRtInterpreter(ClosedByWith):
             if hasattr(raised, "add_note") and note not in getattr(raised, "__notes__", ()):  # 3.11
                 raised.add_note(note)
             raise raised
+        if f"unresolved custom op: {CUSTOM_OP}" in news:
+            own = [d for d in self._delegates if isinstance(d, LiteRtDelegate)]
+            raise unloaded_error(self._model, own) from failure
         if not news and unsaid is not None:
             raise DelegateError(unsaid()) from failure
         raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure

@@ -1,5 +1,7 @@
 """Delegates that a model gets without asking: the user's, and those of its custom operators.
 
+Those of partitions that were compiled ahead of time come with the file.
+
 Source:
     InterpreterBuilder, tflite/core/interpreter_builder.cc: the Flex delegate comes first.
 """
@@ -8,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.delegation.configuration import CONFIG_VARIABLE, configuration
 from delegraph.delegation.delegate import Delegate
 from delegraph.errors import ConfigurationError, PluginError
 from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
 from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.session import Session
 
 
 def are_wanted(resolver: OpResolverType) -> bool:
@@ -36,21 +41,38 @@ def configured() -> list[Delegate]:
         ) from error
 
 
-def added_to(asked_for: Sequence[Delegate], custom_ops: Collection[str]) -> list[Delegate]:
-    """Return the delegates to apply: installed ones that *custom_ops* call for, then *asked_for*.
+def added_to(
+    asked_for: Sequence[Delegate], session: Session, resolver: OpResolverType
+) -> list[Delegate]:
+    """Return the delegates to apply: those that the model gets without asking, then *asked_for*.
 
-    A delegate that is asked for is not added a second time.
+    First come those of its compiled partitions, which nothing else can run. Then, unless *resolver*
+    is against it, those that its custom operators call for.
 
     Args:
         asked_for: by name or as objects.
-        custom_ops: the model's custom operators that no kernel provides.
+        session: what runs the model.
+        resolver: whether models get delegates without asking.
 
     Raises:
+        MalformedModelError: a compiled partition is damaged.
         PluginError: the code of a delegate that is called for failed.
     """
+    custom_ops = session.unresolved_custom_ops()
+    compiled = compiled_delegates(session.model) if CUSTOM_OP in custom_ops else []
+    called = called_for(custom_ops, asked_for) if are_wanted(resolver) else []
+    return [*compiled, *called, *asked_for]
+
+
+def called_for(custom_ops: Collection[str], asked_for: Sequence[Delegate] = ()) -> list[Delegate]:
+    """Return the installed delegates that *custom_ops* call for, but for those in *asked_for*.
+
+    Raises:
+        PluginError: the code of one failed.
+    """
     if not custom_ops:
-        return list(asked_for)
+        return []
     names = {delegate.name() for delegate in asked_for}
     offers = installed().for_custom_ops(custom_ops)
-    default = [o.address for o in offers if o.spec.name not in names]
-    return [*map(installed().create_delegate, default), *asked_for]
+    wanted = [offer.address for offer in offers if offer.spec.name not in names]
+    return list(map(installed().create_delegate, wanted))

@@ -1,0 +1,239 @@
+"""Delegates that a model file brings along: those of its partitions compiled ahead of time.
+
+Each runs what one delegate has compiled, by the plugin that the file names. One that cannot be used
+leaves its nodes, with the reason; nothing else runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from delegraph.delegation.compiled_partition import (
+    CUSTOM_OP,
+    CompiledPartition,
+    Shape,
+    compiled_partitions,
+    read_custom_options,
+)
+from delegraph.delegation.delegate import (
+    Delegate,
+    DelegateContext,
+    DelegateFlags,
+    DelegateParams,
+)
+from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.simple_delegate import (
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.errors import (
+    MalformedModelError,
+    OperatorError,
+    PartitionRejected,
+    PluginError,
+    UnknownDelegateError,
+)
+from delegraph.graph.model import Model
+from delegraph.operators.registration import Node, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.creation import compiler_version, load_compiled
+from delegraph.plugins.plugin_set import Offer, installed
+
+
+def compiled_delegates(model: Model, *, loads: bool = True) -> list[Delegate]:
+    """Return the delegates of a file's compiled partitions, in the order in which they occur.
+
+    Args:
+        model: the file.
+        loads: False for delegates that take the nodes and cannot run them, as shapes need no more.
+
+    Raises:
+        MalformedModelError: a compiled partition is damaged.
+    """
+    names = dict.fromkeys(_compiler_of(found) for found in compiled_partitions(model).values())
+    return [_OneNodeEach(CompiledDelegate(*name, loads)) for name in names]
+
+
+def not_applied(partitions: Iterable[CompiledPartition]) -> str:
+    """Return why nothing runs compiled partitions that no delegate was asked about."""
+    made = dict.fromkeys(f"{found.delegate!r} of {found.provider}" for found in partitions)
+    return (
+        f"compiled by delegate {', '.join(made)}, which was not applied as the file's own "
+        "delegates are switched off"
+    )
+
+
+def _compiler_of(partition: CompiledPartition) -> tuple[str, str]:
+    return partition.delegate, partition.distribution
+
+
+class _OneNodeEach(SimpleDelegate):
+    """Gives each node a partition of its own: a blob is loaded by one kernel."""
+
+    def replace(self, context: DelegateContext, nodes: list[int]) -> None:
+        """Replace the nodes one after the other."""
+        for index in nodes:
+            super().replace(context, [index])
+
+
+class CompiledDelegate(SimpleDelegateInterface):
+    """Takes the nodes that one delegate has compiled ahead of time.
+
+    Args:
+        delegate: its name.
+        distribution: what provides it.
+        loads: whether its kernels run.
+    """
+
+    def __init__(self, delegate: str, distribution: str, loads: bool) -> None:
+        self._compiler = (delegate, distribution)
+        self._loads = loads
+        self._providers: dict[str, None] = {}  # in order
+
+    def name(self) -> str:
+        """Return the name of the delegate that compiled them."""
+        return self._compiler[0]
+
+    def note(self) -> str:
+        """Return which versions compiled them."""
+        return f"compiled by {', '.join(self._providers)}" if self._providers else ""
+
+    def flags(self) -> DelegateFlags:
+        """Return that shapes may become known late, as long as they are those compiled."""
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        """Return whether the node was compiled by this delegate, and can be loaded."""
+        if registration.name != CUSTOM_OP:
+            return Rejection("op", "not compiled ahead of time")
+        partition = read_custom_options(node.custom_options)
+        if _compiler_of(partition) != self._compiler:
+            return Rejection("op", f"compiled by {partition.provider}")
+        if self._loads:
+            try:
+                offer_of(partition)
+            except PartitionRejected as error:
+                return Rejection(error.constraint, str(error))
+        self._providers[partition.provider] = None
+        return True
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        """Return a kernel."""
+        return CompiledKernel() if self._loads else _FixedShapes()
+
+
+def offer_of(partition: CompiledPartition) -> Offer:
+    """Return the installed delegate that loads a compiled partition.
+
+    Raises:
+        PartitionRejected: there is none, or it is of another version; the message says what to do.
+    """
+    name, version = partition.distribution, partition.distribution_version
+    install = f"pip install '{name}{f'=={version}' if version else ''}'"
+    compiled = f"it was compiled by {partition.provider}"
+    try:
+        offer = installed().find(DelegateAddress(partition.delegate, name))
+        present = None if offer.compiler is None else compiler_version(offer.compiler, offer.plugin)
+    except UnknownDelegateError as error:
+        raise PartitionRejected(
+            f"{compiled}, whose delegate {partition.delegate!r} is not installed: {install}",
+            constraint="missing-package",
+        ) from error
+    except PluginError as error:
+        raise PartitionRejected(f"{compiled}; {error}", constraint="unusable-package") from error
+    if present is None:
+        raise PartitionRejected(
+            f"{compiled}; {offer.plugin} loads no compiled partitions: {install}",
+            constraint="missing-compiler",
+        )
+    if present != partition.version:
+        again = f"delegraph compile MODEL -d {partition.address} -o OUT.tflite"
+        other = "" if offer.plugin.version == version else f", or go back with: {install}"
+        raise PartitionRejected(
+            f"{compiled} as version {partition.version!r}, installed is {offer.plugin} of version "
+            f"{present!r}; compile the model again with: {again}{other}",
+            constraint="compiled-version",
+        )
+    return offer
+
+
+class _FixedShapes(SimpleDelegateKernelInterface):
+    """One compiled partition, its inputs in the shapes that were compiled; it cannot run."""
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        """Read what the file says of it."""
+        (index,) = params.nodes_to_replace
+        compiled, _ = context.get_node_and_registration(index)
+        *inputs, self._blob = compiled.inputs
+        self._partition = read_custom_options(compiled.custom_options)
+        self._params = replace(params, input_tensors=tuple(inputs), output_tensors=compiled.outputs)
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        """Check that inputs have the shapes that were compiled, and give outputs theirs."""
+        params, partition = self._params, self._partition
+        for index, shape in zip(params.input_tensors, partition.inputs, strict=True):
+            _require_shape(context.tensors[index], shape, partition)
+        for index, output in zip(params.output_tensors, partition.outputs, strict=True):
+            if output is not None:
+                context.resize_tensor(context.tensors[index], output)
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        """Refuse."""
+        raise OperatorError("this compiled partition was not loaded")
+
+
+class CompiledKernel(_FixedShapes):
+    """Runs one compiled partition by the kernel that its plugin makes of the blob."""
+
+    _loaded: SimpleDelegateKernelInterface
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        """Check the blob and have the plugin load it."""
+        super().init(context, params)
+        offer = offer_of(self._partition)
+        assert offer.compiler is not None  # offer_of looked
+        try:
+            content = self._partition.blob(context.tensors[self._blob])
+        except MalformedModelError as error:
+            raise PartitionRejected(
+                f"the file is damaged: {error}; compile the model again", constraint="damaged-blob"
+            ) from error
+        params = self._params
+        self._loaded = load_compiled(offer.compiler, content, context, params, offer.plugin)
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        """Have the plugin's kernel prepare for the node as it was compiled."""
+        super().prepare(context, node)
+        params = self._params
+        self._node = replace(
+            node, inputs=params.input_tensors, outputs=params.output_tensors, options=params
+        )
+        self._loaded.prepare(context, self._node)
+
+    def memory_changed(self, context: DelegateContext, node: Node) -> None:
+        """Tell the plugin's kernel."""
+        self._loaded.memory_changed(context, self._node)
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        """Have the plugin's kernel compute."""
+        self._loaded.eval(context, self._node)
+
+    def close(self) -> None:
+        """Close the plugin's kernel; where loading failed there is none."""
+        loaded = getattr(self, "_loaded", None)
+        if loaded is not None:
+            loaded.close()
+
+
+def _require_shape(tensor: Tensor, shape: Shape, partition: CompiledPartition) -> None:
+    if tensor.shape != shape:
+        raise OperatorError(
+            f"input {tensor!r} of shape {list(tensor.shape)} was compiled as {list(shape)}, and "
+            "what is compiled keeps its shapes: resize the uncompiled model, write it, and compile "
+            f"that for {partition.address}"
+        )

@@ -1,0 +1,218 @@
+"""Models with the partitions of delegates compiled ahead of time, as custom operators in the file.
+
+Source:
+    What others do to the same end: ``to_backend`` of ExecuTorch, ``EPContext`` of ONNX Runtime,
+    compiler plugins of LiteRT. The format is our own.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from delegraph.delegation.compiled_partition import CompiledPartition
+from delegraph.delegation.control_edges import (
+    METADATA_NAME,
+    moved_control_edges,
+    parse_control_edges,
+)
+from delegraph.errors import ArgumentError
+from delegraph.graph.associated_files import with_associated_files
+from delegraph.graph.model import Model
+from delegraph.runtime.arguments import AnyPath
+from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
+from delegraph.runtime.delegates.defaults import called_for
+from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.session import Session
+from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema import tables
+from delegraph.schema.custom_nodes import with_plans
+from delegraph.schema.pruning import pruned
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
+from delegraph.tools.compiling_delegate import (
+    CompiledNode,
+    CompilingDelegate,
+    compiling_delegate,
+)
+from delegraph.tools.explanation import Explanation, explain
+from delegraph.tools.progress import Progress, untold
+
+Plans = Sequence[Sequence[int | CompiledNode]]
+"""What each subgraph executes: its own operators by index, and compiled partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledModel:
+    """A model file in which delegates run what they have compiled ahead of time.
+
+    Attributes:
+        content: the file.
+        partitions: what was compiled, in execution order.
+        explanation: who has which node, and why others were left.
+        seconds: that it took.
+    """
+
+    content: bytes = field(repr=False)
+    partitions: tuple[CompiledPartition, ...]
+    explanation: Explanation = field(repr=False)
+    seconds: float
+
+    def write(self, path: AnyPath) -> None:
+        """Write the file, whole or not at all.
+
+        Raises:
+            ArgumentError: it cannot be written there.
+        """
+        target = Path(os.path.realpath(os.fsdecode(path)))
+        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+        try:
+            try:
+                partial.write_bytes(self.content)
+                os.replace(partial, target)
+            finally:
+                partial.unlink(missing_ok=True)
+        except OSError as error:
+            reason = error.strerror or error
+            raise ArgumentError(f"{os.fsdecode(path)!r} cannot be written: {reason}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the file itself, by name."""
+        return {
+            "bytes": len(self.content),
+            "seconds": self.seconds,
+            "compiled": [asdict(partition) for partition in self.partitions],
+            **self.explanation.to_json(),
+        }
+
+
+def compile_model(
+    model: AnyPath | bytes,
+    delegates: Sequence[str] | Mapping[str, Any],
+    *,
+    progress: Progress = untold,
+    **arguments: Any,
+) -> CompiledModel:
+    """Return a model in which the partitions of delegates are compiled ahead of time.
+
+    Each delegate claims nodes as it does in an ``Interpreter``. What it takes becomes one operator
+    a partition, with what its plugin compiled; everything else stays as it is. Where the file is
+    loaded, the same delegates run these operators without being asked for. Shapes are those that
+    the file declares.
+
+    Args:
+        model: a ``.tflite`` file, or its bytes; it may hold compiled partitions already.
+        delegates: names of installed delegates, ``name``, ``name:key=value`` or ``dist:name``,
+            applied in order; or a mapping of names to options.
+        progress: is told which partition is compiled.
+        arguments: of ``Interpreter``, by name: ``rules``, ``require`` and the limits.
+
+    Raises:
+        ArgumentError: no delegate, or no such file.
+        MalformedModelError: a damaged model.
+        PluginError: a delegate is missing or broken, or cannot be compiled ahead of time.
+        DelegateError: a delegate or its compiler failed; the message names it and the nodes.
+        PlacementError: nodes are not where ``rules`` or ``require`` want them.
+    """
+    start = time.perf_counter()
+    compiling = _compiling(delegates, progress)
+    interpreter = Interpreter(
+        model_path=None if isinstance(model, bytes) else model,
+        model_content=model if isinstance(model, bytes) else None,
+        delegates=[],
+        **arguments,
+    )
+    with interpreter:
+        session = interpreter.session
+        session.calls.run("compile_model", _apply, session, compiling)
+        nodes = [list(_plan(subgraph)) for subgraph in session.subgraphs]
+        return CompiledModel(
+            _content(session, nodes),
+            tuple(n.partition for plan in nodes for n in plan if isinstance(n, CompiledNode)),
+            explain(interpreter),
+            time.perf_counter() - start,
+        )
+
+
+def _compiling(
+    delegates: Sequence[str] | Mapping[str, Any], progress: Progress
+) -> list[CompilingDelegate]:
+    if isinstance(delegates, str) or not delegates:
+        raise ArgumentError(f"delegates is {delegates!r}, expected a list of at least one name")
+    if not isinstance(delegates, Mapping):
+        delegates = dict.fromkeys(delegates)
+    return [compiling_delegate(name, options, progress) for name, options in delegates.items()]
+
+
+def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
+    """Apply the delegates, with those before them that give tensors their shapes."""
+    for delegate in compiled_delegates(session.model, loads=False):
+        session.apply(delegate)
+    for delegate in called_for(session.unresolved_custom_ops()):
+        session.apply(delegate)
+    if not session.unresolved_custom_ops():
+        session.allocate(session.subgraphs[0])  # shapes as they will be, not as the file has them
+    session.apply_all(compiling)
+
+
+def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:
+    """Yield what a subgraph executes: its own operators by index, and compiled partitions."""
+    for node, _ in subgraph.plan.steps():
+        if isinstance(node.delegate, CompilingDelegate):
+            yield node.delegate.compiled[subgraph.spec.index, node.options.nodes_to_replace]
+        else:
+            yield from (inner.index for inner, _ in subgraph.plan.model_nodes(node))
+
+
+def _content(session: Session, plans: Plans) -> bytes:
+    """Return the file in which each subgraph executes its plan."""
+    content = session.model.content
+    if not any(isinstance(step, CompiledNode) for plan in plans for step in plan):
+        return content.tobytes()
+    record = read_model(content)
+    record = _with_control_edges(_with_shapes(record, plans), session.model, plans)
+    custom = [[s if isinstance(s, int) else s.custom_node() for s in plan] for plan in plans]
+    return with_associated_files(write_model(pruned(with_plans(record, custom))), content)
+
+
+def _with_shapes(
+    record: tables.Model, plans: Sequence[Sequence[int | CompiledNode]]
+) -> tables.Model:
+    """Return a model whose compiled partitions have outputs of the shapes compiled."""
+    subgraphs = []
+    for subgraph, plan in zip(record.subgraphs or (), plans, strict=True):
+        tensors = list(subgraph.tensors or ())
+        for step in plan:
+            if isinstance(step, CompiledNode):
+                for index, shape in zip(step.outputs, step.partition.outputs, strict=True):
+                    if shape is not None:
+                        tensors[index] = tensors[index].replace(shape=shape)
+        subgraphs.append(subgraph.replace(tensors=tuple(tensors)))
+    return record.replace(subgraphs=tuple(subgraphs))
+
+
+def _with_control_edges(record: tables.Model, model: Model, plans: Plans) -> tables.Model:
+    """Return a model whose control edges, if it has some, name the operators of *plans*."""
+    edges = parse_control_edges(model.metadata, len(plans))
+    if edges is None:
+        return record
+    moved = [
+        {
+            old: new
+            for new, step in enumerate(plan)
+            for old in ([step] if isinstance(step, int) else step.nodes)
+        }
+        for plan in plans
+    ]
+    content = np.frombuffer(moved_control_edges(edges, moved), np.uint8)
+    buffers = list(record.buffers or ())
+    for entry in record.metadata or ():
+        if entry.name == METADATA_NAME:
+            buffers[entry.buffer] = tables.Buffer(data=content)
+    return record.replace(buffers=tuple(buffers))

@@ -1,0 +1,232 @@
+"""A delegate that claims what another one claims, and compiles partitions instead of running."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.compiled_partition import CUSTOM_OP, CompiledPartition
+from delegraph.delegation.delegate import (
+    DelegateContext,
+    DelegateFlags,
+    DelegateOptions,
+    DelegateParams,
+)
+from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.simple_delegate import (
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.errors import (
+    DelegateError,
+    OperatorError,
+    PartitionRejected,
+    PluginError,
+)
+from delegraph.operators.registration import Node, Registration
+from delegraph.operators.tensor import Tensor
+from delegraph.plugins import creation
+from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.options import Given, make_options, options_text
+from delegraph.plugins.plugin_set import Offer, installed, only_one
+from delegraph.plugins.specs import CompilerSpec
+from delegraph.schema.custom_nodes import CustomNode
+from delegraph.tools.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledNode:
+    """A partition as it is written into the file.
+
+    Attributes:
+        partition: what the file says of it.
+        blob: what was compiled.
+        nodes: the operators that it stands for, by index.
+        inputs: tensor indices, the blob left out.
+        outputs: tensor indices.
+    """
+
+    partition: CompiledPartition
+    blob: bytes = field(repr=False)
+    nodes: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def custom_node(self) -> CustomNode:
+        """Return the operator."""
+        name = f"{self.partition.delegate}/{self.partition.blob_digest[:16]}"
+        options = self.partition.custom_options()
+        return CustomNode(CUSTOM_OP, options, self.inputs, self.outputs, self.blob, name)
+
+
+class CompilingDelegate(SimpleDelegate):
+    """Applied like the delegate that it stands for; what it has compiled is in :attr:`compiled`.
+
+    Attributes:
+        compiled: by index of the subgraph and nodes; also partitions that were not taken after all.
+    """
+
+    def __init__(self, inner: SimpleDelegateInterface, compiler: Compiler) -> None:
+        self.compiled: dict[tuple[int, tuple[int, ...]], CompiledNode] = {}
+        super().__init__(_Compiling(inner, self._compile))
+        self._compiler = compiler
+
+    def _compile(self, context: DelegateContext, params: DelegateParams) -> None:
+        key = context.subgraph_index, params.nodes_to_replace
+        self.compiled[key] = self._compiler.compiled(context, params)
+
+
+def compiling_delegate(address: str, options: Given, progress: Progress) -> CompilingDelegate:
+    """Return what compiles the partitions of an installed delegate.
+
+    Args:
+        address: ``name``, ``dist:name``, either with ``:key=value,key=value`` after it.
+        options: a mapping or text; None for those in *address*, or the defaults.
+        progress: is told which partition is compiled.
+
+    Raises:
+        PluginError: it is missing or broken, its options do not fit, or nothing compiles its
+            partitions ahead of time.
+    """
+    parsed = DelegateAddress.parse(address)
+    offer = installed().find(parsed)
+    spec = offer.compiler
+    if spec is None:
+        able = ", ".join(o.address for o in installed().offers() if o.compiler is not None)
+        raise PluginError(
+            f"delegate {parsed.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
+            f"CompilerSpec for it; those that can: {able or 'none'}"
+        )
+    made = make_options(offer.spec, only_one(parsed, options))
+    delegate = creation.make_delegate(offer.spec, made, offer.plugin)
+    if not isinstance(delegate, SimpleDelegate):
+        raise PluginError(
+            f"delegate {parsed.name!r} of {offer.plugin} does its own partitioning; what is "
+            "compiled ahead of time is a SimpleDelegateInterface"
+        )
+    return CompilingDelegate(delegate.simple, Compiler(offer, spec, made, progress))
+
+
+class Compiler:
+    """Compiles partitions of one delegate.
+
+    Args:
+        offer: the delegate.
+        spec: its compiler.
+        options: of the delegate.
+        progress: is told which partition is compiled.
+    """
+
+    def __init__(
+        self, offer: Offer, spec: CompilerSpec, options: object, progress: Progress
+    ) -> None:
+        self._offer, self._spec, self._options = offer, spec, options
+        self._version = creation.compiler_version(spec, offer.plugin)
+        self._progress, self._count = progress, 0
+
+    def compiled(self, context: DelegateContext, params: DelegateParams) -> CompiledNode:
+        """Return a partition, compiled.
+
+        Raises:
+            PartitionRejected: it stays as it is.
+            PluginLoadError: the compiler failed.
+        """
+        self._count += 1
+        size = len(params.nodes_to_replace)
+        what = f"{self._spec.name}: compiling partition {self._count}, {size} nodes"
+        self._progress(what, self._count - 1, None)
+        try:
+            model = params.partition_model()
+        except DelegateError as error:
+            raise PartitionRejected(str(error), constraint="no-model") from error
+        variables = (i for i in params.input_tensors if context.tensors[i].is_variable)
+        inputs = (*model.inputs, *variables)
+        shapes = [_fixed_shape(context.tensors[index]) for index in inputs]
+        plugin = self._offer.plugin
+        blob = creation.compile_partition(self._spec, model, self._options, plugin)
+        registrations = (context.get_node_and_registration(i)[1] for i in model.nodes)
+        partition = CompiledPartition(
+            self._spec.name,
+            plugin.distribution,
+            plugin.version,
+            self._version,
+            "" if self._options is None else options_text(self._offer.spec, self._options),
+            dict(Counter(registration.name for registration in registrations)),
+            tuple(shapes),
+            tuple(_output_shape(context.tensors[index]) for index in model.outputs),
+            model.digest,
+            hashlib.sha256(blob).hexdigest(),
+            len(blob),
+        )
+        partition.custom_options()  # shows now what readers would refuse
+        return CompiledNode(partition, blob, model.nodes, inputs, model.outputs)
+
+
+def _fixed_shape(tensor: Tensor) -> tuple[int, ...]:
+    if tensor.is_dynamic:
+        raise PartitionRejected(
+            f"the shape of its input {tensor!r} is known only while invoking; what is compiled "
+            "ahead of time has fixed shapes",
+            constraint="dynamic-shape",
+        )
+    return tuple(tensor.shape)
+
+
+def _output_shape(tensor: Tensor) -> tuple[int, ...] | None:
+    return None if tensor.is_dynamic else tuple(tensor.shape)
+
+
+class _Compiling(SimpleDelegateInterface):
+    """Answers as another delegate does; its kernels compile when they get their partition."""
+
+    def __init__(
+        self,
+        inner: SimpleDelegateInterface,
+        compile: Callable[[DelegateContext, DelegateParams], None],
+    ) -> None:
+        self._inner = inner
+        self._compile = compile
+
+    def name(self) -> str:
+        return self._inner.name()
+
+    def initialize(self, context: DelegateContext) -> None:
+        self._inner.initialize(context)
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        return self._inner.is_node_supported_by_delegate(registration, node, context)
+
+    def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
+        return self._inner.check_partition(context, params)
+
+    def delegate_options(self) -> DelegateOptions:
+        return self._inner.delegate_options()
+
+    def flags(self) -> DelegateFlags:
+        return self._inner.flags()
+
+    def capabilities(self) -> Capabilities:
+        return self._inner.capabilities()
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return _CompilingKernel(self._compile)
+
+
+class _CompilingKernel(SimpleDelegateKernelInterface):
+    def __init__(self, compile: Callable[[DelegateContext, DelegateParams], None]) -> None:
+        self._compile = compile
+
+    def init(self, context: DelegateContext, params: DelegateParams) -> None:
+        self._compile(context, params)
+
+    def prepare(self, context: DelegateContext, node: Node) -> None:
+        """Leave the outputs as they are: in the shapes that the host's kernels gave them."""
+
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        raise OperatorError("it is compiled ahead of time and not run")

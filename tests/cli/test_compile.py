@@ -1,0 +1,120 @@
+"""``delegraph compile``, and what other commands say of the files it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.by_name import sines
+from support.command import Command
+from support.compiling_plugin import install_compiler, uninstall_compiler
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model, and delegate engine for it, which leaves SIN."""
+    install_compiler(tmp_path, monkeypatch, left=("SIN",))
+    path = tmp_path / "model.tflite"
+    path.write_bytes(sines())
+    return path
+
+
+@pytest.fixture
+def compiled(model: Path, delegraph: Command) -> Path:
+    out = model.with_name("out.tflite")
+    assert delegraph("compile", model, "-d", "engine:level=2", "-o", out).code == 0
+    return out
+
+
+def test_it_says_what_was_compiled_and_what_was_left(model: Path, delegraph: Command) -> None:
+    out = model.with_name("out.tflite")
+    result = delegraph("compile", model, "-d", "engine:level=2", "-o", out)
+    assert result.code == 0
+    assert any("2 partitions compiled in " in line for line in result.lines)
+    assert any("engine:level=2 fake-engine 1.0 1.0 2 " in line for line in result.lines)
+    assert any("engine SIN 2 0, 3 op: is SIN" in line for line in result.lines)
+    assert out.is_file()
+
+
+def test_json_has_all_of_it(model: Path, delegraph: Command) -> None:
+    out = model.with_name("out.tflite")
+    answer = delegraph("compile", model, "-d", "engine", "-o", out, "--json").json
+    assert answer["output"] == str(out)
+    assert answer["bytes"] == out.stat().st_size
+    first, second = answer["compiled"]
+    assert (first["delegate"], first["operators"]) == ("engine", {"ADD": 1, "MUL": 1})
+    assert (second["distribution"], second["version"]) == ("fake-engine", "1.0")
+    assert [stage["delegate"] for stage in answer["stages"]] == [None, "engine"] * 2
+
+
+def test_nothing_compiled_is_exit_1_and_no_file(model: Path, delegraph: Command) -> None:
+    out = model.with_name("out.tflite")
+    result = delegraph("compile", model, "-d", "engine:least=9", "-o", out)
+    assert (result.code, out.exists()) == (1, False)
+    assert "nothing of model.tflite was compiled" in result.err
+    assert any("it has too few nodes" in line for line in result.lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("-o", "out.tflite"), 2, "give at least one --delegate"),
+        (("-d", "engine"), 2, "Missing option '-o'"),
+        (("-d", "engine", "-o", "missing/out.tflite"), 2, "there is no folder"),
+        (("-d", "nothing-like-it", "-o", "out.tflite"), 3, "no installed plugin provides"),
+        (("-d", "engine:speed=1", "-o", "out.tflite"), 3, "has no option 'speed'"),
+        (("-d", "engine", "-o", "out.tflite", "--require", "full"), 1, "SIN"),
+    ],
+)
+def test_wrong_words_have_their_exit_codes(
+    model: Path,
+    delegraph: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(model.parent)
+    result = delegraph("compile", model, *words)
+    assert result.code == code
+    assert message in result.err
+    assert not (model.parent / "out.tflite").exists()
+
+
+def test_inspect_tells_of_compiled_partitions(
+    compiled: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = delegraph("inspect", compiled).lines
+    assert "delegraph-compiled 2 1 runs with fake-engine" in lines
+    assert "compiled for delegate engine:level=2, by fake-engine 1.0" in lines
+    assert "operators 1 ADD, 1 MUL" in lines
+    assert "runs yes" in lines
+    install_compiler(compiled.parent, monkeypatch, release="1.1")
+    lines = delegraph("inspect", compiled).lines
+    assert "delegraph-compiled 2 1 runs with: pip install fake-engine" in lines
+    assert any(line.startswith("runs no: it was compiled by fake-engine 1.0 as") for line in lines)
+
+
+@pytest.mark.parametrize("runtime", ["delegraph", "litert"])
+def test_explain_and_run_name_the_package_that_is_missing(
+    compiled: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch, runtime: str
+) -> None:
+    lines = delegraph("explain", compiled, "--runtime", runtime).lines
+    assert any("engine (compiled by fake-engine 1.0)" in line for line in lines)
+    assert delegraph("run", compiled, "--runtime", runtime).code == 0
+    uninstall_compiler(compiled.parent, monkeypatch)
+    explained = delegraph("explain", compiled, "--runtime", runtime)
+    assert explained.code == 1
+    for error in (explained.err, delegraph("run", compiled, "--runtime", runtime).err):
+        assert error.rstrip().endswith("is not installed: pip install 'fake-engine==1.0'")
+    assert "whose delegate 'engine' is" in explained.out
+
+
+def test_a_compiled_file_is_compared_with_its_source(
+    model: Path, compiled: Path, delegraph: Command
+) -> None:
+    assert delegraph("diff", compiled, "--reference", str(model)).code == 0
+    alone = delegraph("diff", compiled)
+    assert alone.code == 1
+    assert "the file's own delegates are switched off" in alone.err
