@@ -390,3 +390,29 @@ def test_thousands_of_tensors_in_use_at_once_do_not_overlap():
     join = [PlanNode(range(1, 701), [701])]
     graph = Graph([*fan, *join], [0], [701], [rng.randrange(300) for _ in range(702)])
     check(planned(graph), graph)
+
+
+def test_what_an_asynchronous_node_reads_keeps_its_memory_while_others_run():
+    nodes = [PlanNode([0], [1]), PlanNode([1], [2]), PlanNode([0], [3]), PlanNode([2, 3], [4])]
+    sizes = [64, 64, 64, 64, 64]
+    planner = planned(Graph(nodes, [0], [4], sizes))
+    assert planner.address(1)[1] == planner.address(3)[1]
+    nodes[2].held = [1]
+    planner = planned(Graph(nodes, [0], [4], sizes))
+    assert planner.address(1)[1] != planner.address(3)[1]
+
+
+@pytest.mark.parametrize("held", [[], [3]])
+def test_what_is_read_by_an_asynchronous_node_is_not_overwritten_in_place(held):
+    """Tensor 3 is 2 reshaped, and 2 was computed in place of 1: TFLite counts readers of 1 only."""
+    nodes = [
+        PlanNode([0], [1]),
+        PlanNode([1], [2], inplace=BINARY),
+        PlanNode([2], [3], inplace=RESHAPE),
+        PlanNode([2, 0], [4]),
+        PlanNode([3], [5], inplace=BINARY),
+        PlanNode([2], [6], held=held),
+        PlanNode([4, 5, 6], [7]),
+    ]
+    planner = planned(Graph(nodes, [0], [7], [64] * 8))
+    assert (planner.shared_root(5) == planner.shared_root(2)) == (not held)

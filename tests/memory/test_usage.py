@@ -155,3 +155,14 @@ def test_every_public_name_can_be_had_from_the_package():
     with pytest.raises(AttributeError, match="attribute planner"):
         _ = delegraph.memory.planner
     assert delegraph.memory.TensorUsageRecord is TensorUsageRecord
+
+
+def test_what_an_asynchronous_node_reads_is_in_use_while_others_run():
+    nodes = [
+        PlanNode([0], [1]),
+        PlanNode([1], [2]),
+        PlanNode([0], [3], held=[1]),
+        PlanNode([2, 3], [4]),
+    ]
+    graph = Graph(nodes, [4] * 5, [0], [4])
+    assert rows(graph)[1] == (4, 0, 2)

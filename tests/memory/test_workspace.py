@@ -31,3 +31,22 @@ def test_blocks_move_when_the_memory_grows():
     second = workspace.reserve((1000,), np.int32)
     workspace.commit()
     assert np.shares_memory(first.data, second.data)
+
+
+def test_a_node_that_is_kept_apart_shares_with_no_other():
+    workspace = Workspace()
+    workspace.begin_node()
+    before = workspace.reserve((10,), np.float32)
+    workspace.begin_node()
+    apart = [workspace.reserve((100,), np.float32) for _ in range(2)]
+    workspace.keep_apart()
+    workspace.begin_node()
+    after = workspace.reserve((5,), np.float32)
+    assert workspace.needed == 40 + 2 * 400
+    workspace.commit()
+    assert np.shares_memory(before.data, after.data)
+    others = [before, after, *apart]
+    for block in apart:
+        assert block.data.ctypes.data % 64 == 0
+        assert not any(np.shares_memory(block.data, o.data) for o in others if o is not block)
+    assert workspace.size == 40

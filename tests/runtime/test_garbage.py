@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import DelegateContext, Interpreter, Node, SimpleDelegateKernelInterface
 from delegraph.errors import DelegateError, NodeError
 from delegraph.runtime.delegates.checked_nodes import Findings
+from support.asynchronous_delegate import LateEvent
 from support.by_name import sines
-from support.faulty_delegate import Faulty, failing
+from support.faulty_delegate import Faulty, FaultyKernel, failing, nothing
 from support.policy_models import doubling, positive_positions
 
 MODELS = {"flat": sines(), "nested": doubling(), "dynamic": positive_positions()}
@@ -54,6 +56,27 @@ def _counts(found: object) -> bool:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_closed_interpreter_leaves_no_garbage(name: str) -> None:
     assert garbage_after(lambda: use(MODELS[name])) == []
+
+
+class LateFaulty(Faulty):
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return LateFaultyKernel(self)
+
+
+class LateFaultyKernel(FaultyKernel):
+    def eval_async(self, context: DelegateContext, node: Node) -> LateEvent:
+        return LateEvent(lambda: self.eval(context, node))
+
+
+@pytest.mark.parametrize("policy", ["raise", "fallback", "shadow"])
+@pytest.mark.parametrize("fault", [nothing, failing()])
+def test_asynchronous_kernels_leave_no_garbage(fault: Any, policy: Any) -> None:
+    def work() -> None:
+        late = LateFaulty("SIN", fault=fault), LateFaulty("MUL", fault=fault, name="two")
+        with suppress(NodeError):
+            use(MODELS["flat"], *late, on_failure=policy)
+
+    assert garbage_after(work) == []
 
 
 def test_a_time_limit_leaves_no_garbage() -> None:

@@ -27,6 +27,7 @@ from delegraph.delegation.rejections import Rejection, answered
 from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
+    is_asynchronous,
 )
 from delegraph.errors import (
     CallCancelledError,
@@ -35,6 +36,7 @@ from delegraph.errors import (
     PartitionRejected,
     in_words,
 )
+from delegraph.operators.asynchronous import AsyncEval, preceded_by, require_event
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
@@ -257,13 +259,16 @@ def _prepare(context: Any, node: Node) -> Eval:
     """Prepare a kernel, and return its eval."""
     kernel: SimpleDelegateKernelInterface = node.user_data
     kernel.prepare(context, node)
+    step: Eval = lambda: kernel.eval(context, node)  # noqa: E731 - one branch wraps it
+    if is_asynchronous(kernel):
+        step = AsyncEval(step, lambda: require_event(kernel.eval_async(context, node)))
     if type(kernel).memory_changed is SimpleDelegateKernelInterface.memory_changed:
-        return lambda: kernel.eval(context, node)
-    return _WatchedEval(kernel, context, node)
+        return step
+    return preceded_by(_MemoryWatch(kernel, context, node).look, step)
 
 
-class _WatchedEval:
-    """Runs a kernel, and tells it before when tensors lie elsewhere than the last time."""
+class _MemoryWatch:
+    """Tells a kernel when tensors lie elsewhere than the last time."""
 
     def __init__(self, kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> None:
         self._kernel = kernel
@@ -273,12 +278,12 @@ class _WatchedEval:
         self._tensors = [context.tensors[index] for index in border if index >= 0]
         self._known: list[object] = [None]  # equal to no list of arrays
 
-    def __call__(self) -> None:
+    def look(self) -> None:
+        """Compare; called before each run."""
         arrays = [tensor.data for tensor in self._tensors]
         if len(arrays) != len(self._known) or any(map(is_not, arrays, self._known)):
             self._kernel.memory_changed(self._context, self._node)
             self._known = arrays
-        self._kernel.eval(self._context, self._node)
 
 
 def close_kernel(kernel: SimpleDelegateKernelInterface) -> None:

@@ -74,6 +74,9 @@ class PartitionPlacement:
         input_bytes: of all inputs but constants; None when the size of one is not known.
         output_bytes: of all outputs; None when the size of one is not known.
         constant_bytes: of the constants among the inputs, as the file stores them.
+        is_asynchronous: whether its kernel has ``eval_async``, so that it can run while others do.
+        overlaps: positions of the partitions that may run at the same time, where one of the two
+            is asynchronous; known once tensors are allocated.
     """
 
     subgraph: int
@@ -86,6 +89,8 @@ class PartitionPlacement:
     input_bytes: int | None = 0
     output_bytes: int | None = 0
     constant_bytes: int = 0
+    is_asynchronous: bool = False
+    overlaps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +171,8 @@ class Placement:
         if not nodes:
             return f"{delegate} takes none"
         remarks = ["quarantined"] if delegate in self.quarantined else []
+        if any(p.delegate == delegate and p.is_asynchronous for p in self.partitions):
+            remarks.append("asynchronous")
         if delegate in self.notes:
             remarks.append(self.notes[delegate])
         after = f" ({'; '.join(remarks)})" if remarks else ""

@@ -18,6 +18,7 @@ from delegraph.delegation.delegate import (
     DelegateParams,
 )
 from delegraph.delegation.rejections import Rejection
+from delegraph.operators.asynchronous import AnyEvent
 from delegraph.operators.registration import Node, Registration
 
 if TYPE_CHECKING:
@@ -48,6 +49,22 @@ class SimpleDelegateKernelInterface(ABC):
 
         ``tensor.data`` may be another array than last time.
         """
+
+    def eval_async(self, context: DelegateContext, node: Node) -> AnyEvent:
+        """Start what :meth:`eval` does, and return what ends when it is done.
+
+        Optional: a kernel that has this method can run while other nodes do, those of other kernels
+        of its delegate among them. A host calls it in place of :meth:`eval` where something can run
+        meanwhile. Until it has waited, inputs, outputs and ``context.scratch`` memory of the node
+        stay where they are, and nobody writes them. Where the invoke is stopped or fails, the host
+        waits all the same, so that nothing goes on after it: look at ``context.cancellation``.
+        Called in the host's thread, before it may be called again the host has waited.
+
+        Returns:
+            An object with ``wait()``, or a ``concurrent.futures.Future``. What waiting raises is as
+            if :meth:`eval` had raised it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no eval_async")
 
     def memory_changed(self, context: DelegateContext, node: Node) -> None:  # noqa: B027 - optional
         """Take note of where the node's inputs and outputs lie.
@@ -126,3 +143,9 @@ class SimpleDelegateInterface(ABC):
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:  # noqa: B027 - optional
         """Release the delegate's own buffer; nothing by default."""
+
+
+def is_asynchronous(kernel: object) -> bool:
+    """Return whether a kernel has an ``eval_async`` of its own."""
+    base = SimpleDelegateKernelInterface
+    return isinstance(kernel, base) and type(kernel).eval_async is not base.eval_async

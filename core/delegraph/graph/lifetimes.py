@@ -60,3 +60,18 @@ def tensor_lifetimes(
         first.setdefault(tensor, -1)
         last[tensor] = len(steps)
     return {t: Lifetime(first[t], last[t]) for t in sorted(first) if t >= 0}
+
+
+def first_uses(steps: Iterable[Step]) -> dict[int, int]:
+    """Return where each tensor is used first: 2 p by a step that reads it, 2 p + 1 by its writer.
+
+    Args:
+        steps: in execution order; the position of one is p.
+    """
+    found: dict[int, int] = {}
+    for position, step in enumerate(steps):
+        for index in step.inputs:
+            found.setdefault(index, 2 * position)
+        for index in step.outputs:
+            found.setdefault(index, 2 * position + 1)
+    return found

@@ -10,7 +10,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,7 +203,7 @@ class ArenaPlanner:
         """Return *pinned* plus 1 for each time a node reads the tensor or one that shares it."""
         references = list(pinned)
         for node in self._graph.nodes:
-            for tensor in _present(node.inputs):
+            for tensor in _read(node):
                 references[self._planned_root(tensor)] += 1
         return references
 
@@ -217,7 +217,8 @@ class ArenaPlanner:
         inputs = set(self._graph.inputs)
         kept = {*self._graph.outputs, *self._graph.variables}
         roots: set[int] = set()
-        for node in self._graph.nodes:
+        is_held = self._holding()
+        for position, node in enumerate(self._graph.nodes):
             output = node.outputs[0] if node.outputs else -1
             if not node.inplace or output in kept or output == -1:
                 continue
@@ -226,11 +227,31 @@ class ArenaPlanner:
                     root = self._planned_root(tensor)
                     keeps_data = node.inplace & _DATA_UNMODIFIED
                     only_reader = references[root] <= 1
+                    if is_held(position, tensor) and not keeps_data:
+                        break
                     # In a graph out of order, others may share the output already.
                     if (keeps_data or only_reader) and output != root and output not in roots:
                         self._root[output] = root
                         roots.add(root)
                     break
+
+    def _holding(self) -> Callable[[int, int], bool]:
+        """Return a function that says whether a tensor must stay as a node finds it.
+
+        Where asynchronous nodes read while others run, that is so for what any of those that share
+        its memory is read for by then or later. Elsewhere TFLite's count of readers is enough.
+        """
+        nodes = self._graph.nodes
+        if not any(node.held for node in nodes):
+            return lambda position, tensor: False
+        last = {tensor: i for i, node in enumerate(nodes) for tensor in _read(node)}
+
+        def is_held(position: int, tensor: int) -> bool:
+            root = self._planned_root(tensor)
+            sharers = (t for t in (root, *self._root) if self._planned_root(t) == root)
+            return any(last.get(t, -1) > position - (t != tensor) for t in sharers)
+
+        return is_held
 
     def _shareable_inputs(self, node: PlanNode) -> Iterator[int]:
         for i, tensor in enumerate(node.inputs[:_MOST_SHAREABLE_INPUTS]):
@@ -256,7 +277,7 @@ class ArenaPlanner:
                     self._alloc_node[tensor] = position
             if self._preserve_all:
                 continue
-            for tensor in _present(node.inputs):
+            for tensor in _read(node):
                 root = self._planned_root(tensor)
                 references[root] -= 1
                 if references[root] == 0 and self._alloc_node[root] != NEVER:
@@ -350,6 +371,11 @@ class ArenaPlanner:
     def _room(self, tensor: int) -> int:
         allocation = self._allocations.get(tensor)
         return 0 if allocation is None else allocation.size
+
+
+def _read(node: PlanNode) -> Iterator[int]:
+    """Yield what is read while a node runs, by itself or by nodes that were started before."""
+    return _present((*node.inputs, *node.held) if node.held else node.inputs)
 
 
 def _present(tensors: Iterable[int]) -> Iterator[int]:

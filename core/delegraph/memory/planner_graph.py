@@ -26,12 +26,14 @@ class PlanNode:
         temporaries: tensors that only this node uses. May be set until memory is assigned.
         inplace: which inputs may share memory with output 0: bits 4, 8 and 16 for inputs 0, 1 and
             2, and bit 1 if the node leaves the data as it is.
+        held: tensors that nodes before this one may still read while it runs.
     """
 
     inputs: Sequence[int]
     outputs: Sequence[int]
     temporaries: Sequence[int] = ()
     inplace: int = 0
+    held: Sequence[int] = ()
 
 
 class PlannerGraph(Protocol):

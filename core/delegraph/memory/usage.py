@@ -22,7 +22,8 @@ def usage_records(
     """Return the usage of every tensor that shares the arena, and the tensors' indices.
 
     A tensor is in use from the node that writes it, a graph input from the first node, to the last
-    node that reads it, a graph output to the last node of the plan. Constants, variables, strings
+    node that reads it, a graph output to the last node of the plan; longer where an asynchronous
+    node may read it while others run. Constants, variables, strings
     and tensors of no bytes need no place in the arena and are left out. Records come in the order
     of their first tasks, as strategies that free objects on the way want them.
 
@@ -64,10 +65,12 @@ def usage_records(
 def _lifetimes(graph: PlannerGraph) -> Iterator[tuple[int, Lifetime]]:
     """Yield the arena's tensors and temporaries with their lifetimes."""
     end = max(len(graph.nodes) - 1, 0)
+    held = {tensor: position for position, node in enumerate(graph.nodes) for tensor in node.held}
     there = {tensor for node in graph.nodes for tensor in node.outputs} | set(graph.inputs)
     for tensor, (first, last) in tensor_lifetimes(graph.nodes, graph.inputs, graph.outputs).items():
         if tensor in there and _needs_place(graph, tensor):
-            yield tensor, Lifetime(max(first, 0), min(max(last, 0), end))
+            last = max(last, held.get(tensor, 0))
+            yield tensor, Lifetime(max(first, 0), min(last, end))
     for position, node in enumerate(graph.nodes):
         for tensor in node.temporaries:
             if _needs_place(graph, tensor):

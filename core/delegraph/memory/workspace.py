@@ -1,7 +1,7 @@
 """Working memory that the nodes of a subgraph use one after the other.
 
 Temporaries of a node live only while it runs, so all nodes share one buffer as large as the
-hungriest of them needs.
+hungriest of them needs. A node that runs while others do has its own.
 """
 
 from __future__ import annotations
@@ -68,9 +68,12 @@ class Workspace:
     def __init__(self) -> None:
         self._cursor = 0
         self._needed = 0
+        self._needed_before = 0  # by the nodes before the current one
+        self._own: weakref.WeakSet[Block] = weakref.WeakSet()  # of nodes that share with no one
         self._buffer: NDArray[np.uint8] = aligned_buffer(0)
         self._bound: weakref.WeakSet[Block] = weakref.WeakSet()
         self._new: list[Block] = []
+        self._first_new = 0  # of the current node
 
     @property
     def size(self) -> int:
@@ -79,12 +82,21 @@ class Workspace:
 
     @property
     def needed(self) -> int:
-        """Bytes the buffer will have after the next :meth:`commit`."""
-        return max(self._needed, self.size)
+        """Bytes that all blocks will take together after the next :meth:`commit`."""
+        return max(self._needed, self.size) + sum(block.end for block in self._own)
 
     def begin_node(self) -> None:
         """Start reserving for another node; what earlier nodes reserved may be reused."""
         self._cursor = 0
+        self._needed_before = self._needed
+        self._first_new = len(self._new)
+
+    def keep_apart(self) -> None:
+        """Let no other node use what the current one has reserved: they may run together."""
+        self._needed = self._needed_before
+        for block in self._new[self._first_new :]:
+            block.offset = 0  # of a buffer of its own
+            self._own.add(block)
 
     def reserve(self, shape: Sequence[int], dtype: DTypeLike) -> Block:
         """Return a new block for the current node, 64-byte aligned."""
@@ -105,8 +117,11 @@ class Workspace:
             for block in self._bound:
                 block.bind(self._buffer)
         for block in self._new:
-            block.bind(self._buffer)
-            self._bound.add(block)
+            if block in self._own:
+                block.bind(aligned_buffer(block.end))
+            else:
+                block.bind(self._buffer)
+                self._bound.add(block)
         self._new.clear()
 
     def release(self) -> None:
@@ -114,4 +129,5 @@ class Workspace:
         self._needed = 0
         self._buffer = np.empty(0, np.uint8)
         self._bound.clear()
+        self._own.clear()
         self._new.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from delegraph.delegation.delegate import DelegateParams
@@ -12,10 +13,12 @@ from delegraph.errors import (
     DelegatePhase,
     DelegraphError,
     NodeError,
+    OperatorError,
     UnresolvedOpError,
     in_words,
 )
 from delegraph.operators.registration import Node, Registration
+from delegraph.operators.tensor import Tensor
 
 Verb = Literal["initialize", "prepare", "allocate", "invoke"]
 
@@ -47,6 +50,14 @@ def node_error(
         delegate=delegate.name(),
         phase=_PHASES[verb],
     )
+
+
+def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
+    """Return *error*, or what has led to it: an input that nobody has set."""
+    for index in node.inputs:
+        if index >= 0 and tensors[index].data is None:
+            return OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
+    return error
 
 
 def cause_of(error: Exception) -> BaseException | None:

@@ -7,11 +7,14 @@ Source:
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from delegraph.delegation.delegate import DelegateFlags
 from delegraph.delegation.html_tables import html_table
+from delegraph.operators.asynchronous import AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Registration
 
 
@@ -25,7 +28,8 @@ class ProfileEvent:
         node_index: the node; a delegate node's own index, or a model node's that a delegate with
             ``PER_OPERATOR_PROFILING`` tells about.
         start: nanoseconds, by ``time.perf_counter_ns``.
-        duration: nanoseconds.
+        duration: nanoseconds; of an asynchronous node, until its Future was done, or until the wait
+            for another event was over.
         delegate: the delegate that ran it; None for Delegraph's kernels.
         fused: more of the model's nodes that were computed with it.
     """
@@ -42,6 +46,8 @@ class ProfileEvent:
 @dataclass(frozen=True, slots=True)
 class Profile:
     """Events in the order in which they ended. ``Interpreter.profile`` fills one.
+
+    Asynchronous nodes are in the order in which they were waited for.
 
     Attributes:
         events: one for each run of a node.
@@ -100,10 +106,39 @@ class Profile:
         if own_events and not (is_forced or self.whole_partitions):
             return step
 
+        def add(start: int, end: int) -> None:
+            self.add(registration.name, subgraph, node.index, start, end - start, name)
+
         def timed_step() -> None:
             start = time.perf_counter_ns()
             step()
-            duration = time.perf_counter_ns() - start
-            self.add(registration.name, subgraph, node.index, start, duration, name)
+            add(start, time.perf_counter_ns())
 
-        return timed_step
+        return _timed_async(step, timed_step, add) if isinstance(step, AsyncEval) else timed_step
+
+
+def _timed_async(step: AsyncEval, timed_step: Eval, add: Callable[[int, int], None]) -> AsyncEval:
+    """Return *step*, calling *add* with its start and end, also where it is waited for later.
+
+    Where it ends with a Future, that tells when; else it was when the wait for it was over.
+    """
+    start = 0
+    end: int | None = None
+
+    def note_end(_: object) -> None:
+        nonlocal end
+        end = time.perf_counter_ns()
+
+    def timed_start() -> AnyEvent:
+        nonlocal start, end
+        start, end = time.perf_counter_ns(), None
+        event = step.start()
+        if isinstance(event, Future):
+            event.add_done_callback(note_end)
+        return event
+
+    def timed_finish(started: Started) -> None:
+        step.finish(started)
+        add(start, time.perf_counter_ns() if end is None else end)
+
+    return AsyncEval(timed_step, timed_start, timed_finish)

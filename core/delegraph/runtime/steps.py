@@ -20,10 +20,14 @@ import numpy as np
 
 from delegraph.errors import CallCancelledError, DelegraphError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.graph.lifetimes import first_uses
+from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.cancellation import Cancellation
-from delegraph.runtime.node_errors import Verb, cause_of, node_error
+from delegraph.runtime.node_errors import Verb, cause_of, explained, node_error
+from delegraph.runtime.overlap import Overlap
+from delegraph.runtime.schedule import Schedule
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 from delegraph.schema.enums import TensorType
 
@@ -60,6 +64,9 @@ class StepRunner:
 
     Attributes:
         is_running: whether nodes run, so that only dynamic tensors can be resized.
+        nodes: in the order in which they run.
+        evals: what runs: those of the nodes prepared so far.
+        overlap: runs the first of them, some while others do; None where none can.
     """
 
     def __init__(
@@ -80,12 +87,13 @@ class StepRunner:
         self._resizable = resizable
         self._after_each = after_each
         self._is_cut_short = False  # of the last run, while it prepared on: some of it is half done
-        self._nodes: list[Step] = []
-        self._evals: list[Eval] = []  # of the nodes prepared so far
+        self.nodes: list[Step] = []
+        self.overlap: Overlap | None = None
+        self.evals: list[Eval] = []
         self._stops: list[_Stop] = []
         self._open: set[int] = set()  # outputs of the node being prepared, as far as shapes go
         self._left_open: set[int] = set()  # those of them that its kernel has said nothing of
-        self._first_use: dict[int, int] | None = None  # of each tensor; see _first_uses
+        self._first_use: dict[int, int] | None = None  # of each tensor; see first_uses
 
     # -- preparing -----------------------------------------------------------------------------
 
@@ -96,21 +104,18 @@ class StepRunner:
             NodeError: a node cannot be prepared.
         """
         self.clear()
-        self._nodes = list(nodes)
+        self.nodes = list(nodes)
         self._prepare_from(0)
 
     def clear(self) -> None:
-        """Forget the nodes."""
-        self._nodes.clear()
-        self._evals.clear()
+        """Forget the nodes, once none of them goes on."""
+        self.settle()
+        self.overlap = None
+        self.nodes.clear()
+        self.evals.clear()
         self._stops.clear()
         self._first_use = None
         self._is_cut_short = self.is_running = False
-
-    @property
-    def evals(self) -> Sequence[Eval]:
-        """What runs: the evals of the nodes prepared so far."""
-        return self._evals
 
     @property
     def has_open_shapes(self) -> bool:
@@ -119,19 +124,19 @@ class StepRunner:
 
     def first_open(self) -> tuple[Node, Registration, int]:
         """Return the first node that leaves shapes open, and the first output with such a shape."""
-        node, registration = self._nodes[self._stops[0].end - 1]
+        node, registration = self.nodes[self._stops[0].end - 1]
         tensor = next(i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic)
         return node, registration, tensor
 
     def known_outputs(self) -> set[int]:
         """Return what the nodes prepared so far write and know the shape of."""
-        ready = self._nodes[: len(self._evals)]
+        ready = self.nodes[: len(self.evals)]
         return {index for node, _ in ready for index in node.outputs} - self._open
 
     def _prepare_from(self, first: int) -> None:
-        for position in range(first, len(self._nodes)):
+        for position in range(first, len(self.nodes)):
             self._cancellation.raise_if_requested()
-            node, registration = self._nodes[position]
+            node, registration = self.nodes[position]
             self._begin(node)
             try:
                 types = self._writable_types(node)
@@ -139,7 +144,9 @@ class StepRunner:
                     run = self._prepare(node, registration)
                 self._require_own_types(types)
                 self._give_memory_to_left_open()
-                self._evals.append(run)
+                if self._memory is not None and isinstance(run, AsyncEval):
+                    self._memory.workspace.keep_apart()
+                self.evals.append(run)
             except Exception as error:  # noqa: BLE001 - raised on as the node's
                 raise self._failure(position, "prepare", error) from cause_of(error)
             if self._open:
@@ -170,6 +177,19 @@ class StepRunner:
             self._memory.workspace.begin_node()
         self._left_open.clear()
 
+    def follow(self, schedule: Schedule) -> Overlap:
+        """Let the nodes prepared so far run as a schedule says; memory is planned after that."""
+        self._first_use = None
+        self.nodes[: len(schedule.order)] = nodes = [self.nodes[i] for i in schedule.order]
+        self.evals = [self.evals[i] for i in schedule.order]
+        self.overlap = Overlap(schedule, nodes, self.evals)
+        return self.overlap
+
+    def settle(self) -> None:
+        """Return when nothing goes on in the background; what has failed shows in its turn."""
+        if self.overlap is not None:
+            self.overlap.settle()
+
     def allocate(self) -> None:
         """Give memory to what is prepared; it has been planned.
 
@@ -180,11 +200,11 @@ class StepRunner:
 
     def _allocate_from(self, first: int) -> None:
         assert self._memory is not None, "only hosts with memory have open shapes"
-        last = len(self._evals) - 1
+        last = len(self.evals) - 1
         try:
             self._memory.allocate(first, last)
         except OperatorError as error:
-            if not self._nodes:
+            if not self.nodes:
                 raise
             raise self._failure(last, "allocate", error) from cause_of(error)
 
@@ -198,7 +218,8 @@ class StepRunner:
             self._resize_running(tensor, dims, self._memory)
             return
         if dims != tensor.shape and not self._may_resize(tensor):
-            raise OperatorError(f"{_described(tensor)} cannot become {list(dims)}")
+            what = f"{tensor!r} is constant and" if tensor.is_constant else f"{tensor!r}"
+            raise OperatorError(f"{what} cannot become {list(dims)}")
         self._require_free_output(tensor, dims)
         if tensor.index in self._left_open:
             tensor.make_static()
@@ -216,10 +237,10 @@ class StepRunner:
             OperatorError: it loses its shape, and it is a variable that has memory, or the node
                 reads it, or a node before it reads or writes it.
         """
-        position = len(self._evals)
-        if dims == tensor.shape or position >= len(self._nodes):
+        position = len(self.evals)
+        if dims == tensor.shape or position >= len(self.nodes):
             return
-        if tensor.index not in self._nodes[position][0].outputs:
+        if tensor.index not in self.nodes[position][0].outputs:
             return
         if tensor.is_variable and self._stops:
             raise OperatorError(
@@ -231,10 +252,10 @@ class StepRunner:
     def _require_unused(self, tensor: Tensor, change: str) -> None:
         """Check that the node being prepared is the first that uses an output of its."""
         if self._first_use is None:
-            self._first_use = _first_uses(self._nodes)
+            self._first_use = first_uses(node for node, _ in self.nodes)
         first = self._first_use[tensor.index]
-        if first < 2 * len(self._evals) + 1:
-            user = self._nodes[first // 2][0].index
+        if first < 2 * len(self.evals) + 1:
+            user = self.nodes[first // 2][0].index
             raise OperatorError(
                 f"output {tensor!r} cannot {change}: node {user} "
                 f"{'writes' if first % 2 else 'reads'} it before, as it is"
@@ -291,7 +312,7 @@ class StepRunner:
             if self._cancellation.reason:  # looked at here, too: a loop's body may have no node
                 self._cancellation.raise_if_requested()
             if not self._stops:
-                self._run_range(0, len(self._nodes), wrap)
+                self._run_range(0, len(self.nodes), wrap)
             else:
                 self._run_and_prepare(wrap)
         finally:
@@ -302,9 +323,9 @@ class StepRunner:
             self._stops[0].shapes = ()
             self._forget_after(self._stops[0].end)
         self._is_cut_short = True
-        position, stop, total = 0, 0, len(self._nodes)
+        position, stop, total = 0, 0, len(self.nodes)
         while position < total:
-            if position == len(self._evals):
+            if position == len(self.evals):
                 self._prepare_on(position)
             end = self._stops[stop].end if stop < len(self._stops) else total
             self._run_range(position, end, wrap)
@@ -325,7 +346,7 @@ class StepRunner:
     def _forget_stale_preparation(self, stop: int) -> None:
         """Drop what is prepared after a stop unless the shapes it was made for are still right."""
         end = self._stops[stop].end
-        node, _ = self._nodes[end - 1]
+        node, _ = self.nodes[end - 1]
         shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
         if self._stops[stop].shapes != shapes:
             self._stops[stop].shapes = shapes
@@ -339,16 +360,19 @@ class StepRunner:
 
     def _forget_from(self, position: int) -> None:
         """Drop what is prepared from a position on."""
-        del self._evals[position:]
+        del self.evals[position:]
         self._stops = [stop for stop in self._stops if stop.end <= position]
 
     def _run_range(self, first: int, end: int, wrap: Wrap | None) -> None:
         position = first
-        evals = self._evals if end - first == len(self._evals) else self._evals[first:end]
+        evals = self.evals if end - first == len(self.evals) else self.evals[first:end]
         if wrap is not None:
-            nodes = self._nodes[first:end]
+            nodes = self.nodes[first:end]
             evals = [wrap(run, *node) for run, node in zip(evals, nodes, strict=True)]
         after_each, cancellation = self._after_each, self._cancellation
+        if self.overlap is not None and first == 0:
+            self.overlap.run(None if wrap is None else evals, cancellation, self._invoke_failure)
+            return
         try:
             for position, run in enumerate(evals, first):  # noqa: B007 - read by except
                 if cancellation.reason:
@@ -358,9 +382,11 @@ class StepRunner:
                     after_each()
         except Exception as error:  # noqa: BLE001 - raised on as the node's
             # Unnamed: an error that a frame of its traceback names goes with the garbage only.
-            raise self._failure(
-                position, "invoke", self._explained(self._nodes[position][0], error)
-            ) from cause_of(error)
+            raise self._invoke_failure(position, error) from cause_of(error)
+
+    def _invoke_failure(self, position: int, error: Exception) -> DelegraphError:
+        node, _ = self.nodes[position]
+        return self._failure(position, "invoke", explained(node, self._tensors, error))
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> DelegraphError:
         """Return the error of a node; that of the whole call where it was asked to stop.
@@ -369,30 +395,4 @@ class StepRunner:
         """
         if not isinstance(error, CallCancelledError):
             self._cancellation.raise_if_requested()
-        return node_error(*self._nodes[position], verb, error)
-
-    def _explained(self, node: Node, error: Exception) -> Exception:
-        """Return *error*, or what has led to it: an input that nobody has set."""
-        for index in node.inputs:
-            if index >= 0 and self._tensors[index].data is None:
-                return OperatorError(f"Input tensor {index} lacks data; set_tensor() comes first")
-        return error
-
-
-def _first_uses(nodes: Sequence[Step]) -> dict[int, int]:
-    """Return where each tensor is used first: 2 p by a node that reads it, 2 p + 1 by its writer.
-
-    Args:
-        nodes: in order; the position of one is p.
-    """
-    found: dict[int, int] = {}
-    for position, (node, _) in enumerate(nodes):
-        for index in node.inputs:
-            found.setdefault(index, 2 * position)
-        for index in node.outputs:
-            found.setdefault(index, 2 * position + 1)
-    return found
-
-
-def _described(tensor: Tensor) -> str:
-    return f"{tensor!r} is constant and" if tensor.is_constant else repr(tensor)
+        return node_error(*self.nodes[position], verb, error)

@@ -7,7 +7,7 @@ Source:
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from delegraph.errors import NodeError, OperatorError, StateError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.graph.strings import decode_strings
+from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.context import SubgraphContext
@@ -26,9 +27,11 @@ from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
 from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
 from delegraph.runtime.delegates.plan_state import Snapshot, SubgraphState
 from delegraph.runtime.profile import Profile
+from delegraph.runtime.schedule import scheduled
 from delegraph.runtime.shared_state import SharedState
 from delegraph.runtime.steps import StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape, view
+from delegraph.runtime.tasks import tasks_of
 from delegraph.runtime.threads import BlasThreads
 from delegraph.runtime.unresolved_ops import unresolved_op_error
 from delegraph.runtime.unset_inputs import empty_inputs, unset_input_errors, unset_inputs
@@ -120,8 +123,9 @@ class Subgraph:
         self._check_consistent()
         with collector_paused():
             self.prepare_all()
+            held = self._overlapped()
             self.memory.plan(
-                self.tensors, self.plan.steps(), self.inputs, self.outputs, self.variables
+                self.tensors, self.steps.nodes, self.inputs, self.outputs, self.variables, held
             )
             self.steps.allocate()
         for tensor in (self.tensors[index] for index in self.inputs):
@@ -135,6 +139,21 @@ class Subgraph:
         text = "subgraph %d: %d bytes of arena, %d of variables"
         logger.info(text, self.spec.index, arena, variables)
         self.reset_variables()
+
+    def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
+        """Let asynchronous nodes run while others do; return which tensors must stay for them.
+
+        A node whose output shapes stay open comes last of those prepared so far: what it leaves
+        open, nobody can have started on.
+        """
+        if not any(isinstance(step, AsyncEval) for step in self.steps.evals):
+            return None
+        tasks = tasks_of(self.plan, self.steps.evals, self.tensors)
+        edges = [edge for edge in self.plan.control_edges() if max(edge) < len(tasks)]
+        if self.has_dynamic_tensors:
+            edges += [(position, len(tasks) - 1) for position in range(len(tasks) - 1)]
+        schedule = scheduled(tasks, edges)
+        return None if schedule is None else self.steps.follow(schedule).held
 
     def unset_input_errors(self) -> dict[int, NodeError]:
         """Return what is wrong with nodes that read what nothing gives values, by node index."""
@@ -181,6 +200,7 @@ class Subgraph:
     def close(self) -> None:
         """Free delegate nodes, steps and memory; nothing else may be called afterwards."""
         self.is_allocated = False
+        self.steps.settle()
         self.buffers.release(self.tensors)
         self.plan.close()
         self.steps.clear()
@@ -193,6 +213,7 @@ class Subgraph:
 
         One that was computed while preparing is a constant, whatever the file says.
         """
+        self.steps.settle()
         for index in self.variables:
             tensor = self.tensors[index]
             if tensor.data is not None and not tensor.is_constant_or_persistent:
@@ -277,6 +298,7 @@ class Subgraph:
 
     def _restore(self, snapshot: Snapshot, shapes: bool) -> None:
         self.is_allocated = False
+        self.steps.settle()
         self.buffers.release(self.tensors[snapshot.num_tensors :])
         del self.tensors[snapshot.num_tensors :]
         self.buffers.restore(snapshot.tensor_owners)

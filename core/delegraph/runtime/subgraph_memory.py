@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,12 +85,24 @@ class SubgraphMemory:
         inputs: Sequence[int],
         outputs: Sequence[int],
         variables: Sequence[int],
+        held: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        """Work out lifetimes for an execution plan; memory comes with :meth:`allocate`."""
+        """Work out lifetimes for an execution plan; memory comes with :meth:`allocate`.
+
+        Args:
+            tensors: of the subgraph, by index.
+            nodes: in execution order.
+            inputs: tensor indices of the graph's inputs.
+            outputs: of its outputs.
+            variables: of its variables.
+            held: by plan position, tensors that nodes before may still read while that one runs.
+        """
         self._plan = [
             PlanNode(node.inputs, node.outputs, (), int(registration.inplace))
             for node, registration in nodes
         ]
+        for position, indices in (held or {}).items():
+            self._plan[position].held = indices
         self._tensors = tensors
         self._inputs = inputs
         self.graph = _PlannedGraph(tensors, self._plan, inputs, outputs, variables)

@@ -245,8 +245,7 @@ def memory_report(
     records, indices = usage_records(graph)
     if planners is None and len(records) > MOST_FOR_CUBIC:
         names = [name for name in names if name not in CUBIC]
-    plan = subgraph.plan
-    nodes = [plan.node(index) for index in plan.execution_plan]
+    nodes = subgraph.steps.nodes
     operators = tuple(registration.name for _, registration in nodes)
     makers = {
         i: name for (node, _), name in zip(nodes, operators, strict=True) for i in node.outputs

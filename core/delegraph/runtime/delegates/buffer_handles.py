@@ -16,6 +16,7 @@ from typing import Any
 
 from delegraph.delegation.delegate import Delegate, DelegateContext
 from delegraph.errors import DelegateError, DelegateNodeError, in_words
+from delegraph.operators.asynchronous import preceded_by
 from delegraph.operators.registration import Eval, Node
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegated_plan import DelegatedPlan
@@ -89,12 +90,11 @@ class BufferHandles:
         if not tensors:
             return step
 
-        def step_on_readable_inputs() -> None:
+        def make_readable() -> None:
             for tensor in tensors:
                 self.make_readable(tensor)
-            step()
 
-        return step_on_readable_inputs
+        return preceded_by(make_readable, step)
 
     def owners(self) -> list[object | None]:
         """Return the delegate of every tensor."""

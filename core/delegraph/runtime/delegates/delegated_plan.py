@@ -21,7 +21,7 @@ from delegraph.delegation.delegate import (
     DelegateParams,
     raise_if_requested,
 )
-from delegraph.delegation.partitioner import NodeSubset
+from delegraph.delegation.partitioner import ControlEdge, NodeSubset
 from delegraph.errors import DelegateError, in_words
 from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.delegates.plan_partitions import PlanPartitioner
@@ -106,6 +106,10 @@ class DelegatedPlan:
     def producer(self, tensor: int) -> int:
         """Return the node of the present plan that makes a tensor; -1 when none does."""
         return next((node.index for node, _ in self.steps() if tensor in node.outputs), -1)
+
+    def control_edges(self) -> list[ControlEdge]:
+        """Return the model's control edges as positions in the present plan."""
+        return self._partitioner.moved_edges(self.execution_plan, self.current) or []
 
     # -- what a delegate may do ----------------------------------------------------------------
 

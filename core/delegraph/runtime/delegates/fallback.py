@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
+from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.delegated_plan import delegate_name
@@ -42,6 +44,15 @@ logger = logging.getLogger(__name__)
 
 _Expected = tuple[tuple[int, ...] | None, Range | None]
 """Shape and range that an output must have; None for any."""
+
+
+class _Before(NamedTuple):
+    """What there was before a delegate's node ran."""
+
+    saved: SavedState | None
+    arrays: list[tuple[Tensor, tuple[int, ...], Any]]
+    expected: list[_Expected]
+
 
 _RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
 """Operators that need not give the same values twice, so that nothing can be compared."""
@@ -79,6 +90,7 @@ class _Guard:
         self._expected: list[_Expected] | None = None
         self._tolerance_of = Capabilities().tolerance_of
         self._eval: Eval = _never_prepared
+        self._at_start: _Before | None = None  # of what has been started and not judged
 
     def _replaced(self) -> list[tuple[Node, Registration]]:
         return list(self._subgraph.plan.model_nodes(self._node))
@@ -99,7 +111,10 @@ class _Guard:
         finding = self._wrong_shape()
         if finding is not None:
             return self._prepared_instead(OperatorError(finding), is_wrong=True)
-        self._eval = self._subgraph.buffers.reading(step, self._node)
+        step = self._subgraph.buffers.reading(step, self._node)
+        self._eval = step
+        if isinstance(step, AsyncEval):
+            return AsyncEval(self._run, partial(self._start, step), partial(self._finish, step))
         return self._run
 
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
@@ -136,29 +151,55 @@ class _Guard:
         """Run the delegate's node; whatever goes wrong, the policy decides."""
         if self._is_quarantined():
             self._run_originals()
-            return
+        else:
+            self._judged(self._eval, self._before())
+
+    def _start(self, step: AsyncEval) -> AnyEvent:
+        """Start the delegate's node; what goes wrong before it runs is settled at once."""
+        self._at_start = None
+        if self._is_quarantined():
+            self._run_originals()
+            return DONE
+        before = self._before()
+        try:
+            event = step.start()
+        except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
+            self._give_up(before, error)
+            return DONE
+        self._at_start = before
+        return event
+
+    def _finish(self, step: AsyncEval, started: Started) -> None:
+        """Wait for the delegate's node; whatever has gone wrong, the policy decides."""
+        before, self._at_start = self._at_start, None
+        if before is not None:
+            self._judged(partial(step.finish, started), before)
+
+    def _before(self) -> _Before:
         saved = self._state.save() if self._state else None
         arrays = [(tensor, tensor.shape, tensor.data) for tensor in self._outputs]
-        expected = self._expectations() if self._policy.validate else []
+        return _Before(saved, arrays, self._expectations() if self._policy.validate else [])
 
-        def give_up(error: Exception, is_wrong: bool = False) -> None:
-            for tensor, shape, data in arrays:
-                tensor.shape, tensor.data = shape, data
-            self._judge(error, _phase_of(error), is_wrong)
-            if saved is not None:
-                saved.put_back()
-            self._run_originals()
-
+    def _judged(self, compute: Callable[[], None], before: _Before) -> None:
+        """Let the delegate compute, and look at what it has made of the outputs."""
         try:
-            self._eval()
+            compute()
             for tensor in self._outputs:
                 self._subgraph.buffers.make_readable(tensor)
         except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
-            give_up(error)
+            self._give_up(before, error)
             return
-        finding = self._finding(expected, saved)
+        finding = self._finding(before.expected, before.saved)
         if finding is not None:
-            give_up(OperatorError(finding), is_wrong=True)
+            self._give_up(before, OperatorError(finding), is_wrong=True)
+
+    def _give_up(self, before: _Before, error: Exception, is_wrong: bool = False) -> None:
+        for tensor, shape, data in before.arrays:
+            tensor.shape, tensor.data = shape, data
+        self._judge(error, _phase_of(error), is_wrong)
+        if before.saved is not None:
+            before.saved.put_back()
+        self._run_originals()
 
     def _run_originals(self) -> None:
         self._originals.run()

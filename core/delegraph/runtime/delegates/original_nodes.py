@@ -7,8 +7,8 @@ the shapes of its outputs. So the original nodes work on a state of their own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +51,13 @@ class OriginalNodes(PrivateNodes):
     def result(self, index: int) -> PrivateState:
         """Return what the last :meth:`run` (or the preparation) made of an output."""
         return self.states[index]
+
+    @contextmanager
+    def as_computed(self) -> Iterator[None]:
+        """Do what ``PrivateNodes.as_computed`` does, once nothing goes on that may see it."""
+        self._subgraph.steps.settle()
+        with super().as_computed():
+            yield
 
     # -- preparing -----------------------------------------------------------------------------
 

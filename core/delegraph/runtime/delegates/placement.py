@@ -15,6 +15,7 @@ from delegraph.delegation.placement import (
     total_bytes,
 )
 from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.simple_delegate import is_asynchronous
 from delegraph.errors import in_words
 from delegraph.graph.calls import called_subgraphs
 from delegraph.operators.registration import Node
@@ -87,10 +88,28 @@ def _notes(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dic
 
 def _partitions(subgraph: Subgraph, first: int) -> list[PartitionPlacement]:
     found = [node for node, _ in subgraph.plan.steps() if node.delegate is not None]
-    return [_partition(subgraph, node, first + i) for i, node in enumerate(found)]
+    overlaps = _overlaps(subgraph, {node.index: first + i for i, node in enumerate(found)})
+    return [
+        _partition(subgraph, node, first + i, tuple(sorted(overlaps.get(first + i, ()))))
+        for i, node in enumerate(found)
+    ]
 
 
-def _partition(subgraph: Subgraph, node: Node, index: int) -> PartitionPlacement:
+def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
+    """Return which partitions may run together; *partitions* by the index of their node."""
+    found: dict[int, set[int]] = {}
+    overlap = subgraph.steps.overlap if subgraph.is_allocated else None
+    for node, others in {} if overlap is None else overlap.meanwhile.items():
+        one = partitions[node]
+        for other in (partitions[other] for other in others if other in partitions):
+            found.setdefault(one, set()).add(other)
+            found.setdefault(other, set()).add(one)
+    return found
+
+
+def _partition(
+    subgraph: Subgraph, node: Node, index: int, overlaps: tuple[int, ...]
+) -> PartitionPlacement:
     tensors = subgraph.tensors
     inputs = [tensors[i] for i in node.inputs if i >= 0]
     return PartitionPlacement(
@@ -104,6 +123,8 @@ def _partition(subgraph: Subgraph, node: Node, index: int) -> PartitionPlacement
         total_bytes(_size(subgraph, tensor) for tensor in inputs if not tensor.is_constant),
         total_bytes(_size(subgraph, tensors[i]) for i in node.outputs),
         sum(_stored_size(subgraph, tensor) for tensor in inputs if tensor.is_constant),
+        is_asynchronous(node.user_data),
+        overlaps,
     )
 
 

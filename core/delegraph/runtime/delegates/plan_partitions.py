@@ -85,7 +85,7 @@ class PlanPartitioner:
             graph,
             list(wanted),
             greedily=not options.disable_delegate_clustering,
-            control_edges=self._moved_edges(execution_plan, current),
+            control_edges=self.moved_edges(execution_plan, current),
             disable_node_fusion=options.preserve_all_tensors
             or options.disable_delegate_node_fusion,
         )
@@ -97,10 +97,14 @@ class PlanPartitioner:
         tensors = (self._tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0)
         return any(tensor.type == TensorType.RESOURCE for tensor in tensors)
 
-    def _moved_edges(
+    def moved_edges(
         self, execution_plan: Sequence[int], current: Callable[[int], int]
     ) -> list[ControlEdge] | None:
-        """Return the model's control edges as positions in the present plan."""
+        """Return the model's control edges as positions in the present plan; None for none.
+
+        Raises:
+            ArgumentError: one names no node.
+        """
         if self._control_edges is None:
             return None
         position = {node: i for i, node in enumerate(execution_plan)}

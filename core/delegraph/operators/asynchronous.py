@@ -1,0 +1,132 @@
+"""Evaluations that are started, and waited for after other nodes have run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+from delegraph.errors import OperatorError
+from delegraph.operators.registration import Eval
+
+
+class Event(Protocol):
+    """Something that goes on until it is done; a ``concurrent.futures.Future`` serves, too."""
+
+    def wait(self) -> object:
+        """Return when it is done, with any value; raise what went wrong.
+
+        May be called more than once.
+        """
+
+
+AnyEvent: TypeAlias = "Event | Future[Any]"
+"""What ``eval_async`` may return."""
+
+DONE: Future[None] = Future()
+"""What is done already."""
+DONE.set_result(None)
+
+
+def require_event(found: Any) -> AnyEvent:
+    """Return *found*, which a kernel's ``eval_async`` has returned.
+
+    Raises:
+        OperatorError: it can be waited for in neither way.
+    """
+    if isinstance(found, Future) or callable(getattr(found, "wait", None)):
+        event: AnyEvent = found
+        return event
+    raise OperatorError(
+        f"eval_async() returned {found!r}, expected an object with wait(), or a "
+        "concurrent.futures.Future"
+    )
+
+
+class Started:
+    """An evaluation that has been started.
+
+    Args:
+        event: ends when it is done.
+    """
+
+    def __init__(self, event: AnyEvent) -> None:
+        self._event = event
+        self._error: Exception | None = None
+
+    def settle(self) -> None:
+        """Return when nothing of it goes on; what went wrong is kept for :meth:`wait`."""
+        try:
+            if isinstance(self._event, Future):
+                self._event.result()
+            else:
+                self._event.wait()
+        except Exception as error:  # noqa: BLE001 - of a plugin, and raised by wait()
+            if self._error is None:
+                self._error = error
+
+    def outcome(self) -> Exception | None:
+        """Return what went wrong when it is done, once; None where nothing did.
+
+        Whoever keeps it in a variable deletes that: the error's traceback may lead to its frame.
+        """
+        self.settle()
+        error, self._error = self._error, None
+        try:
+            return error
+        finally:
+            del error
+
+    def wait(self) -> None:
+        """Return when it is done.
+
+        Raises:
+            Exception: what went wrong.
+        """
+        error = self.outcome()
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncEval:
+    """An :data:`~delegraph.operators.registration.Eval` that may also be started.
+
+    A ``Registration.prepare`` may return one. Hosts that run one node after the other call it.
+    Others may call ``start``, run nodes that do not need the result, and then call ``finish``: once
+    after each ``start``, unless the invoke fails in between.
+
+    Attributes:
+        run: computes; what calling this does.
+        start: starts computing.
+        finish: waits until that is done, and raises what went wrong.
+    """
+
+    run: Eval
+    start: Callable[[], AnyEvent]
+    finish: Callable[[Started], None] = Started.wait
+
+    def __call__(self) -> None:
+        """Compute, and return when that is done."""
+        self.run()
+
+
+def preceded_by(first: Eval, step: Eval) -> Eval:
+    """Return what does *first*, then *step*; it can be started if *step* can."""
+
+    def both() -> None:
+        first()
+        step()
+
+    if not isinstance(step, AsyncEval):
+        return both
+
+    def start() -> AnyEvent:
+        first()
+        return step.start()
+
+    return replace(step, run=both, start=start)

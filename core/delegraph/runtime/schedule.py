@@ -1,0 +1,196 @@
+"""In which order nodes run when some are asynchronous, and where those are waited for.
+
+Asynchronous nodes start as soon as what they need is there, and nothing waits for one while
+something else can run. With A and B asynchronous, and C reading what both write::
+
+    plan      A  C' B  C          C' reads what A writes
+    order     A  B  (wait for A)  C'  (wait for B)  C
+
+Which nodes depend on each other is known before anything runs, and so is all of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from heapq import heappop, heappush
+
+from delegraph.delegation.partitioner import ControlEdge
+
+
+class StateUse(IntEnum):
+    """What a node has to do with state that no tensor of the plan shows.
+
+    Attributes:
+        NONE: nothing.
+        MAYBE: a delegate computes a custom operator, which may keep something.
+        CERTAIN: it reads or changes resources, or calls another subgraph.
+    """
+
+    NONE = 0
+    MAYBE = 1
+    CERTAIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a schedule must know of a node.
+
+    Attributes:
+        reads: tensors, by index.
+        writes: tensors, by index; variables that it may change among them.
+        is_asynchronous: whether it can be started and waited for later.
+        state: its use of state.
+    """
+
+    reads: Sequence[int]
+    writes: Sequence[int]
+    is_asynchronous: bool = False
+    state: StateUse = StateUse.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """An order of nodes, with the waits in it.
+
+    Attributes:
+        order: positions in the plan, in the order in which the nodes run or start.
+        waits: position in ``order``, or its length for the end, to the positions in ``order`` of
+            the nodes that are waited for before it. All other nodes are not asynchronous here.
+    """
+
+    order: tuple[int, ...]
+    waits: Mapping[int, tuple[int, ...]]
+
+    def overlaps(self) -> dict[int, range]:
+        """Return for each node that is waited for the positions that run meanwhile."""
+        return {start: range(start + 1, end) for end, all_ in self.waits.items() for start in all_}
+
+
+def scheduled(tasks: Sequence[Task], edges: Iterable[ControlEdge] = ()) -> Schedule | None:
+    """Return how to run *tasks*; None where nothing can run while another one does.
+
+    Takes O((tasks + dependencies) log tasks).
+
+    Args:
+        tasks: in the order of the plan.
+        edges: pairs of positions, (before, after), beside what tensors and state say.
+
+    >>> a, b = Task([0], [1], True), Task([0], [3], True)
+    >>> scheduled([a, Task([1], [2]), b, Task([2, 3], [4])])
+    Schedule(order=(0, 2, 1, 3), waits={2: (0,), 3: (1,)})
+    >>> scheduled([a, Task([1], [2])]) is None
+    True
+    """
+    if not any(task.is_asynchronous for task in tasks):
+        return None
+    found = _Scheduler(tasks, _dependencies(tasks, edges)).run()
+    return found if found.waits else None
+
+
+def _dependencies(tasks: Sequence[Task], edges: Iterable[ControlEdge]) -> list[set[int]]:
+    """Return for each task the earlier ones that must be done before it."""
+    found: list[set[int]] = [set() for _ in tasks]
+    written = {tensor for task in tasks for tensor in task.writes}
+    writer: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    for position, task in enumerate(tasks):
+        for tensor in written.intersection(task.reads):
+            if tensor in writer:
+                found[position].add(writer[tensor])
+            readers.setdefault(tensor, []).append(position)
+        for tensor in task.writes:
+            found[position].update(readers.pop(tensor, ()))
+            if tensor in writer:
+                found[position].add(writer[tensor])
+            writer[tensor] = position
+        found[position].discard(position)
+    _add_state(found, tasks)
+    for before, after in edges:
+        if before < after:
+            found[after].add(before)
+    return found
+
+
+def _add_state(found: list[set[int]], tasks: Sequence[Task]) -> None:
+    """Keep the order of nodes with state; those that only may have some need none among them."""
+    last: int | None = None
+    maybe: list[int] = []
+    for position, task in enumerate(tasks):
+        if task.state is StateUse.NONE:
+            continue
+        if last is not None:
+            found[position].add(last)
+        if task.state is StateUse.MAYBE:
+            maybe.append(position)
+        else:
+            found[position].update(maybe)
+            last, maybe = position, []
+
+
+class _Scheduler:
+    """One run: which tasks are done, which have been started, and what can come next."""
+
+    def __init__(self, tasks: Sequence[Task], dependencies: Sequence[set[int]]) -> None:
+        self._tasks = tasks
+        self._needs = dependencies
+        self._needed_by: list[list[int]] = [[] for _ in tasks]
+        for position, needs in enumerate(dependencies):
+            for earlier in needs:
+                self._needed_by[earlier].append(position)
+        self._unfinished = [len(needs) for needs in dependencies]
+        self._unstarted = list(self._unfinished)
+        self._ready: list[tuple[bool, int]] = []  # a heap: the asynchronous first, then plan order
+        self._waiting: list[int] = []  # a heap: what needs only tasks that have been started
+        self._in_flight: dict[int, int] = {}  # task to its position in the order
+        self._order: list[int] = []
+        self._waits: dict[int, tuple[int, ...]] = {}
+
+    def run(self) -> Schedule:
+        """Return the schedule."""
+        for position, count in enumerate(self._unfinished):
+            if not count:
+                self._make_ready(position)
+        while len(self._order) < len(self._tasks):
+            if self._ready:
+                self._take(heappop(self._ready)[1])
+            else:
+                self._wait_for_what(heappop(self._waiting))
+        self._wait(self._in_flight)
+        return Schedule(tuple(self._order), self._waits)
+
+    def _make_ready(self, task: int) -> None:
+        heappush(self._ready, (not self._tasks[task].is_asynchronous, task))
+
+    def _take(self, task: int) -> None:
+        self._order.append(task)
+        for later in self._needed_by[task]:
+            self._unstarted[later] -= 1
+        if self._tasks[task].is_asynchronous:
+            self._in_flight[task] = len(self._order) - 1
+            for later in self._needed_by[task]:
+                if not self._unstarted[later]:
+                    heappush(self._waiting, later)
+        else:
+            self._finish(task)
+
+    def _finish(self, task: int) -> None:
+        for later in self._needed_by[task]:
+            self._unfinished[later] -= 1
+            if not self._unfinished[later]:
+                self._make_ready(later)
+            elif not self._unstarted[later]:
+                heappush(self._waiting, later)
+
+    def _wait_for_what(self, task: int) -> None:
+        """Wait for what a task needs; nothing where that has been waited for already."""
+        self._wait([need for need in self._needs[task] if need in self._in_flight])
+
+    def _wait(self, tasks: Iterable[int]) -> None:
+        here, last = len(self._order), len(self._order) - 1
+        for task in sorted(tasks, key=self._in_flight.__getitem__):
+            start = self._in_flight.pop(task)
+            if start < last:  # else nothing has run meanwhile
+                self._waits[here] = (*self._waits.get(here, ()), start)
+            self._finish(task)
