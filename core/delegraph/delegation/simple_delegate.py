@@ -53,12 +53,12 @@ class SimpleDelegateKernelInterface(ABC):
     def eval_async(self, context: DelegateContext, node: Node) -> AnyEvent:
         """Start what :meth:`eval` does, and return what ends when it is done.
 
-        Optional: a kernel that has this method can run while other nodes do, those of other kernels
-        of its delegate among them. A host calls it in place of :meth:`eval` where something can run
-        meanwhile. Until it has waited, inputs, outputs and ``context.scratch`` memory of the node
-        stay where they are, and nobody writes them. Where the invoke is stopped or fails, the host
-        waits all the same, so that nothing goes on after it: look at ``context.cancellation``.
-        Called in the host's thread, before it may be called again the host has waited.
+        Optional. A kernel that has it can run while other nodes do, also those of other kernels of
+        its delegate. A host calls it in place of :meth:`eval` where something can run meanwhile, in
+        the thread that calls ``eval``, and not again before it has waited. Until then the inputs,
+        outputs and ``context.scratch`` memory of the node stay where they are, and nobody writes
+        them. Where the invoke fails or is stopped, the host waits all the same, so that nothing
+        goes on after it: a kernel that takes long looks at ``context.cancellation``.
 
         Returns:
             An object with ``wait()``, or a ``concurrent.futures.Future``. What waiting raises is as
