@@ -111,6 +111,18 @@ def test_explain_and_run_name_the_package_that_is_missing(
     assert "whose delegate 'engine' is" in explained.out
 
 
+@pytest.mark.parametrize("command", ["memory", "benchmark", "report"])
+def test_other_commands_take_a_compiled_file(
+    compiled: Path, delegraph: Command, command: str
+) -> None:
+    page = compiled.with_name("page.html")
+    words = {"report": ["-o", page], "benchmark": ["--runs", "1", "--min-seconds", "0"]}
+    result = delegraph(command, compiled, *words.get(command, []))
+    assert result.code == 0, result.err
+    if command == "report":
+        assert '"compiled for":"delegate engine:level=2, by fake-engine 1.0"' in page.read_text()
+
+
 def test_a_compiled_file_is_compared_with_its_source(
     model: Path, compiled: Path, delegraph: Command
 ) -> None:

@@ -152,12 +152,15 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
 def _report(
     request: MemoryRequest, delegates: Sequence[Any], planners: Sequence[str] | None, alignment: int
 ) -> MemoryReport:
-    from delegraph import Interpreter
+    from delegraph import Interpreter, OpResolverType
     from delegraph.tools.memory_report import memory_report
 
+    # Without any the model is planned as it is; what it holds compiled has no other kernel.
+    alone = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     with Interpreter(
         request.model,
-        delegates=delegates,
+        delegates=delegates or None,
+        experimental_op_resolver_type=OpResolverType.AUTO if delegates else alone,
         time_limit=request.time_limit,
         memory_limit=request.memory_limit,
         table_limit=request.table_limit,
