@@ -145,13 +145,13 @@ class SimpleDelegate(Delegate):
             kernel: object = self.simple.create_delegate_kernel_interface()
         except Exception as error:
             message = f"create_delegate_kernel_interface(): {in_words(error)}"
-            raise self._init_error(message, params) from error
+            raise self.init_error(message, params) from error
         if not isinstance(kernel, SimpleDelegateKernelInterface):
             message = (
                 f"create_delegate_kernel_interface() returned {kernel!r}, not a "
                 "SimpleDelegateKernelInterface"
             )
-            raise self._init_error(message, params)
+            raise self.init_error(message, params)
         try:
             kernel.init(context, params)
         except (PartitionRejected, CallCancelledError):
@@ -159,10 +159,11 @@ class SimpleDelegate(Delegate):
             raise
         except Exception as error:
             close_kernel(kernel)
-            raise self._init_error(in_words(error), params) from error
+            raise self.init_error(in_words(error), params) from error
         return kernel
 
-    def _init_error(self, message: str, params: DelegateParams) -> DelegateError:
+    def init_error(self, message: str, params: DelegateParams) -> DelegateError:
+        """Return the error of a partition whose kernel could not be made."""
         nodes = params.nodes_to_replace
         return self._error("init", f"its kernel for nodes {list(nodes)}: {message}", nodes[0])
 
@@ -179,8 +180,12 @@ class SimpleDelegate(Delegate):
             return kernels.pop(params.nodes_to_replace, None) or self.new_kernel(context, params)
 
         return Registration(
-            self.name(), _prepare, BuiltinOperator.DELEGATE, init=init, free=close_kernel
+            self.name(), self.prepare_node, BuiltinOperator.DELEGATE, init=init, free=close_kernel
         )
+
+    def prepare_node(self, context: Any, node: Node) -> Eval:
+        """Prepare the kernel of a delegate node, and return what runs it."""
+        return prepared_kernel(node.user_data, context, node)
 
 
 Kernels = dict[tuple[int, ...], SimpleDelegateKernelInterface]
@@ -255,9 +260,8 @@ class _Partitions:
         self.kernels.clear()
 
 
-def _prepare(context: Any, node: Node) -> Eval:
+def prepared_kernel(kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> Eval:
     """Prepare a kernel, and return its eval."""
-    kernel: SimpleDelegateKernelInterface = node.user_data
     kernel.prepare(context, node)
     step: Eval = lambda: kernel.eval(context, node)  # noqa: E731 - one branch wraps it
     if is_asynchronous(kernel):

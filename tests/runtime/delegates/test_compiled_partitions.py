@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from delegraph.errors import (
     NodeError,
     UnresolvedOpError,
 )
+from delegraph.native import LiteRtInterpreter
+from delegraph.plugins import PluginSet, plugin_set
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.tables import with_operators
@@ -23,6 +28,7 @@ from delegraph.schema.writer import write_model
 from delegraph.testing import graph_model
 from delegraph.tools import compile_model
 from support.by_name import ByName, X, run, sines
+from support.chosen_plugins import use_plugins_of
 from support.compiling_plugin import install_compiler, uninstall_compiler
 
 
@@ -112,8 +118,6 @@ def test_a_missing_package_is_named_with_its_pip_line(
 def test_a_disabled_plugin_is_named_with_its_remedy(
     engine: Path, compiled: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from delegraph.plugins import PluginSet, plugin_set
-
     monkeypatch.setattr(plugin_set, "_installed", PluginSet(["*"], ["engine"]))
     assert "disabled by the disable list; take 'engine' off that list" in refusal(compiled)
 
@@ -150,11 +154,6 @@ def test_a_plugin_that_no_longer_compiles_is_named(
 
 
 def use_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib
-    import sys
-
-    from support.chosen_plugins import use_plugins_of
-
     monkeypatch.delitem(sys.modules, "fake_engine", raising=False)
     importlib.invalidate_caches()
     use_plugins_of(monkeypatch, folder)
@@ -179,6 +178,42 @@ def test_a_resize_is_refused_with_what_to_do(compiled: bytes) -> None:
             interpreter.allocate_tensors()
         interpreter.resize_tensor_input(0, [4])
         run(interpreter)
+
+
+FULL_LIFE = """\
+    def memory_changed(self, context, node):
+        assert node.inputs == self.params.input_tensors
+        CALLS.append("memory_changed")
+
+    def eval_async(self, context, node):
+        CALLS.append("eval_async")
+        self.eval(context, node)
+        done = Future()
+        done.set_result(None)
+        return done
+
+    def close(self):
+        CALLS.append("close")
+"""
+
+
+@pytest.mark.parametrize("host", [Interpreter, LiteRtInterpreter])
+def test_a_compiled_kernel_has_all_that_kernels_have(
+    engine: Path, compiled: bytes, monkeypatch: pytest.MonkeyPatch, host: Any
+) -> None:
+    module = engine / "fake_engine.py"
+    source = module.read_text().replace("    def close(self):\n", FULL_LIFE)
+    module.write_text(f"from concurrent.futures import Future\nCALLS = []\n{source}")
+    use_again(engine, monkeypatch)
+    interpreter = host(model_content=compiled)
+    assert np.allclose(run(interpreter), run(Interpreter(model_content=sines())), atol=1e-6)
+    calls = sys.modules["fake_engine"].CALLS
+    if host is Interpreter:
+        assert [p.is_asynchronous for p in interpreter.placement.partitions] == [True, True]
+    assert calls.count("memory_changed") == 2
+    interpreter.close()
+    gc.collect()
+    assert calls.count("close") == 2
 
 
 def test_a_compiled_kernel_that_fails_is_named(

@@ -22,21 +22,23 @@ from delegraph.delegation.delegate import (
     DelegateFlags,
     DelegateParams,
 )
-from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.driver import SimpleDelegate, prepared_kernel
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
 from delegraph.errors import (
+    CallCancelledError,
     MalformedModelError,
     OperatorError,
     PartitionRejected,
     PluginError,
     UnknownDelegateError,
+    in_words,
 )
 from delegraph.graph.model import Model
-from delegraph.operators.registration import Node, Registration
+from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.creation import compiler_version, load_compiled
@@ -54,7 +56,8 @@ def compiled_delegates(model: Model, *, loads: bool = True) -> list[Delegate]:
         MalformedModelError: a compiled partition is damaged.
     """
     names = dict.fromkeys(_compiler_of(found) for found in compiled_partitions(model).values())
-    return [_OneNodeEach(CompiledDelegate(*name, loads)) for name in names]
+    kind = _LoadingDelegate if loads else _ShapingDelegate
+    return [kind(CompiledDelegate(*name, loads)) for name in names]
 
 
 def not_applied(partitions: Iterable[CompiledPartition]) -> str:
@@ -70,13 +73,34 @@ def _compiler_of(partition: CompiledPartition) -> tuple[str, str]:
     return partition.delegate, partition.distribution
 
 
-class _OneNodeEach(SimpleDelegate):
-    """Gives each node a partition of its own: a blob is loaded by one kernel."""
+class _LoadingDelegate(SimpleDelegate):
+    """Gives each compiled node a partition of its own, and the kernel that its plugin makes."""
 
     def replace(self, context: DelegateContext, nodes: list[int]) -> None:
-        """Replace the nodes one after the other."""
+        """Replace the nodes one after the other: a blob is loaded by one kernel."""
         for index in nodes:
             super().replace(context, [index])
+
+    def new_kernel(
+        self, context: DelegateContext, params: DelegateParams
+    ) -> SimpleDelegateKernelInterface:
+        """Return a kernel that the plugin has made of the blob."""
+        try:
+            return _loaded(context, params)
+        except (PartitionRejected, CallCancelledError):
+            raise
+        except Exception as error:
+            raise self.init_error(in_words(error), params) from error
+
+    def prepare_node(self, context: DelegateContext, node: Node) -> Eval:
+        """Prepare the kernel for the node as it was compiled."""
+        return prepared_kernel(node.user_data, context, _as_compiled(context, node))
+
+
+class _ShapingDelegate(_LoadingDelegate):
+    """Loads nothing; its nodes cannot run, and give tensors their shapes."""
+
+    new_kernel = SimpleDelegate.new_kernel
 
 
 class CompiledDelegate(SimpleDelegateInterface):
@@ -85,7 +109,7 @@ class CompiledDelegate(SimpleDelegateInterface):
     Args:
         delegate: its name.
         distribution: what provides it.
-        loads: whether its kernels run.
+        loads: whether the plugin must be able to load what it takes.
     """
 
     def __init__(self, delegate: str, distribution: str, loads: bool) -> None:
@@ -123,8 +147,8 @@ class CompiledDelegate(SimpleDelegateInterface):
         return True
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        """Return a kernel."""
-        return CompiledKernel() if self._loads else _FixedShapes()
+        """Return a kernel that cannot run; the plugin makes those that do."""
+        return _Unloaded()
 
 
 def offer_of(partition: CompiledPartition) -> Offer:
@@ -162,72 +186,54 @@ def offer_of(partition: CompiledPartition) -> Offer:
     return offer
 
 
-class _FixedShapes(SimpleDelegateKernelInterface):
-    """One compiled partition, its inputs in the shapes that were compiled; it cannot run."""
+def _compiled_node(
+    context: DelegateContext, params: DelegateParams
+) -> tuple[CompiledPartition, DelegateParams, Tensor]:
+    """Return what a delegate node replaces: what the file says of it, its border, its blob."""
+    (index,) = params.nodes_to_replace
+    compiled, _ = context.get_node_and_registration(index)
+    *inputs, blob = compiled.inputs
+    border = replace(params, input_tensors=tuple(inputs), output_tensors=compiled.outputs)
+    return read_custom_options(compiled.custom_options), border, context.tensors[blob]
+
+
+def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateKernelInterface:
+    """Return the kernel of a compiled partition, its blob checked before."""
+    partition, border, blob = _compiled_node(context, params)
+    offer = offer_of(partition)
+    assert offer.compiler is not None  # offer_of looked
+    try:
+        content = partition.blob(blob)
+    except MalformedModelError as error:
+        raise PartitionRejected(
+            f"the file is damaged: {error}; compile the model again", constraint="damaged-blob"
+        ) from error
+    return load_compiled(offer.compiler, content, context, border, offer.plugin)
+
+
+def _as_compiled(context: DelegateContext, node: Node) -> Node:
+    """Return a delegate node with the border that was compiled; its outputs have their shapes."""
+    partition, border, _ = _compiled_node(context, node.options)
+    for index, shape in zip(border.input_tensors, partition.inputs, strict=True):
+        _require_shape(context.tensors[index], shape, partition)
+    for index, output in zip(border.output_tensors, partition.outputs, strict=True):
+        if output is not None:
+            context.resize_tensor(context.tensors[index], output)
+    return replace(node, inputs=border.input_tensors, outputs=border.output_tensors, options=border)
+
+
+class _Unloaded(SimpleDelegateKernelInterface):
+    """Stands for a compiled partition and cannot run."""
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Read what the file says of it."""
-        (index,) = params.nodes_to_replace
-        compiled, _ = context.get_node_and_registration(index)
-        *inputs, self._blob = compiled.inputs
-        self._partition = read_custom_options(compiled.custom_options)
-        self._params = replace(params, input_tensors=tuple(inputs), output_tensors=compiled.outputs)
+        """Do nothing."""
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Check that inputs have the shapes that were compiled, and give outputs theirs."""
-        params, partition = self._params, self._partition
-        for index, shape in zip(params.input_tensors, partition.inputs, strict=True):
-            _require_shape(context.tensors[index], shape, partition)
-        for index, output in zip(params.output_tensors, partition.outputs, strict=True):
-            if output is not None:
-                context.resize_tensor(context.tensors[index], output)
+        """Do nothing: the outputs have their shapes."""
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         """Refuse."""
         raise OperatorError("this compiled partition was not loaded")
-
-
-class CompiledKernel(_FixedShapes):
-    """Runs one compiled partition by the kernel that its plugin makes of the blob."""
-
-    _loaded: SimpleDelegateKernelInterface
-
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Check the blob and have the plugin load it."""
-        super().init(context, params)
-        offer = offer_of(self._partition)
-        assert offer.compiler is not None  # offer_of looked
-        try:
-            content = self._partition.blob(context.tensors[self._blob])
-        except MalformedModelError as error:
-            raise PartitionRejected(
-                f"the file is damaged: {error}; compile the model again", constraint="damaged-blob"
-            ) from error
-        params = self._params
-        self._loaded = load_compiled(offer.compiler, content, context, params, offer.plugin)
-
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Have the plugin's kernel prepare for the node as it was compiled."""
-        super().prepare(context, node)
-        params = self._params
-        self._node = replace(
-            node, inputs=params.input_tensors, outputs=params.output_tensors, options=params
-        )
-        self._loaded.prepare(context, self._node)
-
-    def memory_changed(self, context: DelegateContext, node: Node) -> None:
-        """Tell the plugin's kernel."""
-        self._loaded.memory_changed(context, self._node)
-
-    def eval(self, context: DelegateContext, node: Node) -> None:
-        """Have the plugin's kernel compute."""
-        self._loaded.eval(context, self._node)
-
-    def close(self) -> None:
-        """Close the plugin's kernel; where loading failed there is none."""
-        loaded = getattr(self, "_loaded", None)
-        if loaded is not None:
-            loaded.close()
 
 
 def _require_shape(tensor: Tensor, shape: Shape, partition: CompiledPartition) -> None:
