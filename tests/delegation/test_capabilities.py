@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -142,14 +143,18 @@ def add_and_shape() -> bytes:
     )
 
 
-def answers(capabilities: Capabilities, model: bytes | None = None) -> list[bool | Rejection]:
+def answers(
+    capabilities: Capabilities,
+    model: bytes | None = None,
+    check: Callable[..., bool | Rejection] = Capabilities.check,
+) -> list[bool | Rejection]:
     """What is said of the nodes of a model, :func:`add_and_shape` if there is none."""
     found: list[bool | Rejection] = []
 
     def see(context: DelegateContext) -> None:
         for index in context.get_execution_plan():
             node, registration = context.get_node_and_registration(index)
-            found.append(capabilities.check(registration, node, context))
+            found.append(check(capabilities, registration, node, context))
 
     with Interpreter(model_content=model or add_and_shape()) as interpreter:
         interpreter.modify_graph_with_delegate(Looking(see))
@@ -222,3 +227,28 @@ def test_long_lists_are_cut_short() -> None:
     rejection = answers(Capabilities(claims))[0]
     assert isinstance(rejection, Rejection)
     assert str(rejection.expected).endswith("or Custom7 or 82 others")
+
+
+BROADCAST_5D = one_op_model(
+    "ADD", [tensor((1, 2, 1, 3, 1)), tensor((1, 2, 4, 3, 1))], [tensor((1, 2, 4, 3, 1))]
+)
+
+
+@pytest.mark.parametrize(
+    ("claims", "reason"),
+    [
+        ([Claim("ADD", "FLOAT32", "broadcast", "many-dims", "scalar")], "True"),
+        (
+            [Claim("ADD", "FLOAT32", "broadcast")],
+            "ADD with many-dims (more than four dimensions) is not claimed",
+        ),
+        (
+            [Claim("ADD", "FLOAT32", "broadcast"), Claim("ADD", "FLOAT32", "many-dims")],
+            "ADD with broadcast (inputs of different shapes) and many-dims (more than four "
+            "dimensions) is not claimed",
+        ),
+    ],
+)
+def test_a_refusal_names_the_features_that_no_claim_has(claims: list[Claim], reason: str) -> None:
+    (found,) = answers(Capabilities(claims), BROADCAST_5D, Capabilities.check_features)
+    assert str(found) == reason

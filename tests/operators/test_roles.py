@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 import delegraph.kernels.ops  # noqa: F401 - fills the op table
+from delegraph.delegation.node_features import PARAMETERS
 from delegraph.operators import roles
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node
 from delegraph.operators.roles import operand_roles, operands, roles_of
-from delegraph.testing.conformance.features import PARAMETERS
 from delegraph.testing.operator_cases import MAKERS, cases
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import product
 
+from delegraph.delegation.node_features import node_features
 from delegraph.delegation.node_form import NO_ACTIVATION, NodeForm
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.tolerance import Tolerance
@@ -199,7 +200,7 @@ class Capabilities:
         """Return True when a claim covers the node's form, else a reason.
 
         The reason is about the claims that fit best: what the node would need to be for one of them
-        to go further. Features are not looked at: a delegate that lacks one checks that itself.
+        to go further. Features are the matter of :meth:`check_features`.
         """
         name = registration.name
         if registration.builtin_code == BuiltinOperator.DELEGATE:
@@ -215,6 +216,21 @@ class Capabilities:
         nearest = [claim for claim, position in misfits.items() if position == max(found)]
         tensors = [index for _, index in operands(name, node)]
         return _refusal(form, max(found), nearest, tensors)
+
+    def check_features(
+        self, registration: Registration, node: Node, context: OpContext
+    ) -> bool | Rejection:
+        """Return True when a claim covers the node's form with all its features, else a reason.
+
+        Shapes are those there are now. ``subgraph`` and ``extreme-values`` are not looked at.
+        """
+        form = NodeForm.of(registration.name, node, context.tensors)
+        features = sorted(node_features(registration.name, node, context.tensors))
+        if self.covers(form, {*features}):
+            return True
+        lacking = [name for name in features if not self.covers(form, {name})] or features
+        found = " and ".join(f"{name} ({FEATURES[name]})" for name in lacking)
+        return Rejection("features", f"{registration.name} with {found} is not claimed")
 
     def _operators(self) -> str:
         return " or ".join(_different(op for claim in self.claims for op in claim.operators))

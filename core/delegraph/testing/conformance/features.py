@@ -1,44 +1,24 @@
 """Which forms and features a model shows, so that a case knows what claim it needs.
 
 The names are those of ``delegraph.delegation.capabilities.FEATURES``. They are read off a model
-that has run: then all shapes are known. ``activation``, ``broadcast`` and ``computed-weights`` are
-features of builtin operators; what a custom one does with its inputs, nobody here knows.
+that has run: then all shapes are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.delegation.node_form import NO_ACTIVATION, NodeForm, fused_activation
+from delegraph.delegation.node_features import node_features
+from delegraph.delegation.node_form import NodeForm
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.graph.model import OperatorSpec
 from delegraph.operators.registration import Node
-from delegraph.operators.roles import operand_roles
-from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
-from delegraph.testing.operator_cases.pairs import COMPARISONS, FUSED, OTHERS, STABLEHLO
-
-ELEMENT_WISE = frozenset(
-    (*FUSED, *COMPARISONS, *OTHERS, *STABLEHLO, "PRELU", "SELECT", "SELECT_V2")
-)
-"""Operators whose inputs have the same shape unless they broadcast."""
-
-PARAMETERS = frozenset({
-    "alpha", "axis", "begin", "bias", "block_shape", "cell_state", "constant_values", "crops",
-    "default_value", "delta", "depth", "dilations", "dims", "end", "fft_length", "hidden_state",
-    "init_value", "iou_threshold", "k", "layer_norm_coefficients", "limit", "max_output_size",
-    "multiples", "num_samples", "num_segments", "off_value", "on_value", "output_shape",
-    "output_state", "padding_value", "paddings", "peephole_weights", "perm", "score_threshold",
-    "shape", "size", "size_splits", "soft_nms_sigma", "start", "start_indices", "state", "strides",
-    "weights", "weights_feature", "weights_time", "window_dilations", "window_shape",
-    "window_strides",
-})  # fmt: skip
-"""Roles of weights, axes, sizes and the like: constants in most models."""
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -67,7 +47,10 @@ def features_of(
         fed: what the graph inputs were given, at each invoke.
         is_dynamic: whether it has shapes that were known only while invoking.
     """
-    found = {name for operator in operators for name in _operator_features(subgraph, operator)}
+    found: set[str] = set()
+    for operator in operators:
+        node = Node.from_operator(operator)
+        found |= node_features(operator.name, node, subgraph.tensors)
     if len(subgraph.session.model.subgraphs) > 1:
         found.add("subgraph")
     if is_dynamic:
@@ -76,36 +59,6 @@ def features_of(
     if any(_is_extreme(array) for array in (*constants, *(a for step in fed for a in step))):
         found.add("extreme-values")
     return frozenset(found)
-
-
-def _operator_features(subgraph: Subgraph, operator: OperatorSpec) -> Iterator[str]:
-    tensors = subgraph.tensors
-    roles = operand_roles(operator.name, len(operator.inputs), 0)
-    given = zip(roles, operator.inputs, strict=True)
-    inputs = [(role in PARAMETERS, tensors[t]) for role, t in given if t >= 0]
-    outputs = [tensors[t] for t in operator.outputs if t >= 0]
-    data = [tensor for is_parameter, tensor in inputs if not is_parameter] + outputs
-    everything = [tensor for _, tensor in inputs] + outputs
-    if fused_activation(operator.options) != NO_ACTIVATION:
-        yield "activation"
-    if operator.name in ELEMENT_WISE and len({t.shape for _, t in inputs}) > 1:
-        yield "broadcast"
-    if any(is_one and not (t.is_constant or t.is_variable) for is_one, t in inputs):
-        yield "computed-weights"
-    if any(0 in tensor.shape for tensor in everything):
-        yield "empty"
-    if any(len(tensor.shape) > 4 for tensor in data):
-        yield "many-dims"
-    if any(tensor.shape == () for tensor in data):
-        yield "scalar"
-    if any(_is_per_channel(tensor) for tensor in everything):
-        yield "per-channel"
-    if any(tensor.sparsity is not None for tensor in everything):
-        yield "sparse"
-
-
-def _is_per_channel(tensor: Tensor) -> bool:
-    return tensor.quantization is not None and len(tensor.quantization.scales) > 1
 
 
 def _is_extreme(array: Any) -> bool:

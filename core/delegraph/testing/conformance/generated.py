@@ -341,7 +341,7 @@ class _Right:
                 for t in graph.tensors
                 if t.data is not None and _is_float(t.type)
             ]
-            largest = max((float(v.max()) for v in values if v.size), default=0.0)
+            largest = float(np.max([v.max() for v in values if v.size], initial=0.0))
             types = tuple(graph.tensors[i].type for i in graph.outputs)
             if not np.isfinite(largest):
                 return None
