@@ -65,6 +65,7 @@ class Claim:
         versions: first and last version of the operators; None for any.
         activations: activation functions that may be fused, beside ``NONE``. The feature
             ``"activation"`` stands for any.
+        tolerance: how far results of these operators may be off; None for that of their types.
 
     Raises:
         ArgumentError: a name that does not exist, a role that one of the operators lacks, or
@@ -77,6 +78,7 @@ class Claim:
     roles: tuple[tuple[str, tuple[str, ...]], ...]
     versions: tuple[int, int] | None
     activations: tuple[str, ...]
+    tolerance: Tolerance | None
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class Claim:
         *features: str,
         versions: tuple[int, int] | None = None,
         activations: Iterable[str] | str = (),
+        tolerance: Tolerance | None = None,
         **roles: Iterable[str] | str,
     ) -> None:
         values = {
@@ -94,6 +97,7 @@ class Claim:
             "roles": tuple((role, _names(given)) for role, given in roles.items()),
             "versions": versions,
             "activations": _names(activations),
+            "tolerance": tolerance,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -187,9 +191,16 @@ class Capabilities:
             if name not in TensorType.__members__:
                 raise ArgumentError(f"tolerance: no TensorType {name!r}")
 
-    def tolerance_of(self, type: TensorType) -> Tolerance:
-        """Return how far results of a type may be off."""
-        given = self.tolerance.get(type.name)
+    def tolerance_of(self, type: TensorType, form: NodeForm | None = None) -> Tolerance:
+        """Return how far results of a type may be off.
+
+        Args:
+            type: of the result.
+            form: of the node that computes it: the first claim that names it may say otherwise.
+        """
+        claims = () if form is None else (claim for claim in self.claims if claim.covers(form))
+        special = (claim.tolerance for claim in claims if claim.tolerance is not None)
+        given = next(special, self.tolerance.get(type.name))
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
 
     def covers(self, form: NodeForm, features: Set[str] = frozenset()) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from delegraph import DelegateContext, Interpreter, Node
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.schema.options import AddOptions
-from delegraph.testing import constant, graph_model
+from delegraph.testing import constant, graph_model, tensor
 from support.by_name import sines
 from support.faulty_delegate import Faulty, off_by
 from support.policy_models import STATEFUL, assert_same, delegated, floats, stepped, undelegated
@@ -35,6 +36,27 @@ def test_results_within_the_tolerance_are_the_delegates() -> None:
     assert delegate.runs == 7
     for a, b in zip(results, undelegated("chain"), strict=True):
         np.testing.assert_allclose(a - b, [0, 0, 0, 0.1], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(("nodes", "is_right"), [(1, False), (8, True)])
+def test_several_nodes_may_be_as_far_off_as_their_errors_add_up(nodes: int, is_right: bool) -> None:
+    """One element in 1,001 is near zero, and has the errors of the numbers it is left of."""
+    names = [f"t{i}" for i in range(nodes + 1)]
+    model = graph_model(
+        [("NEG", a, b, None) for a, b in pairwise(names)],
+        inputs="t0",
+        outputs=names[-1],
+        tensors={name: tensor((1001,)) for name in names},
+    )
+    delegate = Faulty(fault=off_by(3e-4))
+    interpreter = Interpreter(model_content=model, delegates=[delegate], on_failure="shadow")
+    interpreter.allocate_tensors()
+    x = np.append(np.linspace(1, 2, 1000), 1e-3).astype(np.float32)
+    interpreter.set_tensor(0, x)
+    interpreter.invoke()
+    assert [incident.is_quarantined for incident in interpreter.incidents] == [True] * (
+        not is_right
+    )
 
 
 def test_quarantine_holds_for_all_partitions_and_every_allocation() -> None:

@@ -19,6 +19,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.partition_tolerance import partition_tolerances
+from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration
@@ -83,12 +85,14 @@ class _Guard:
         self._policy: FailurePolicy = subgraph.session.options.policy
         self._supervision: Supervision = subgraph.session.supervision
         self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
-        self._originals = OriginalNodes(subgraph, node, only_kernels=True)
+        self._originals = OriginalNodes(
+            subgraph, node, only_kernels=True, notes_results=self._policy.on_failure == "shadow"
+        )
         self._state = PartitionState(subgraph, node)
         self._is_random = any(registration.name in _RANDOM for _, registration in self._replaced())
         self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
         self._expected: list[_Expected] | None = None
-        self._tolerance_of = Capabilities().tolerance_of
+        self._capabilities = Capabilities()
         self._eval: Eval = _never_prepared
         self._at_start: _Before | None = None  # of what has been started and not judged
 
@@ -104,7 +108,7 @@ class _Guard:
             return self._run_originals
         try:
             if self._policy.on_failure == "shadow":
-                self._tolerance_of = self._delegate.capabilities().tolerance_of
+                self._capabilities = self._delegate.capabilities()
             step = prepare(self._subgraph.context, self._node)
         except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
             return self._prepared_instead(error)
@@ -362,8 +366,12 @@ class _Guard:
                 return finding
             pairs.append((tensor, tensor.data, expected))
         pairs += [(t, values, t.data) for t, values in after.values()] if after else []
+        tolerances = partition_tolerances(self._originals.computed, self._capabilities)
         for tensor, found, expected in pairs:
-            other = difference(tensor, found, expected, self._tolerance_of(tensor.type))
+            allowed: Tolerance | None = self._capabilities.tolerance_of(tensor.type)
+            if tensor in self._subgraph.tensors:  # not a variable of another subgraph
+                allowed = tolerances.get(tensor.index, allowed)
+            other = None if allowed is None else difference(tensor, found, expected, allowed)
             if other is not None:
                 return f"{tensor!r} is {other}"
         return None

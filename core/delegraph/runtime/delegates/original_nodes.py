@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from delegraph.delegation.delegate import DelegateParams
+from delegraph.delegation.partition_tolerance import ComputedNode
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, Node, Registration
@@ -32,10 +33,16 @@ class OriginalNodes(PrivateNodes):
     Attributes:
         inputs: tensors that are read and not written, constants and variables among them.
         outputs: what :meth:`run` computes: the delegate node's outputs.
+        computed: what each node wrote in the last :meth:`run`, with *notes_results* alone.
     """
 
     def __init__(
-        self, subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool = False
+        self,
+        subgraph: Subgraph,
+        delegate_node: Node,
+        *,
+        only_kernels: bool = False,
+        notes_results: bool = False,
     ) -> None:
         nodes = original_nodes(subgraph, delegate_node, only_kernels=only_kernels)
         session = subgraph.session
@@ -47,6 +54,8 @@ class OriginalNodes(PrivateNodes):
         self._uses_blas = any(registration.uses_blas for _, registration in nodes)
         self._prepared_for: object = None
         self._has_memory = False
+        self._notes_results = notes_results
+        self.computed: list[ComputedNode] = []
 
     def result(self, index: int) -> PrivateState:
         """Return what the last :meth:`run` (or the preparation) made of an output."""
@@ -75,7 +84,18 @@ class OriginalNodes(PrivateNodes):
         run = super()._prepared(node, registration)
         tensors = [self._subgraph.tensors[i] for i in node.inputs if i >= 0]
         kept = [t for t in tensors if t.delegate is not None and t.delegate is not node.delegate]
-        return self._subgraph.buffers.reading_first(kept, run)
+        run = self._subgraph.buffers.reading_first(kept, run)
+        return self._noting(node, registration.name, run) if self._notes_results else run
+
+    def _noting(self, node: Node, operator: str, run: Eval) -> Eval:
+        """Return an eval that notes what the node wrote, before others write over it."""
+        notes, tensors = self.computed, self._subgraph.tensors  # not self: that were a circle
+
+        def run_and_note() -> None:
+            run()
+            notes.append(ComputedNode.of(operator, node, tensors))
+
+        return run_and_note
 
     def _input_shapes(self) -> object:
         tensors = self._subgraph.tensors
@@ -118,6 +138,7 @@ class OriginalNodes(PrivateNodes):
                 self._prepare_all()
             if not self._has_memory:
                 self._allocate()
+            self.computed.clear()
             with np.errstate(all="ignore"):
                 start = clock()
                 self.steps.run()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.partition_tolerance import ComputedNode, partition_tolerances
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.schema.enums import TensorType
 from delegraph.testing.conformance.trials import Outputs, Trial
@@ -17,17 +19,42 @@ Array = NDArray[Any]
 
 def difference(got: Outputs, trial: Trial, capabilities: Capabilities) -> str:
     """Return what differs from the right results by more than is tolerated; empty for nothing."""
+    allowed = (
+        [None] * len(trial.outputs)
+        if trial.case.is_random
+        else allowed_of(trial.computed, trial.outputs, trial.output_types, capabilities)
+    )
     for step, (mine, right) in enumerate(zip(got, trial.expected, strict=True)):
         for i, type in enumerate(trial.output_types):
-            tolerance = capabilities.tolerance_of(type)
-            found = array_difference(mine[i], right[i], type, tolerance, trial.case.is_random)
+            found = array_difference(mine[i], right[i], type, allowed[i])
             if found:
                 return f"output {i}" + f" of invoke {step + 1}" * (step > 0) + f": {found}"
     return ""
 
 
+def allowed_of(
+    computed: Iterable[ComputedNode],
+    outputs: Iterable[int],
+    types: Iterable[TensorType],
+    capabilities: Capabilities,
+) -> list[Tolerance | None]:
+    """Return how far graph outputs may be off; None where only shapes can be compared.
+
+    Args:
+        computed: the nodes of the graph.
+        outputs: tensors that are graph outputs.
+        types: of those.
+        capabilities: of the delegate.
+    """
+    found = partition_tolerances(computed, capabilities)
+    return [
+        found.get(i, capabilities.tolerance_of(type))
+        for i, type in zip(outputs, types, strict=True)
+    ]
+
+
 def array_difference(
-    got: Array, right: Array, type: TensorType, tolerance: Tolerance, is_random: bool = False
+    got: Array, right: Array, type: TensorType, tolerance: Tolerance | None
 ) -> str:
     """Return how *got* differs from *right* by more than *tolerance*; empty if it does not.
 
@@ -35,12 +62,11 @@ def array_difference(
         got: what a delegate computed.
         right: what Delegraph's kernels compute.
         type: of the tensor.
-        tolerance: of that type.
-        is_random: whether only shapes can be compared.
+        tolerance: of the result; None when only shapes can be compared.
     """
     if got.shape != right.shape:
         return f"shape {list(got.shape)}, expected {list(right.shape)}"
-    if is_random:
+    if tolerance is None:
         return ""
     wrong = tolerance.compare(got, right) > 0
     if not wrong.any():

@@ -20,14 +20,15 @@ from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from delegraph.delegation.tolerance import Tolerance
+from delegraph.delegation.partition_tolerance import STEPS, ComputedNode
 from delegraph.errors import DelegraphError
+from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 from delegraph.schema.options import ReshapeOptions
 from delegraph.testing.conformance.attempts import Attempt, attempts, careful_attempt, wrong
 from delegraph.testing.conformance.composition import Composition, fed_definitions
-from delegraph.testing.conformance.differences import array_difference
+from delegraph.testing.conformance.differences import allowed_of, array_difference
 from delegraph.testing.conformance.effort import FULL
 from delegraph.testing.conformance.features import features_of, forms_of
 from delegraph.testing.conformance.reproduction import rerun
@@ -35,6 +36,7 @@ from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import (
     Trial,
     answers,
+    computed_nodes,
     described,
     open_interpreter,
     trials_of,
@@ -55,13 +57,6 @@ LONGEST = 8
 """Bricks in a model, at most."""
 
 BARRIERS = ("RESHAPE", "TILE", "REVERSE_V2", "MAXIMUM")
-
-STEPS = (
-    "ARG_MAX", "ARG_MIN", "BUCKETIZE", "CAST", "CEIL", "EQUAL", "FAKE_QUANT", "FLOOR", "FLOOR_DIV",
-    "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL", "ONE_HOT",
-    "QUANTIZE", "ROUND", "SIGN", "TOPK_V2", "UNIQUE", "WHERE",
-)  # fmt: skip
-"""Operators that make a large difference of a small one, so they only read graph inputs."""
 
 PALETTE = {0: (), 1: (6,), 2: (4, 6), 3: (2, 4, 6), 4: (1, 4, 4, 6), 5: (1, 2, 2, 4, 6)}
 """The shape of each rank."""
@@ -252,9 +247,9 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
 
 
 def _makes_steps(case: OperatorCase) -> bool:
-    if case.reference is None:
-        return case.op in STEPS
-    return any(c.builtin_code.name in STEPS for c in case.reference.operator_codes or ())
+    """Return whether it is of an operator whose result jumps, which only reads graph inputs."""
+    codes = () if case.reference is None else case.reference.operator_codes or ()
+    return not (STEPS | {"CAST"}).isdisjoint([case.op, *(code.builtin_code.name for code in codes)])
 
 
 def _kind_of(source: Fed) -> _Kind:
@@ -322,39 +317,30 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 
 @dataclass(frozen=True)
 class _Right:
-    """The results of a model by Delegraph's kernels, and how far off a delegate may be."""
+    """The results of a model by Delegraph's kernels, and how they came about."""
 
-    outputs: tuple[Array, ...]
+    expected: tuple[Array, ...]
     types: tuple[TensorType, ...]
-    largest: float
-    nodes: int
+    computed: tuple[ComputedNode, ...]
+    outputs: tuple[int, ...]
 
     @classmethod
     def of(cls, subject: Subject, case: OperatorCase) -> _Right | None:
         with open_interpreter(case, keep_everything=True) as interpreter:
-            outputs = answers(interpreter, case.steps[0])
+            expected = answers(interpreter, case.steps[0])
             graph = interpreter.session.subgraphs[0]
-            if not _is_claimed(subject, case, graph):
+            if not (_is_claimed(subject, case, graph) and all(map(_is_finite, graph.tensors))):
                 return None
-            values = [
-                np.abs(t.data.astype(np.float64))
-                for t in graph.tensors
-                if t.data is not None and _is_float(t.type)
-            ]
-            largest = float(np.max([v.max() for v in values if v.size], initial=0.0))
             types = tuple(graph.tensors[i].type for i in graph.outputs)
-            if not np.isfinite(largest):
-                return None
-            return cls(outputs, types, largest, len(graph.operators))
+            with described(case, graph) as main:
+                computed = computed_nodes(case, graph, main)
+                return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
         """Return what differs by more than the errors of all nodes in a row could."""
+        allowed = allowed_of(self.computed, self.outputs, self.types, subject.capabilities)
         for i, type in enumerate(self.types):
-            one = subject.capabilities.tolerance_of(type)
-            beside = one.relative * self.largest if _is_float(type) else 0.0
-            many = 4 * self.nodes
-            tolerance = Tolerance(one.relative * many, (one.absolute + beside) * many)
-            found = array_difference(got[i], self.outputs[i], type, tolerance)
+            found = array_difference(got[i], self.expected[i], type, allowed[i])
             if found:
                 return f"output {i}: {found}"
         return ""
@@ -374,8 +360,9 @@ def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
         )
 
 
-def _is_float(type: TensorType) -> bool:
-    return type.name in ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16")
+def _is_finite(tensor: Tensor) -> bool:
+    is_float = tensor.type.name in ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16")
+    return not is_float or tensor.data is None or bool(np.isfinite(tensor.data).all())
 
 
 def _operators(case: OperatorCase) -> Sequence[Any]:

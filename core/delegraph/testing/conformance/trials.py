@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.partition_tolerance import ComputedNode
 from delegraph.errors import DelegraphError
+from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.choice import AnyDelegate
 from delegraph.runtime.interpreter import Interpreter
@@ -43,6 +45,8 @@ class Trial:
         case: the model and what it is fed.
         expected: for each step, for each graph output.
         output_types: of the graph outputs.
+        computed: the nodes of its main subgraph, with what they wrote.
+        outputs: which tensors the graph outputs are.
         forms: in which the operator that the case is about occurs.
         features: which it shows.
     """
@@ -50,6 +54,8 @@ class Trial:
     case: OperatorCase
     expected: Outputs
     output_types: tuple[TensorType, ...]
+    computed: tuple[ComputedNode, ...]
+    outputs: tuple[int, ...]
     forms: frozenset[NodeForm]
     features: frozenset[str]
 
@@ -107,7 +113,7 @@ def all_answers(interpreter: Interpreter, case: OperatorCase) -> Outputs:
 def trial_of(case: OperatorCase) -> Trial | None:
     """Return the trial of a case; None when Delegraph refuses it."""
     try:
-        with open_interpreter(case) as interpreter:
+        with open_interpreter(case, keep_everything=True) as interpreter:
             expected = all_answers(interpreter, case)
             right = interpreter.session.subgraphs[0]
             is_dynamic = right.has_dynamic_tensors
@@ -115,11 +121,30 @@ def trial_of(case: OperatorCase) -> Trial | None:
                 operators = operators_of(main, case.op)
                 forms = forms_of(main, operators)
                 features = features_of(main, operators, case.steps, is_dynamic)
-            output_types = tuple(right.tensors[i].type for i in right.outputs)
+                computed, outputs = computed_nodes(case, right, main), tuple(main.outputs)
+            types = tuple(right.tensors[i].type for i in right.outputs)
             declared = _with_outputs_declared(case, right)
-            return Trial(declared, expected, output_types, forms, features)
+            return Trial(declared, expected, types, computed, outputs, forms, features)
     except DelegraphError:
         return None
+
+
+def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple[ComputedNode, ...]:
+    """Return the nodes of a case's model with what they wrote.
+
+    Between inputs and outputs of a model with a reference, nobody knows the values.
+
+    Args:
+        case: of the model.
+        right: the main subgraph of the model that is right, which has run.
+        main: what :func:`described` gives for the case.
+    """
+    known = _known_tensors(case, right)
+    tensors = [known.get(i, tensor) for i, tensor in enumerate(main.tensors)]
+    return tuple(
+        ComputedNode.of(operator.name, Node.from_operator(operator), tensors)
+        for operator in main.operators
+    )
 
 
 @contextmanager

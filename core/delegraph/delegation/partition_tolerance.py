@@ -1,0 +1,173 @@
+"""How far the results of a partition may be off: its nodes' tolerances, added up along its paths.
+
+One node is held to its own tolerance. What several nodes in a row compute may be further off, since
+each adds its error to those it is given. Along the worst path to a tensor, errors are added up
+twice:
+
+- as shares of the largest value, since nodes enlarge and reduce errors as they do values;
+- as real values, since a difference of large numbers keeps their errors.
+
+A quantized tensor counts by the first alone, and a unit is a share of its range: units of different
+tensors have little to do with each other. Of other numbers the larger sum holds. :data:`SLACK`
+times the sum is allowed, because nodes may enlarge errors more than values. Where errors of real
+values are rounded to quantized ones, one unit more is. After a node whose result jumps
+(:data:`STEPS`) nothing can be compared: an index, once another, is no measure of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.node_form import NodeForm
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.operators.registration import Node
+from delegraph.operators.tensor import Tensor
+from delegraph.schema.enums import TensorType
+
+STEPS = frozenset({
+    "ARG_MAX", "ARG_MIN", "BUCKETIZE", "CEIL", "EQUAL", "FAKE_QUANT", "FLOOR", "FLOOR_DIV",
+    "FLOOR_MOD", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NON_MAX_SUPPRESSION_V4",
+    "NON_MAX_SUPPRESSION_V5", "NOT_EQUAL", "ONE_HOT", "ROUND", "SIGN", "TOPK_V2", "UNIQUE",
+    "WHERE",
+})  # fmt: skip
+"""Operators that make a large difference of a small one."""
+
+SLACK = 4
+"""How much more than the sum of errors is allowed after several nodes."""
+
+_STEPS_OF = {"INT4": 8, "UINT4": 8, "INT8": 128, "UINT8": 128, "INT16": 32768}
+_HUGE = 1e18
+"""Numbers from here on stand for infinity, such as those that masks add."""
+
+_FLOATS = ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "COMPLEX64", "COMPLEX128")
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedTensor:
+    """What a node wrote.
+
+    Attributes:
+        index: of the tensor.
+        type: its type.
+        steps: of a quantized tensor: to each side of the middle of its range; 0 for other numbers.
+        largest: of other numbers: the largest, without its sign.
+    """
+
+    index: int
+    type: TensorType
+    steps: int
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedNode:
+    """A node that Delegraph's kernels have computed.
+
+    Attributes:
+        form: what it is.
+        inputs: tensor indices.
+        outputs: what it wrote, variables among its inputs included.
+    """
+
+    form: NodeForm
+    inputs: tuple[int, ...]
+    outputs: tuple[ComputedTensor, ...]
+
+    @classmethod
+    def of(cls, operator: str, node: Node, tensors: Sequence[Tensor]) -> ComputedNode:
+        """Return a node that has just run.
+
+        Args:
+            operator: the name of its operator.
+            node: which.
+            tensors: of its subgraph, by index; what it wrote has data.
+        """
+        read = tuple(i for i in node.inputs if i >= 0)
+        written = [i for i in node.outputs if i >= 0] + [i for i in read if tensors[i].is_variable]
+        outputs = tuple(_computed(i, tensors[i]) for i in written)
+        return cls(NodeForm.of(operator, node, tensors), read, outputs)
+
+
+def partition_tolerances(
+    nodes: Iterable[ComputedNode], capabilities: Capabilities
+) -> dict[int, Tolerance | None]:
+    """Return how far each tensor that nodes wrote may be off, by its index.
+
+    None: nothing but its shape can be compared, because errors have met a step.
+
+    Args:
+        nodes: of a partition, in the order in which they ran.
+        capabilities: of the delegate.
+    """
+    found: dict[int, Tolerance | None] = {}
+    errors: dict[int, _Error] = {}
+    for node in nodes:
+        inner = [i for i in node.inputs if i in errors]
+        passed = _Error.largest(errors[i] for i in inner)
+        is_unknown = any(found[i] is None for i in inner)
+        for y in node.outputs:
+            own = capabilities.tolerance_of(y.type, node.form)
+            errors[y.index] = passed.after(own, y)
+            if is_unknown or (passed and _jumps(node.form.operator, y.type)):
+                found[y.index] = None
+            else:
+                found[y.index] = errors[y.index].allowed(y) if inner else own
+    return found
+
+
+class _Error(NamedTuple):
+    """The errors along the worst path to a tensor, added up.
+
+    Attributes:
+        share: of the largest value.
+        absolute: real value, of the nodes that are not quantized.
+    """
+
+    share: float = 0.0
+    absolute: float = 0.0
+
+    @classmethod
+    def largest(cls, errors: Iterable[_Error]) -> _Error:
+        return cls(*(max(parts) for parts in zip((0.0, 0.0), *errors, strict=True)))
+
+    def __bool__(self) -> bool:
+        return self.share > 0 or self.absolute > 0
+
+    def after(self, own: Tolerance, y: ComputedTensor) -> _Error:
+        """Return the errors after a node with a tolerance of its own has written *y*."""
+        if y.steps:
+            return _Error(self.share + own.relative + own.absolute / y.steps, self.absolute)
+        absolute = own.absolute + own.relative * y.largest
+        return _Error(self.share + own.relative, self.absolute + absolute)
+
+    def allowed(self, y: ComputedTensor) -> Tolerance:
+        if y.steps:
+            tipped = 1.0 if self.absolute > 0 else 0.0
+            return Tolerance(0.0, SLACK * self.share * y.steps + tipped)
+        return Tolerance(0.0, SLACK * max(self.share * y.largest, self.absolute))
+
+
+def _jumps(operator: str, type: TensorType) -> bool:
+    return operator in STEPS or (operator == "CAST" and type.name not in _FLOATS)
+
+
+def _computed(index: int, tensor: Tensor) -> ComputedTensor:
+    steps = _STEPS_OF.get(tensor.type.name, 0) if tensor.scale else 0
+    return ComputedTensor(index, tensor.type, steps, 0.0 if steps else _largest(tensor))
+
+
+def _largest(tensor: Tensor) -> float:
+    data = tensor.data
+    if data is None or not data.size or data.dtype.kind in "ObSU":
+        return 0.0
+    with np.errstate(all="ignore"):
+        sizes = np.abs(data)
+        top = float(sizes.max())
+        if not top < _HUGE:
+            top = float(sizes.max(where=sizes < _HUGE, initial=0))
+    return top
