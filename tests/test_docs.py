@@ -24,6 +24,7 @@ from delegraph import BuiltinOperator, Interpreter, TensorType
 from delegraph.plugins import PluginState, hookspecs
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
 from delegraph.schema.writer import write_model
+from delegraph.tools.scaffold import Project, write_project
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -208,6 +209,35 @@ def test_tutorial_first_plugin_offers_its_delegate(tmp_path: Path) -> None:
         check=False,
     )
     assert run.stdout.split() == ["delegraph-example:sin", "sin"], run.stderr
+
+
+def test_engine_guide_shows_the_template_in_under_80_lines(tmp_path: Path) -> None:
+    """The guide's code is what ``delegraph new my-chip --template engine`` writes, and it runs."""
+    write_project(Project.of("my-chip", ["ADD", "MUL"], "engine"), tmp_path)
+    shown = {b.title: b.text for b in blocks(DOCS / "wrap-an-engine.md") if b.title}
+    assert len(shown) == 2
+    for name, text in shown.items():
+        assert text == (tmp_path / name).read_text(encoding="utf-8"), name
+    assert len(shown["src/delegraph_my_chip/delegate.py"].splitlines()) < 80
+    code = (
+        "from delegraph import Interpreter\n"
+        "from delegraph_my_chip.delegate import MyChipDelegate\n"
+        "from delegraph_my_chip.options import MyChipOptions\n"
+        "model = 'docs/demo/models/digits_float.tflite'\n"
+        "interpreter = Interpreter(model, delegates=[MyChipDelegate(MyChipOptions())])\n"
+        "interpreter.allocate_tensors()\n"
+        "interpreter.invoke()\n"
+        "print(*(p.nodes for p in interpreter.placement.partitions))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src"), "DELEGRAPH_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout.split() == ["(3,)", "(8,)", "(11,)"], run.stderr
 
 
 def test_operators_page_is_in_step_with_the_op_table() -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.cli.new import TEMPLATES
+from delegraph.tools.scaffold import KINDS
 from support.command import Command
 
 
@@ -43,6 +45,27 @@ def test_a_name_in_use_is_a_warning(delegraph: Command, sines: Path, tmp_path: P
     assert "warning: delegate 'sin' is provided by plugin 'example'" in ran.err
 
 
-@pytest.mark.parametrize("words", [("2fast",), ("mychip", "--operators", "CONV_2D")])
+def test_a_custom_operator_is_named_as_in_models(delegraph: Command, tmp_path: Path) -> None:
+    words = ("new", "my-op", "--template", "custom-op", "--directory", tmp_path / "op")
+    assert "Operator MyOp is in" in delegraph(*words).out
+    shown = delegraph(*words[:-1], tmp_path / "other", "--json").json
+    assert (shown["operator"], shown["template"]) == ("MyOp", "custom-op")
+    source = tmp_path / "op" / "src" / "delegraph_my_op" / "operator.py"
+    assert '@custom_op("MyOp")' in source.read_text(encoding="utf-8")
+
+
+def test_the_option_takes_every_template() -> None:
+    assert list(TEMPLATES) == list(KINDS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("2fast",),
+        ("mychip", "--operators", "CONV_2D"),
+        ("mychip", "--template", "engin"),
+        ("mychip", "--template", "custom-op", "--operators", "ADD"),
+    ],
+)
 def test_mistakes_are_usage_errors(delegraph: Command, words: tuple[str, ...]) -> None:
     assert delegraph("new", *words).code == 2

@@ -11,7 +11,7 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.plugins import PluginSet
-from delegraph.tools.scaffold import OPERATORS, Project, write_project
+from delegraph.tools.scaffold import KINDS, OPERATORS, Project, write_project
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,6 +60,8 @@ def test_operators_that_the_template_cannot_compute_are_refused() -> None:
         Project.of("mychip", ["ADD", "CONV_2D"])
     with pytest.raises(ArgumentError, match="at least one operator"):
         Project.of("mychip", [])
+    with pytest.raises(ArgumentError, match="template is 'engin', expected one of kernel, engine"):
+        Project.of("mychip", ["ADD"], "engin")
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
@@ -83,39 +85,65 @@ def test_names_in_use_are_told() -> None:
         assert [text.split()[0] for text in found] == ["delegraph-example"]
 
 
+@pytest.mark.parametrize("template", KINDS)
 @pytest.mark.parametrize(
-    ("name", "operators"), [("x", ("SIN",)), ("a-rather-long-name", tuple(OPERATORS))]
+    ("name", "operators"), [("class", ("SIN",)), ("a-rather-long-name", tuple(OPERATORS))]
 )
-def test_the_code_is_clean_for_ruff_and_mypy(
-    tmp_path: Path, name: str, operators: tuple[str, ...]
+def test_the_code_is_clean_for_ruff(
+    tmp_path: Path, name: str, operators: tuple[str, ...], template: str
 ) -> None:
     pytest.importorskip("ruff")
-    write_project(Project.of(name, operators), tmp_path)
+    write_project(Project.of(name, operators, template), tmp_path)
     run(sys.executable, "-m", "ruff", "check", "--no-cache", ".", folder=tmp_path)
     run(sys.executable, "-m", "ruff", "format", "--no-cache", "--check", ".", folder=tmp_path)
-    if (
-        sys.version_info >= (3, 11) and len(operators) > 1
-    ):  # NumPy's types for 3.10 are older than those used here
-        pytest.importorskip("mypy")
-        (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\nmypy_path = src\n")
-        run(sys.executable, "-m", "mypy", "src", "tests", folder=tmp_path)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="NumPy's types for 3.10 are older")
+def test_the_code_is_clean_for_mypy(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\nmypy_path = src\n")
+    for template in KINDS.keys() - {"engine"}:  # the compiler has all of its files
+        folder = tmp_path / template
+        write_project(Project.of("typed", ["ADD", "SIN"], template), folder)
+        words = ("--config-file", tmp_path / "mypy.ini", "--cache-dir", tmp_path / "cache")
+        run(sys.executable, "-m", "mypy", *words, "src", "tests", folder=folder)
+
+
+def test_what_templates_share_is_the_same(tmp_path: Path) -> None:
+    """One file differs from kind to kind only where the kinds do."""
+    texts = {}
+    for template in KINDS:
+        write_project(Project.of("chip", ["ADD"], template), tmp_path / template)
+        source = tmp_path / template / "src" / "delegraph_chip"
+        texts[template] = {path.name: path.read_text() for path in source.iterdir()}
+    engine, compiler = texts["engine"], texts["compiler"]
+    for name in ("delegate.py", "engine.py", "options.py"):
+        assert engine[name] == compiler[name]
+    assert texts["kernel"]["options.py"] == engine["options.py"]
 
 
 @pytest.mark.timeout(600)  # pip has much to install
-def test_an_installed_project_passes_its_own_tests(tmp_path: Path) -> None:
-    """Real pip, a fresh environment, the core beside it, and the conformance kit."""
-    project = Project.of("fresh-chip", ["ADD", "MUL"])
-    folder = tmp_path / "project"
-    write_project(project, folder)
+def test_installed_projects_pass_their_own_tests(tmp_path: Path) -> None:
+    """Real pip, a fresh environment, the core beside them, and the conformance kit."""
+    projects = [Project.of(f"fresh-{kind}", ["ADD", "MUL"], kind) for kind in KINDS]
+    for project in projects:
+        write_project(project, tmp_path / project.template)
     run(sys.executable, "-m", "venv", tmp_path / "venv", folder=tmp_path)
     bin = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
     pip = (bin / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    installed = run(*pip, ROOT, f"{folder}[test]", folder=tmp_path, check=False)
+    folders = [f"{tmp_path / project.template}[test]" for project in projects]
+    installed = run(*pip, ROOT, *folders, folder=tmp_path, check=False)
     if installed.returncode != 0 and "connection" in installed.stderr.lower():
         pytest.skip("the package index cannot be reached")
     assert installed.returncode == 0, installed.stderr
-    info = run(bin / "delegraph", "plugins", "info", "fresh_chip", folder=tmp_path).stdout
-    assert "ADD and MUL on float32" in info
-    tested = run(bin / "python", "-m", "pytest", folder=folder).stdout
-    assert "fresh_chip: passed" in tested
-    assert "failed" not in tested.splitlines()[-1]
+    listed = run(bin / "delegraph", "plugins", "list", folder=tmp_path).stdout
+    assert "A delegate for ADD and MUL" in listed
+    assert "FreshCustomOp" in listed
+    for project in projects:
+        # The kit looks at delegates, and the compiler has that of the engine.
+        kit = {"kernel": [], "compiler": ["--delegate-quick"]}.get(project.template)
+        options = ["--ignore=tests/test_conformance.py"] if kit is None else kit
+        folder = tmp_path / project.template
+        tested = run(bin / "python", "-m", "pytest", *options, folder=folder).stdout
+        assert "failed" not in tested.splitlines()[-1]
+        assert (f"{project.name}: passed" in tested) is (kit is not None)

@@ -1,4 +1,4 @@
-"""``delegraph new``: the distribution of a new delegate, to start from."""
+"""``delegraph new``: the distribution of a new delegate or operator, to start from."""
 
 from __future__ import annotations
 
@@ -9,9 +9,20 @@ import click
 from delegraph.cli.options import diagnosis_options, json_option
 from delegraph.cli.printing import console, print_json
 
+TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
+"""Names of ``KINDS`` of tools/scaffold.py, which is not loaded for help."""
+
 
 @click.command("new")
 @click.argument("name")
+@click.option(
+    "--template",
+    type=click.Choice(TEMPLATES),
+    default=TEMPLATES[0],
+    show_default=True,
+    help="Start from a delegate that computes node by node (kernel), that hands partitions to an "
+    "engine, or that also compiles them ahead of time (compiler); or from a custom operator.",
+)
 @click.option(
     "--directory",
     metavar="DIR",
@@ -19,38 +30,50 @@ from delegraph.cli.printing import console, print_json
 )
 @click.option(
     "--operators",
-    default="ADD,MUL",
-    show_default=True,
     metavar="OP,...",
-    help="Operators that the delegate takes at first: element-wise ones such as ADD, MUL, SIN.",
+    help="Operators that a delegate takes at first: element-wise ones such as ADD, MUL, SIN.  "
+    "[default: ADD,MUL]",
 )
 @json_option
 @diagnosis_options
-def command(name: str, directory: str | None, operators: str, as_json: bool) -> None:
-    """Start a delegate: write a complete distribution.
+def command(
+    name: str, template: str, directory: str | None, operators: str | None, as_json: bool
+) -> None:
+    """Start a delegate or a custom operator: write a complete distribution.
 
     It has a plugin module, a delegate that works, tests with the conformance kit, and all that pip
-    needs. NAME is what users will type after --delegate.
+    needs. NAME is what users will type after --delegate; as a custom operator, my-op is MyOp in
+    models.
     """
+    if operators is not None and template == "custom-op":
+        raise click.UsageError("--operators is for delegates, not for --template custom-op")
     from delegraph.plugins import installed
     from delegraph.tools.scaffold import Project, write_project
 
-    names = [operator.strip().upper() for operator in operators.split(",") if operator.strip()]
-    project = Project.of(name, names)
+    given = "ADD,MUL" if operators is None else operators
+    names = [operator.strip().upper() for operator in given.split(",") if operator.strip()]
+    project = Project.of(name, names, template)
     clashes = list(project.clashes(installed()))
     for clash in clashes:
         click.echo(f"warning: {clash}", err=True)
     folder = Path(project.distribution if directory is None else directory)
     files = list(map(str, write_project(project, folder)))
+    is_delegate = project.kind.is_delegate
+    what, shown = ("Delegate", project.name) if is_delegate else ("Operator", project.title)
     if as_json:
-        answer = {"delegate": project.name, "directory": str(folder), "files": files}
+        answer = {
+            what.lower(): shown,
+            "template": template,
+            "directory": str(folder),
+            "files": files,
+        }
         print_json({**answer, "warnings": clashes})
         return
     out = console()
     for file in files:
         out.print(f"  {file}")
     out.print()
-    out.print(f"Delegate {project.name} is in {folder}. Next:")
+    out.print(f"{what} {shown} is in {folder}. Next:")
     out.print(f"  cd {folder}")
     out.print('  pip install -e ".[test]"')
     out.print("  python -m pytest")

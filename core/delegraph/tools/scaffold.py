@@ -1,13 +1,13 @@
-"""Writes the distribution of a new delegate, ready to install and to test.
+"""Writes the distribution of a new delegate or operator, ready to install and to test.
 
-What the files hold is in ``templates/``; ``$name`` and the other words there are the fields that
-:meth:`Project.words` gives.
+What the files hold is in ``templates/``: there itself what several kinds of projects share, in its
+folders what one has alone. ``$name`` and the other words are those of :meth:`Project.words`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.resources import files
@@ -46,20 +46,83 @@ BINARY = {
 OPERATORS = UNARY | BINARY
 """Operators a project can start with, and the NumPy function that computes each on floats."""
 
-FILES = {
-    ".github/workflows/tests.yml": "workflow.yml",
-    ".gitignore": "gitignore",
-    "README.md": "README.md",
-    "pyproject.toml": "pyproject.toml",
-    "src/{package}/__init__.py": "__init__.py",
-    "src/{package}/delegate.py": "delegate.py",
-    "src/{package}/options.py": "options.py",
-    "src/{package}/plugin.py": "plugin.py",
-    "src/{package}/py.typed": "py.typed",
-    "tests/test_conformance.py": "test_conformance.py",
-    "tests/test_delegate.py": "test_delegate.py",
+Files = Mapping[str, tuple[str, ...]]
+"""Path of each file in a project, and the templates whose texts, one after the other, it holds."""
+
+_EVERY: Files = {
+    ".github/workflows/tests.yml": ("workflow.yml",),
+    ".gitignore": ("gitignore",),
+    "pyproject.toml": ("pyproject.toml",),
+    "src/{package}/__init__.py": ("__init__.py",),
+    "src/{package}/py.typed": ("py.typed",),
 }
-"""Path of each file in the project, and its template."""
+_DELEGATE: Files = {
+    **_EVERY,
+    "src/{package}/options.py": ("options.py",),
+    "src/{package}/plugin.py": ("plugin.py",),
+    "tests/test_conformance.py": ("test_conformance.py",),
+    "tests/test_delegate.py": ("test_delegate.py",),
+}
+_ENGINE: Files = {
+    **_DELEGATE,
+    "README.md": ("README.md", "engine/README.md", "README_end.md"),
+    "src/{package}/delegate.py": ("engine/delegate.py",),
+    "src/{package}/engine.py": ("engine/engine.py",),
+    "tests/conftest.py": ("engine/conftest.py",),
+    "tests/test_engine.py": ("engine/test_engine.py",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a project can start as.
+
+    Attributes:
+        description: what the distribution is, on one line; with ``$`` words.
+        files: what it consists of.
+        is_delegate: whether it offers a delegate.
+    """
+
+    description: str
+    files: Files
+    is_delegate: bool = True
+
+
+KINDS = {
+    "kernel": Kind(
+        "A delegate for $operators_text",
+        {
+            **_DELEGATE,
+            "README.md": ("README.md", "kernel/README.md", "README_end.md"),
+            "src/{package}/delegate.py": ("kernel/delegate.py",),
+        },
+    ),
+    "engine": Kind(
+        "A delegate that hands $operators_text to an engine",
+        _ENGINE,
+    ),
+    "compiler": Kind(
+        "A delegate that hands $operators_text to an engine, also ahead of time",
+        {
+            **_ENGINE,
+            "README.md": ("README.md", "compiler/README.md", "engine/README.md", "README_end.md"),
+            "src/{package}/plugin.py": ("plugin.py", "compiler/hook.py"),
+            "tests/test_compiler.py": ("compiler/test_compiler.py",),
+        },
+    ),
+    "custom-op": Kind(
+        "The custom operator $prefix",
+        {
+            **_EVERY,
+            "README.md": ("custom_op/README.md", "README_end.md"),
+            "src/{package}/operator.py": ("custom_op/operator.py",),
+            "src/{package}/plugin.py": ("custom_op/plugin.py",),
+            "tests/test_operator.py": ("custom_op/test_operator.py",),
+        },
+        is_delegate=False,
+    ),
+}
+"""What ``delegraph new --template`` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +132,23 @@ class Project:
     Attributes:
         name: the delegate's name, as users type it: ``my_chip``.
         operators: names of :data:`OPERATORS` that the delegate starts with.
+        template: of :data:`KINDS`.
     """
 
     name: str
     operators: tuple[str, ...]
+    template: str = "kernel"
 
     @classmethod
-    def of(cls, name: str, operators: Sequence[str]) -> Project:
+    def of(cls, name: str, operators: Sequence[str], template: str = "kernel") -> Project:
         """Return the project for a name as typed; ``delegraph-My.Chip`` means ``my_chip``.
 
         Raises:
-            ArgumentError: a name that packages or delegates cannot have, or an operator that a
-                project cannot start with.
+            ArgumentError: a name that packages or delegates cannot have, an operator that a
+                project cannot start with, or no such template.
         """
+        if template not in KINDS:
+            raise ArgumentError(f"template is {template!r}, expected one of {', '.join(KINDS)}")
         if not _NAME.fullmatch(name):
             raise ArgumentError(
                 f"name is {name!r}, expected a letter, then letters and digits with single '-', "
@@ -98,7 +165,7 @@ class Project:
                 )
         if not operators:
             raise ArgumentError("a project starts with at least one operator")
-        return cls(stem.replace("-", "_"), tuple(dict.fromkeys(operators)))
+        return cls(stem.replace("-", "_"), tuple(dict.fromkeys(operators)), template)
 
     @property
     def distribution(self) -> str:
@@ -110,32 +177,72 @@ class Project:
         """What Python imports: ``delegraph_my_chip``."""
         return self.distribution.replace("-", "_")
 
+    @property
+    def kind(self) -> Kind:
+        """What it starts as."""
+        return KINDS[self.template]
+
+    @property
+    def title(self) -> str:
+        """The name as classes and custom operators have it: ``MyChip``."""
+        return "".join(part.capitalize() for part in self.name.split("_"))
+
     def words(self) -> dict[str, str]:
         """Return what stands for each ``$word`` of the templates."""
         release = ".".join(map(str, Version(version("delegraph")).release))
-        features = ["dynamic-shapes", "empty", "many-dims", "scalar"]
-        if BINARY.keys() & set(self.operators):
-            features.insert(0, "broadcast")
-        return {
+        names = {
             "name": self.name,
             "distribution": self.distribution,
             "package": self.package,
-            "prefix": "".join(part.capitalize() for part in self.name.split("_")),
+            "prefix": self.title,
             "operators_text": _listed(self.operators),
-            "first": self.operators[0],
-            "compute": "\n".join(f'    "{op}": {OPERATORS[op]},' for op in self.operators),
-            "features": ", ".join(f'"{feature}"' for feature in features),
             "requirement": f"delegraph~={release}",
             "test_requirement": f"delegraph[testing]~={release}",
+        }
+        description = Template(self.kind.description).substitute(names)
+        return {**names, **self._operator_words(), **self._hook_words(), "description": description}
+
+    def _operator_words(self) -> dict[str, str]:
+        operands = {op: 2 if op in BINARY else 1 for op in self.operators}
+        features = ["empty", "many-dims", "scalar"]
+        if self.template == "kernel":
+            features.insert(0, "dynamic-shapes")
+        if 2 in operands.values():
+            features.insert(0, "broadcast")
+        return {
+            "first": self.operators[0],
+            "first_operands": str(operands[self.operators[0]]),
+            "compute": "\n".join(f'    "{op}": {OPERATORS[op]},' for op in self.operators),
+            "operators": "\n".join(f'    "{op}",' for op in self.operators),
+            "operands": "\n".join(f'    "{op}": {count},' for op, count in operands.items()),
+            "features": ", ".join(f'"{feature}"' for feature in features),
+        }
+
+    def _hook_words(self) -> dict[str, str]:
+        """Return what the hooks of this kind import, and what its README says of their use."""
+        if self.template == "compiler":
+            specs = "CompilerSpec, DelegateSpec"
+            classes = ", ".join(sorted(["Kernel", f"{self.title}Delegate"]))
+            types = "    from delegraph import DelegateContext, DelegateParams, PartitionModel\n\n"
+        else:
+            specs, classes, types = "DelegateSpec", f"{self.title}Delegate", ""
+        user = f"`--delegate {self.name}`" if self.kind.is_delegate else "A model with the operator"
+        return {
+            "specs": specs,
+            "classes": classes,
+            "types": types,
+            "wherever": f"{user} works wherever it is installed.",
         }
 
     def clashes(self, plugins: PluginSet) -> list[str]:
         """Return what is installed under the same names, in words."""
-        found = [
-            f"delegate {self.name!r} is provided by {offer.plugin}"
-            for offer in plugins.offers()
-            if offer.spec.name == self.name
-        ]
+        if self.kind.is_delegate:
+            what = f"delegate {self.name!r}"
+            providers = [o.plugin for o in plugins.offers() if o.spec.name == self.name]
+        else:
+            what = f"operator {self.title!r}"
+            providers = plugins.custom_op_providers().get(self.title, [])
+        found = [f"{what} is provided by {plugin}" for plugin in providers]
         try:
             installed = distribution(self.distribution)
         except PackageNotFoundError:
@@ -157,15 +264,16 @@ def write_project(project: Project, folder: Path) -> list[Path]:
         if folder.exists() and any(folder.iterdir()):
             raise ArgumentError(f"folder {str(folder)!r} is not empty; nothing was written")
         return [
-            _write(folder / path.format(package=project.package), template, project.words())
-            for path, template in FILES.items()
+            _write(folder / path.format(package=project.package), templates, project.words())
+            for path, templates in sorted(project.kind.files.items())
         ]
     except OSError as error:
         raise ArgumentError(f"folder {str(folder)!r} cannot be written: {error}") from error
 
 
-def _write(path: Path, template: str, words: dict[str, str]) -> Path:
-    text = (files("delegraph.tools") / "templates" / f"{template}.template").read_text("utf-8")
+def _write(path: Path, templates: Sequence[str], words: dict[str, str]) -> Path:
+    folder = files("delegraph.tools") / "templates"
+    text = "".join((folder / f"{name}.template").read_text("utf-8") for name in templates)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(Template(text).substitute(words), encoding="utf-8", newline="\n")
     return path
