@@ -33,12 +33,12 @@ from .operators.registration import OpContext as OpContext
 from .operators.registration import Registration as Registration
 from .operators.tensor import AllocationType as AllocationType
 from .operators.tensor import Tensor as Tensor
-from .plugins.delegate_file import delegate_from_file as delegate_from_file
 from .plugins.hookspecs import hookimpl as hookimpl
 from .plugins.specs import CommandSpec as CommandSpec
 from .plugins.specs import CompilerSpec as CompilerSpec
 from .plugins.specs import CustomOpSpec as CustomOpSpec
 from .plugins.specs import DelegateSpec as DelegateSpec
+from .runtime.delegates.choice import delegate_from_file as delegate_from_file
 from .runtime.delegates.choice import load_delegate as load_delegate
 from .runtime.interpreter import Interpreter as Interpreter
 from .runtime.interpreter_with_custom_ops import (

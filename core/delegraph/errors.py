@@ -24,6 +24,7 @@ DelegraphError
     - DelegateLoadError       (ValueError) a compiled delegate that cannot be loaded
       + DelegateLibraryError  (OSError) its library is not there, or the system cannot load it
       + NotADelegateError     (AttributeError) a library without the functions of a delegate
+    - DelegateProcessError    the process in which it runs was lost, or took too long
     - PartitionRejected       raised by a kernel that does not want its partition
     - PlacementError          nodes are not where the rules or ``require`` want them
   + UnsupportedRuntimeError   (RuntimeError) an official runtime that cannot take our delegates
@@ -173,6 +174,14 @@ class DelegateError(DelegraphError, RuntimeError):
         self.delegate = delegate
         self.phase = phase
         self.node_index = node_index
+
+
+class DelegateProcessError(DelegateError):
+    """The process of an isolated delegate has ended, was killed, or took too long and was ended.
+
+    The host is as well as before. The next use of the delegate starts its process again, up to a
+    number of times.
+    """
 
 
 class PartitionRejected(DelegateError):

@@ -21,6 +21,7 @@ SHORT = {
     "tests/benchmarks/apply.py": ["--nodes", "1000", "--seconds", "1"],
     "tests/benchmarks/arena.py": ["--tensors", "1000", "--seconds", "1"],
     "tests/benchmarks/framework.py": ["--seconds", "0.5"],
+    "tests/benchmarks/isolation.py": ["--seconds", "1"],
     "tests/benchmarks/litert.py": [],
     "tests/benchmarks/memory_bounds.py": [SINES, FLOAT, INT8, "--all"],
     "tests/benchmarks/memory_table.py": [FLOAT, INT8],

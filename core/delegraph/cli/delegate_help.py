@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.plugins.plugin_set import Offer
+    from delegraph.plugins.specs import DelegateSpec
 
 
 def print_delegate_help(wanted: Sequence[str]) -> None:
@@ -35,6 +36,12 @@ def print_delegate_help(wanted: Sequence[str]) -> None:
         print_delegate(out, offer)
 
 
+def isolation_text(spec: DelegateSpec) -> str:
+    """Return that a delegate runs in a process of its own unless users say otherwise."""
+    limit = "" if spec.timeout is None else f", {spec.timeout:g} s for an invoke"
+    return f"runs in a process of its own{limit} (--isolate none: in this one)"
+
+
 def print_delegate(out: Console, offer: Offer) -> None:
     """Print what a delegate is for, where it stands among others, and its options."""
     from delegraph.plugins.options import describe_options
@@ -42,6 +49,8 @@ def print_delegate(out: Console, offer: Offer) -> None:
     heading(out, f"Delegate {offer.spec.name}")
     out.print(f"  {offer.spec.summary}")
     out.print(f"  rank {offer.spec.rank}")
+    if offer.spec.isolate == "process":
+        out.print(f"  {isolation_text(offer.spec)}")
     options = describe_options(offer.spec)
     if not options:
         out.print("  no options")

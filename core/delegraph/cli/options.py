@@ -124,6 +124,22 @@ def rule_options(command: Command) -> Command:
     )(command)
 
 
+def isolation_options(command: Command) -> Command:
+    """Add ``--isolate`` and ``--timeout``: ``Interpreter`` has the same arguments."""
+    command = click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="What a delegate in a process of its own may take for an invoke; then it is ended.",
+    )(command)
+    return click.option(
+        "--isolate",
+        type=click.Choice(["process", "none"]),
+        help="Run each delegate in a process of its own, which may crash or hang, or in this one. "
+        "[default: as the delegate's package says]",
+    )(command)
+
+
 def failure_options(command: Command) -> Command:
     """Add ``--on-failure`` and ``--validate``: ``Interpreter`` has the same arguments."""
     command = click.option(
@@ -134,10 +150,9 @@ def failure_options(command: Command) -> Command:
     return click.option(
         "--on-failure",
         type=click.Choice(["raise", "fallback", "shadow"]),
-        default="raise",
-        show_default=True,
         help="What to do when a delegate fails: stop; compute its nodes by Delegraph's kernels; or "
-        "that, and recompute a share of all invokes and drop a delegate that differs.",
+        "that, and recompute a share of all invokes and drop a delegate that differs.  [default: "
+        "raise; fallback for a delegate in a process of its own]",
     )(command)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from delegraph.cli.delegate_help import print_delegate
+from delegraph.cli.delegate_help import isolation_text, print_delegate
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
 from delegraph.cli.options import (
     ByteCount,
@@ -265,6 +265,10 @@ def _print_diagnosis(
         columns = ("plugin", "distribution", "version", "outcome")
         print_table(out, columns, [_outcome(each) for each in surveyed], indent=0)
         out.print()
+    for plugin in (each.plugin for each in surveyed):
+        for spec in plugin.delegates:
+            if spec.isolate == "process":
+                out.print(f"delegate {spec.name!r} of {plugin}: {isolation_text(spec)}")
     print_findings(out, findings)
     usable = sum(not each.plugin.error for each in surveyed)
     delegates = sum(len(each.plugin.delegates) for each in surveyed)

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from delegraph.cli.options import (
     delegate_option,
     failure_options,
+    isolation_options,
     limit_options,
     model_argument,
     placement_options,
@@ -108,7 +109,7 @@ def _with_options(command: Command) -> Command:
 
 
 def _with_placing_options(command: Command) -> Command:
-    placing = placement_options(limit_options(runtime_option(command)))
+    placing = placement_options(isolation_options(limit_options(runtime_option(command))))
     return model_argument(delegate_option(placing))
 
 

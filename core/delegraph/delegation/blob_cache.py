@@ -76,6 +76,9 @@ class BlobCache:
         limit: bytes for all entries of the folder, whoever's they are; None: what is configured,
             else :data:`LIMIT`.
 
+    Attributes:
+        root: the folder of all entries, as it was given.
+
     Raises:
         ArgumentError: a namespace or a version of other characters, or too long.
     """
@@ -91,7 +94,7 @@ class BlobCache:
                 )
         self.namespace = namespace
         self.version = version
-        self._folder = folder
+        self.root = folder
         self._limit = configuration().cache_size or LIMIT if limit is None else limit
 
     @property
@@ -101,7 +104,7 @@ class BlobCache:
         Raises:
             FileNotFoundError: this user has no home.
         """
-        return (self._folder or cache_folder()) / self._subfolder
+        return (self.root or cache_folder()) / self._subfolder
 
     def get_or_make(self, key: str, make: Callable[[], bytes]) -> Path:
         """Return the file with what *make* returned for *key*, in this process or an earlier one.
@@ -199,7 +202,7 @@ class BlobCache:
         """
         return [
             entry
-            for entry in cache_entries(self._folder)
+            for entry in cache_entries(self.root)
             if (entry.namespace, entry.version) == (self.namespace, self.version)
         ]
 
@@ -211,7 +214,7 @@ class BlobCache:
         """
         name = self._name(key, content)
         try:
-            folder = CacheFolder(self._folder or cache_folder())
+            folder = CacheFolder(self.root or cache_folder())
             folder.write(name, content)
             _trim(folder, self._limit)
             return folder.place() / name
@@ -234,7 +237,7 @@ class BlobCache:
     def _folders(self) -> Iterator[CacheFolder]:
         """Yield where entries may be: the cache, and what stands in for it."""
         try:
-            yield CacheFolder(self._folder or cache_folder())
+            yield CacheFolder(self.root or cache_folder())
         except OSError as error:  # nobody knows where caches are
             _warn(error)
         if _own_folder.cache_info().currsize:
@@ -247,7 +250,7 @@ class BlobCache:
 
         with contextlib.ExitStack() as stack:
             try:
-                folder = CacheFolder(self._folder or cache_folder()).made(self._subfolder)
+                folder = CacheFolder(self.root or cache_folder()).made(self._subfolder)
                 lock = FileLock(
                     folder / f"{self._hash(key)[:2]}.lock", timeout=_PATIENCE, mode=0o644
                 )

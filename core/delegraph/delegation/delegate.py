@@ -317,6 +317,9 @@ class Delegate(ABC):
     The same object may be applied to several interpreters.
     """
 
+    is_isolated = False
+    """Whether it runs in a process of its own, which may be lost while this one goes on."""
+
     @property
     def flags(self) -> DelegateFlags:
         """Abilities; none by default: such a delegate is static and refuses dynamic graphs."""

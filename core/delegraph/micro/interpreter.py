@@ -26,7 +26,7 @@ from delegraph.micro.targets import TARGET_32, MicroTarget
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.arguments import check_count, check_time_limit
+from delegraph.runtime.arguments import check_count, check_seconds
 from delegraph.runtime.calls import Calls
 from delegraph.runtime.cancellation import Cancellation
 from delegraph.runtime.op_resolver import OpResolver
@@ -83,7 +83,7 @@ class MicroInterpreter:
         table_limit: int | None = None,
         depth_limit: int | None = None,
     ) -> None:
-        check_time_limit(time_limit)
+        check_seconds("time_limit", time_limit)
         check_count("table_limit", table_limit)
         check_count("depth_limit", depth_limit)
         self._model = _loaded(model, table_limit)

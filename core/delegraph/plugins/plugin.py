@@ -114,11 +114,14 @@ def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
     try:
         options, schema = describe_options(spec), options_schema(spec)
     except PluginOptionError as error:
-        return {"name": spec.name, "summary": spec.summary, "error": str(error)}
+        error_json = {"name": spec.name, "summary": spec.summary, "error": str(error)}
+        return {**error_json, "isolate": spec.isolate, "timeout": spec.timeout}
     return {
         "name": spec.name,
         "summary": spec.summary,
         "rank": spec.rank,
+        "isolate": spec.isolate,
+        "timeout": spec.timeout,
         "options": [asdict(option) for option in options],
         "options_schema": schema,
     }

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from delegraph.errors import ArgumentError
 
@@ -31,6 +31,9 @@ DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 COMMAND_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
+Isolate = Literal["process", "none"]
+"""Where a delegate runs: in a process of its own, or in the one that asks for it."""
+
 RESERVED_NAMES = frozenset({"all", "help", "none"})
 """What ``--delegate`` understands besides the names of delegates."""
 
@@ -54,6 +57,10 @@ class DelegateSpec:
         custom_ops: custom operators that the delegate is there for, by name or pattern
             (``"Flex*"``). A model that has one, which no kernel provides, gets the delegate
             without asking, before those that are asked for.
+        isolate: ``"process"`` runs it in a process of its own, unless users say otherwise: for one
+            whose engine may crash or hang.
+        timeout: seconds that its kernels may take for an invoke there, unless users say otherwise;
+            None for any.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -65,6 +72,8 @@ class DelegateSpec:
     options: type | None = None
     rank: int = 0
     custom_ops: tuple[str, ...] = ()
+    isolate: Isolate = "none"
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
@@ -90,6 +99,7 @@ class DelegateSpec:
                 f"DelegateSpec {self.name!r}: custom_ops is {self.custom_ops!r}, expected a tuple "
                 "of names"
             )
+        _check_isolation(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +201,22 @@ class CompilerSpec:
                 raise ArgumentError(
                     f"CompilerSpec {self.name!r}: {field} is {value!r}, expected a function"
                 )
+
+
+def _check_isolation(spec: DelegateSpec) -> None:
+    if spec.isolate not in get_args(Isolate):
+        raise ArgumentError(
+            f"DelegateSpec {spec.name!r}: isolate is {spec.isolate!r}, expected one of "
+            + ", ".join(map(repr, get_args(Isolate)))
+        )
+    timeout: object = spec.timeout
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and timeout > 0):  # type: ignore[operator]  # a number
+        raise ArgumentError(
+            f"DelegateSpec {spec.name!r}: timeout is {timeout!r}, expected seconds or None"
+        )
+    if timeout is not None and spec.isolate != "process":
+        raise ArgumentError(f"DelegateSpec {spec.name!r}: timeout needs isolate='process'")
 
 
 def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec | CommandSpec) -> None:

@@ -93,7 +93,7 @@ def check_count(name: str, value: object) -> None:
         raise ArgumentError(f"{name} is an int of at least 0, not {value!r}")
 
 
-def check_time_limit(seconds: float | None) -> None:
+def check_seconds(name: str, seconds: float | None) -> None:
     """Reject a time limit unless it is None or a number of seconds greater than 0.
 
     Raises:
@@ -103,7 +103,7 @@ def check_time_limit(seconds: float | None) -> None:
         return
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not (is_number and 0 < seconds < inf):
-        raise ArgumentError(f"time_limit is a positive number of seconds, not {seconds!r}")
+        raise ArgumentError(f"{name} is a positive number of seconds, not {seconds!r}")
 
 
 def as_index(what: str, index: object) -> int:

@@ -175,11 +175,12 @@ class SubgraphContext:
         subgraph, nodes = self._subgraph, params.nodes_to_replace
         subgraph.session.cancellation.raise_if_requested()
         needs_delegate = any(subgraph.plan.node(index)[1].is_unresolved for index in nodes)
-        if subgraph.session.options.policy.on_failure == "raise" or needs_delegate:
+        policy = subgraph.session.options.policy.of(params.delegate)
+        if policy.on_failure == "raise" or needs_delegate:
             raise error
         reason = in_words(error)
         subgraph.session.incidents.record(
-            Incident(error.delegate, subgraph.spec.index, -1, nodes, "init", reason)
+            Incident(error.delegate, subgraph.spec.index, -1, nodes, error.phase or "init", reason)
         )
         return Rejection("init-failed", reason)
 

@@ -25,6 +25,7 @@ from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
 from delegraph.runtime.details import tensor_details
+from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.notebook import NotebookView
 from delegraph.runtime.official_members import OfficialMembers, warn_of_kept_tensors
@@ -41,9 +42,8 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
     """Runs a ``.tflite`` model, with delegates taking over parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
-    ``ai_edge_litert.interpreter.Interpreter``. Beyond them: what follows the ``*``,
-    :meth:`modify_graph_with_delegate`, :attr:`placement`, :meth:`cancel`, :meth:`close`, ``with``.
-    It does one thing at a time: each thread needs one of its own.
+    ``ai_edge_litert.interpreter.Interpreter``; what follows the ``*`` is beyond them. It does one
+    thing at a time: each thread needs one of its own.
 
     Args:
         model_path: a ``.tflite`` file; it is mapped, not read.
@@ -67,8 +67,8 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
         require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
         partition_policy: ``"measured"`` leaves a delegate only those partitions that save time.
-        on_failure: of a delegate: ``"raise"``; ``"fallback"`` to Delegraph's kernels; ``"shadow"``:
-            that, and recompute a share of the invokes, to catch a delegate that is wrong.
+        on_failure: of a delegate: ``"raise"``; ``"fallback"`` to Delegraph's kernels, the default
+            where it is isolated; ``"shadow"``: that, and recompute some invokes to see it is right.
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1.
         time_limit: seconds that making it, allocating, changing delegates or invoking may take.
@@ -77,6 +77,7 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         cancellation: a context's: this interpreter works for its kernel, and stops when it shall.
         on_loaded: is called between loading the model and applying delegates: to time them apart.
         cache_dir: where delegates keep what they compile; default: the user's own folder.
+        isolate, timeout: as ``load_delegate`` has them, for all delegates.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
@@ -109,7 +110,7 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         rules: Rules | None = None,
         require: Requirement | None = None,
         partition_policy: PartitionPolicy = "largest",
-        on_failure: OnFailure = "raise",
+        on_failure: OnFailure | None = None,
         validate: bool = False,
         shadow_share: float = 0.1,
         time_limit: float | None = None,
@@ -118,6 +119,8 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         cancellation: StopRequest | None = None,
         on_loaded: Callable[[], object] | None = None,
         cache_dir: AnyPath | None = None,
+        isolate: Isolate | None = None,
+        timeout: float | None = None,
     ) -> None:
         num_threads = checked_num_threads(num_threads)
         resolver = resolver_type(experimental_op_resolver_type)
@@ -138,23 +141,21 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
             depth_limit=depth_limit,
             cancellation=cancellation,
             cache_dir=cache_dir,
+            isolation=Isolation(isolate, timeout),
         )
-        self._experimental_compress_quantization_zero_points = (
-            experimental_compress_quantization_zero_points
-        )
+        self._keep(model_content, experimental_compress_quantization_zero_points)
         self._views = LiveViews()
         self._session: Session | None = None
         model = model_of(model_path, model_content, table_limit)
-        if model_content:
-            self._model_content = model_content
         ops = self._all_custom_ops(model, custom_ops or {})
         self._session = Session(model, options, ops, placement_rules(rules))
         if on_loaded is not None:
             on_loaded()
-        given = self._delegates = [*as_delegates(experimental_delegates), *as_delegates(delegates)]
+        both, isolation = (experimental_delegates, delegates), options.isolation
+        given = self._delegates = [each for some in both for each in as_delegates(some, isolation)]
         is_left_open = delegates is None and experimental_delegates is None and cancellation is None
         if is_left_open and defaults.are_wanted(resolver):
-            given = self._session.by_default = defaults.configured()
+            given = self._session.by_default = defaults.configured(isolation)
         if given or delegates is None:
             given = defaults.added_to(given, self._session, resolver)
         if given:
@@ -320,8 +321,8 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
             StateError: a view from ``tensor()`` is alive, or another call runs.
         """
         self._views.require_none()
-        session = self.session
-        session.calls.run("modify_graph_with_delegate", session.apply, as_delegate(delegate))
+        chosen = as_delegate(delegate, self.session.options.isolation)
+        self.session.calls.run("modify_graph_with_delegate", self.session.apply, chosen)
 
     def remove_delegate(self, name: str) -> None:
         """Take off the delegates of a name; the others are applied anew, data stays as it is.
@@ -370,8 +371,7 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
         Raises:
             StateError: another call runs.
         """
-        session = self._session
-        if session is not None:
+        if (session := self._session) is not None:
             session.calls.run("close", self._close, session)
 
     def _close(self, session: Session) -> None:

@@ -49,6 +49,12 @@ class OfficialMembers:
         def session(self) -> Session:
             """See ``Interpreter.session``."""
 
+    def _keep(self, model_content: Any, compresses_zero_points: bool) -> None:
+        """Keep arguments that programs read again."""
+        if model_content:
+            self._model_content = model_content
+        self._experimental_compress_quantization_zero_points = compresses_zero_points
+
     def _all_custom_ops(self, model: Model, given: CustomOps) -> CustomOps:
         """Return the custom operators of this interpreter: those given, and those registered."""
         if not hasattr(self, "_custom_op_registerers"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from delegraph.delegation.delegate import PartitionPolicy, StopRequest
@@ -12,10 +12,11 @@ from delegraph.runtime.arguments import (
     AnyPath,
     check_choice,
     check_count,
-    check_time_limit,
+    check_seconds,
     checked_flag,
 )
-from delegraph.runtime.delegates.failure_policy import RAISE, FailurePolicy
+from delegraph.runtime.delegates.failure_policy import FailurePolicy
+from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
 
 Requirement = Literal["full"]
 """What a placement must be: ``"full"``, no node without a delegate."""
@@ -50,6 +51,7 @@ class Options:
             are part of none.
         memory_limit: bytes that a subgraph's tensors may take; None for what suits the file.
         cache_dir: where delegates keep what they compile; None for the user's own folder.
+        isolation: which delegates get a process of their own.
     """
 
     recommended_num_threads: int
@@ -59,13 +61,14 @@ class Options:
     disable_delegate_node_fusion: bool
     memory_limit: int | None
     force_delegate_node_profiling: bool = False
-    policy: FailurePolicy = RAISE
+    policy: FailurePolicy = field(default_factory=FailurePolicy)
     partition_policy: PartitionPolicy = "largest"
     require: Requirement | None = None
     time_limit: float | None = None
     depth_limit: int | None = None
     cancellation: StopRequest | None = None
     cache_dir: AnyPath | None = None
+    isolation: Isolation = AS_SPECIFIED
 
     def __post_init__(self) -> None:
         """Reject what is not among the choices.
@@ -79,7 +82,7 @@ class Options:
         check_choice("numerics", self.numerics, [None, "builtin", "reference"])
         check_choice("require", self.require, [None, *get_args(Requirement)])
         check_choice("partition_policy", self.partition_policy, get_args(PartitionPolicy))
-        check_time_limit(self.time_limit)
+        check_seconds("time_limit", self.time_limit)
         check_count("depth_limit", self.depth_limit)
         if self.time_limit is not None and self.cancellation is not None:
             raise ArgumentError("time_limit and cancellation are given, expected one of them")

@@ -31,11 +31,18 @@ def plugin_from_json(content: dict[str, Any]) -> Plugin:
         content["module"],
         PluginState(content["state"]),
         content["error"],
-        tuple(DelegateSpec(name, text, _is_elsewhere) for name, text in offered("delegates")),
+        tuple(map(_delegate_from_json, content["delegates"])),
         tuple(CustomOpSpec(name, text, _is_elsewhere) for name, text in offered("custom_ops")),
         tuple(CommandSpec(name, text, _is_elsewhere) for name, text in offered("commands")),
         tuple(CompilerSpec(n, _is_elsewhere, _is_elsewhere) for n in content["compilers"]),
         tuple(content["warnings"]),
+    )
+
+
+def _delegate_from_json(content: dict[str, Any]) -> DelegateSpec:
+    isolate, timeout = content["isolate"], content["timeout"]
+    return DelegateSpec(
+        content["name"], content["summary"], _is_elsewhere, isolate=isolate, timeout=timeout
     )
 
 

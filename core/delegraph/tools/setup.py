@@ -13,8 +13,9 @@ from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.rules_file import Rules
 from delegraph.errors import ArgumentError
 from delegraph.operators.numerics import Numerics
-from delegraph.runtime.delegates.choice import AnyDelegate
+from delegraph.runtime.delegates.choice import AnyDelegate, delegate_from_file
 from delegraph.runtime.delegates.failure_policy import OnFailure
+from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import Requirement
 
@@ -58,6 +59,7 @@ class Setup:
         numerics: whether kernels round like the official builtin or reference ones.
         rules, require, partition_policy, on_failure, validate: as ``Interpreter`` has them.
         time_limit, memory_limit, table_limit, depth_limit: as ``Interpreter`` has them.
+        isolate, timeout: as ``Interpreter`` has them.
     """
 
     model: str
@@ -70,12 +72,14 @@ class Setup:
     rules: Rules | None = None
     require: Requirement | None = None
     partition_policy: PartitionPolicy = "largest"
-    on_failure: OnFailure = "raise"
+    on_failure: OnFailure | None = None
     validate: bool = False
     time_limit: float | None = None
     memory_limit: int | None = None
     table_limit: int | None = None
     depth_limit: int | None = None
+    isolate: Isolate | None = None
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", os.fspath(self.model))
@@ -103,9 +107,16 @@ class Setup:
             experimental_op_resolver_type=self._resolver(),
             rules=self.rules,
             require=self.require,
+            isolate=self.isolate,
+            timeout=self.timeout,
             **{name: getattr(self, name) for name in _OWN_RUNTIME_ONLY},
             **arguments,
         )
+
+    @property
+    def isolation(self) -> Isolation:
+        """What ``isolate`` and ``timeout`` say, for whoever makes delegates apart."""
+        return Isolation(self.isolate, self.timeout)
 
     def _litert(self, arguments: dict[str, Any]) -> LiteRtInterpreter:
         from delegraph.native import LiteRtInterpreter
@@ -119,6 +130,8 @@ class Setup:
             experimental_op_resolver_type=self._resolver(),
             rules=self.rules,
             require=self.require,
+            isolate=self.isolate,
+            timeout=self.timeout,
             **arguments,
         )
 
@@ -140,7 +153,6 @@ class Setup:
             PluginError: a file whose options do not fit, or whose own code failed.
         """
         from delegraph.plugins import installed
-        from delegraph.plugins.delegate_file import delegate_from_file
 
         if self.delegates is None and not self.delegate_files:
             return None
@@ -151,7 +163,10 @@ class Setup:
             elif delegate != "none":
                 requested.append(delegate)
         written = map(file_and_options, self.delegate_files)
-        return requested + [delegate_from_file(*words) for words in written]
+        return requested + [
+            delegate_from_file(*words, isolate=self.isolate, timeout=self.timeout)
+            for words in written
+        ]
 
     def own_runtime_only(self) -> list[str]:
         """Return the attributes that are given and that the official interpreter has not."""

@@ -34,6 +34,7 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.runtime.arguments import folder_of, model_of
 from delegraph.runtime.delegates.choice import AnyDelegate, as_delegate, load_delegate
 from delegraph.runtime.delegates.delegated_plan import delegate_name
+from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.profile import Profile
 
@@ -48,6 +49,8 @@ def litert_delegate(
     model: AnyModel,
     numerics: Numerics = "builtin",
     cache_dir: str | os.PathLike[str] | None = None,
+    isolate: Isolate | None = None,
+    timeout: float | None = None,
 ) -> LiteRtDelegate:
     """Return a delegate for an official interpreter, of ``ai_edge_litert`` or its predecessors.
 
@@ -68,6 +71,8 @@ def litert_delegate(
         model: what the interpreter will run: operators' options are read from it.
         numerics: which kernels the interpreter has: ``"reference"`` for ``BUILTIN_REF``.
         cache_dir: where the delegate keeps what it compiles; default: the user's own folder.
+        isolate: ``"process"`` runs it in a process of its own; see ``load_delegate``.
+        timeout: seconds that a kernel there may take for an invoke.
 
     Raises:
         ArgumentError: no delegate, no model, or options with an object.
@@ -77,9 +82,9 @@ def litert_delegate(
     if options is not None:
         if not isinstance(delegate, str):
             raise ArgumentError("options are for a delegate by name; give the object its own")
-        chosen = load_delegate(delegate, options)
+        chosen = load_delegate(delegate, options, isolate=isolate, timeout=timeout)
     else:
-        chosen = as_delegate(delegate)
+        chosen = as_delegate(delegate, Isolation(isolate, timeout))
     return LiteRtDelegate(chosen, _loaded(model), numerics, cache_dir=cache_dir)
 
 

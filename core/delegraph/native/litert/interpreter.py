@@ -24,6 +24,7 @@ from delegraph.runtime.arguments import check_choice, checked_num_threads, model
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
+from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Requirement
 from delegraph.runtime.profile import Profile
@@ -55,7 +56,8 @@ class LiteRtInterpreter(ClosedByWith):
         switch_interval: seconds after which a busy Python thread has to let the delegate's kernels
             go on, while ``invoke`` lasts; see ``sys.setswitchinterval``. It counts for the process.
         on_loaded: as ``delegraph.Interpreter`` has it.
-        cache_dir: as ``delegraph.Interpreter`` has it.
+        cache_dir, isolate, timeout: as ``delegraph.Interpreter`` has them. There are no kernels to
+            fall back to: an invoke in which the process is lost raises, the next starts another.
         arguments: more of the official constructor's, by name.
 
     Raises:
@@ -82,6 +84,8 @@ class LiteRtInterpreter(ClosedByWith):
         switch_interval: float | None = None,
         on_loaded: Callable[[], object] | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
+        isolate: Isolate | None = None,
+        timeout: float | None = None,
         **arguments: Any,
     ) -> None:
         if switch_interval is not None and not switch_interval > 0:
@@ -95,7 +99,9 @@ class LiteRtInterpreter(ClosedByWith):
         self._require = require
         found = placement_rules(rules)
         self._rules = BoundRules(found, self._model) if found else None
-        own = [*_split(experimental_delegates or ()), *as_delegates(delegates)]
+        isolation = Isolation(isolate, timeout)
+        given = _split(experimental_delegates or (), isolation)
+        own = [*given, *as_delegates(delegates, isolation)]
         if own or delegates is None:
             own = [*compiled_delegates(self._model), *own]
         self._delegates = [
@@ -271,14 +277,14 @@ class _Delegates(list[Any]):
         return super().__iter__()
 
 
-def _split(delegates: Sequence[Any]) -> list[Any]:
+def _split(delegates: Sequence[Any], isolation: Isolation) -> list[Any]:
     """Return delegates with all but those that are an official interpreter's turned to ours."""
     if isinstance(delegates, str):
         raise ArgumentError(f"experimental_delegates is a list; write [{delegates!r}]")
     found: list[Any] = []
     for delegate in delegates:
         is_official = hasattr(delegate, "_get_native_delegate_pointer")
-        found += [delegate] if is_official else as_delegates([delegate])
+        found += [delegate] if is_official else as_delegates([delegate], isolation)
     return found
 
 

@@ -9,12 +9,20 @@ from typing import Any
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.driver import SimpleDelegate
 from delegraph.delegation.simple_delegate import SimpleDelegateInterface
-from delegraph.errors import ArgumentAttributeError, ArgumentTypeError, PluginOptionError
+from delegraph.errors import (
+    ArgumentAttributeError,
+    ArgumentError,
+    ArgumentTypeError,
+    PluginOptionError,
+)
+from delegraph.plugins import delegate_file
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import split_text
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_delegates import delegate_of_library, is_library
+from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolate, Isolation
+from delegraph.runtime.isolation.source import DelegateSource
 
 AnyDelegate = str | Delegate | SimpleDelegateInterface
 """A delegate, or the name of an installed one: ``name``, ``name:key=value`` or ``dist:name``.
@@ -26,7 +34,13 @@ ManyDelegates = Iterable[AnyDelegate] | Mapping[str, Any]
 """Several delegates: in order, or in no order (a set, or a mapping of names to options)."""
 
 
-def load_delegate(library: AnyPath, options: Mapping[str, Any] | None = None) -> Delegate:
+def load_delegate(
+    library: AnyPath,
+    options: Mapping[str, Any] | None = None,
+    *,
+    isolate: Isolate | None = None,
+    timeout: float | None = None,
+) -> Delegate:
     """Return an installed or a compiled delegate, ready for ``experimental_delegates``.
 
     Args:
@@ -34,9 +48,14 @@ def load_delegate(library: AnyPath, options: Mapping[str, Any] | None = None) ->
             a library with a TFLite external delegate: what has a folder in front, or ends like
             ``.so``, or is a ``Path``.
         options: its options by name; a library gets them as text.
+        isolate: ``"process"`` runs it in a process of its own, and imports nothing of it here;
+            ``"none"`` in this one; None: as its package says.
+        timeout: seconds that a kernel in such a process may take for an invoke; None: what the
+            package says, else any.
 
     Raises:
         ArgumentTypeError: *library* is neither text nor a path, or *options* is no mapping.
+        ArgumentError: a *timeout* without a process, or a system without such.
         DelegateLibraryError: (OSError) the library is not there, or cannot be loaded.
         NotADelegateError: (AttributeError) it is no external delegate.
         DelegateLoadError: (ValueError) it refuses its options; the two above are such, too.
@@ -48,19 +67,80 @@ def load_delegate(library: AnyPath, options: Mapping[str, Any] | None = None) ->
         raise ArgumentTypeError(f"the name of a delegate is text or a path, not {library!r}")
     if options is not None and not isinstance(options, Mapping | str):
         raise ArgumentTypeError(f"the options of a delegate are a dictionary, not {options!r}")
-    name = os.fsdecode(library)
+    name, isolation = os.fsdecode(library), Isolation(isolate, timeout)
     compiled = _library(name) if isinstance(library, str) else DelegateAddress(name)
-    if compiled is not None:
-        return _load_library(compiled, options)
+    if compiled is None:
+        return installed_delegate(name, options, isolation)
+    if isolation.is_wanted:
+        return isolated(DelegateSource.of(name, options), isolation.timeout)
+    isolation.require_no_timeout(f"delegate {name!r}")
+    return _load_library(compiled, options)
+
+
+def installed_delegate(
+    name: str, options: Mapping[str, Any] | None = None, isolation: Isolation = AS_SPECIFIED
+) -> Delegate:
+    """Return an installed delegate; see :func:`load_delegate`, which takes libraries, too."""
+    if not isolation.isolate or _library(name) is not None:  # which none is called
+        isolation = isolation.of(installed().find(name).spec)
+    if isolation.is_wanted:
+        return isolated(DelegateSource.of(name, options), isolation.timeout)
+    isolation.require_no_timeout(f"delegate {name!r}")
     return installed().create_delegate(name, options)
 
 
-def as_delegates(delegates: ManyDelegates | None) -> list[Delegate]:
+def delegate_from_file(
+    path: AnyPath,
+    options: Mapping[str, Any] | str | None = None,
+    *,
+    isolate: Isolate | None = None,
+    timeout: float | None = None,
+) -> Delegate:
+    """Return the delegate that a Python file defines; the file is run anew at each call.
+
+    What it may define: :func:`delegraph.plugins.delegate_file.delegate_from_file`.
+
+    Args:
+        path: the file.
+        options: its options as text or by name.
+        isolate: ``"process"`` runs the file in a process of its own.
+        timeout: seconds that a kernel there may take for an invoke; None for any.
+
+    Raises:
+        ArgumentError: no such file, or a *timeout* without a process.
+        PluginError: it defines no delegate, or its options do not fit.
+    """
+    name, isolation = os.fsdecode(path), Isolation(isolate, timeout)
+    if isolation.is_wanted:
+        return isolated(DelegateSource.of(name, options, is_python_file=True), isolation.timeout)
+    isolation.require_no_timeout(f"delegate file {name!r}")
+    return delegate_file.delegate_from_file(name, options)
+
+
+def is_installed_name(name: str) -> bool:
+    """Return whether a name is that of an installed delegate, and no library's."""
+    return _library(name) is None
+
+
+def isolated(source: DelegateSource, timeout: float | None) -> Delegate:
+    """Return a delegate in a process of its own."""
+    from delegraph.runtime.isolation.delegate import IsolatedDelegate
+
+    return IsolatedDelegate(source, timeout)
+
+
+def as_delegates(
+    delegates: ManyDelegates | None, isolation: Isolation = AS_SPECIFIED
+) -> list[Delegate]:
     """Return delegates in the order in which they are applied.
 
     A list keeps its order. A set, and a mapping of names to options (None for the defaults), have
     none: there the ``rank`` that each installed delegate declares decides, ascending, ties by name.
     What is no name has rank 0.
+
+    Args:
+        delegates: what users write.
+        isolation: which of them get a process of their own.
 
     Raises:
         ArgumentAttributeError: a single delegate instead of a list, or an item that is none.
@@ -68,24 +148,51 @@ def as_delegates(delegates: ManyDelegates | None) -> list[Delegate]:
     """
     if isinstance(delegates, str | Delegate | SimpleDelegateInterface):
         raise ArgumentAttributeError(f"delegates is a list; write delegates=[{delegates!r}]")
+    isolate, timeout = isolation.isolate, isolation.timeout
+    if isolation.is_wanted and isinstance(delegates, Mapping | Set):
+        options = delegates if isinstance(delegates, Mapping) else dict.fromkeys(delegates)
+        made: list[Any] = [
+            as_delegate(each, isolation)
+            if options[each] is None
+            else load_delegate(each, options[each], isolate=isolate, timeout=timeout)
+            for each in options
+        ]
+        return sorted(made, key=lambda delegate: (delegate.rank, delegate.name()))
     if isinstance(delegates, Mapping):
         names = sorted(delegates, key=_rank)
-        return [load_delegate(name, delegates[name]) for name in names]
+        return [
+            load_delegate(name, delegates[name], isolate=isolate, timeout=timeout) for name in names
+        ]
     if isinstance(delegates, Set):
         delegates = sorted(delegates, key=_rank)
-    return [as_delegate(delegate) for delegate in delegates or ()]
+    return [as_delegate(delegate, isolation) for delegate in delegates or ()]
 
 
-def as_delegate(delegate: AnyDelegate) -> Delegate:
+def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> Delegate:
     """Return the delegate that *delegate* is or names.
+
+    Args:
+        delegate: what users write.
+        isolation: whether it gets a process of its own.
 
     Raises:
         ArgumentAttributeError: it is neither.
+        ArgumentError: an object that is to have a process, which only names and files can.
         PluginError: no installed delegate of that name can be used.
         DelegateLoadError: it is a library, and no delegate can be had from it.
     """
     if isinstance(delegate, str):
-        return load_delegate(delegate)
+        return load_delegate(delegate, isolate=isolation.isolate, timeout=isolation.timeout)
+    if isinstance(delegate, Delegate) and delegate.is_isolated:
+        return delegate
+    if isolation.is_wanted and isinstance(delegate, Delegate | SimpleDelegateInterface):
+        raise ArgumentError(
+            f"delegate {type(delegate).__name__} is an object, which no other process can have; "
+            "for isolate='process' give the name of an installed delegate, or "
+            "delegate_from_file(PATH, isolate='process')"
+        )
+    if isinstance(delegate, Delegate | SimpleDelegateInterface):
+        isolation.require_no_timeout(f"delegate {type(delegate).__name__}")
     if isinstance(delegate, SimpleDelegateInterface):
         return SimpleDelegate(delegate)
     if isinstance(delegate, Delegate):

@@ -15,7 +15,9 @@ from delegraph.delegation.configuration import CONFIG_VARIABLE, configuration
 from delegraph.delegation.delegate import Delegate
 from delegraph.errors import ConfigurationError, PluginError
 from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegates.choice import installed_delegate
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
+from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.session import Session
 
@@ -25,15 +27,18 @@ def are_wanted(resolver: OpResolverType) -> bool:
     return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
 
 
-def configured() -> list[Delegate]:
+def configured(isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
     """Return the delegates that the user's configuration file names, in its order.
+
+    Args:
+        isolation: which of them get a process of their own.
 
     Raises:
         ConfigurationError: one of them cannot be had.
     """
     user = configuration()
     try:
-        return list(map(installed().create_delegate, user.delegates or ()))
+        return [installed_delegate(name, None, isolation) for name in user.delegates or ()]
     except PluginError as error:
         raise ConfigurationError(
             f"configuration file {str(user.path)!r}: delegates: {error} "
@@ -60,11 +65,17 @@ def added_to(
     """
     custom_ops = session.unresolved_custom_ops()
     compiled = compiled_delegates(session.model) if CUSTOM_OP in custom_ops else []
-    called = called_for(custom_ops, asked_for) if are_wanted(resolver) else []
+    called: list[Delegate] = []
+    if are_wanted(resolver):
+        called = called_for(custom_ops, asked_for, session.options.isolation)
     return [*compiled, *called, *asked_for]
 
 
-def called_for(custom_ops: Collection[str], asked_for: Sequence[Delegate] = ()) -> list[Delegate]:
+def called_for(
+    custom_ops: Collection[str],
+    asked_for: Sequence[Delegate] = (),
+    isolation: Isolation = AS_SPECIFIED,
+) -> list[Delegate]:
     """Return the installed delegates that *custom_ops* call for, but for those in *asked_for*.
 
     Raises:
@@ -75,4 +86,4 @@ def called_for(custom_ops: Collection[str], asked_for: Sequence[Delegate] = ()) 
     names = {delegate.name() for delegate in asked_for}
     offers = installed().for_custom_ops(custom_ops)
     wanted = [offer.address for offer in offers if offer.spec.name not in names]
-    return list(map(installed().create_delegate, wanted))
+    return [installed_delegate(address, None, isolation) for address in wanted]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from delegraph.delegation.delegate import DelegateFlags
+from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.runtime.delegates.checked_nodes import check_nodes
@@ -36,7 +36,7 @@ class DelegateNodePrepare:
         if context is not self.subgraph.context:
             return self.own(context, node)
         self._check_shapes(node)
-        if self.subgraph.session.options.policy.needs_guard:
+        if self.subgraph.session.options.policy.of(node.delegate).needs_guard:
             return guarded(self.subgraph, node, self.own)
         return self.subgraph.buffers.reading(self.own(context, node), node)
 
@@ -65,10 +65,12 @@ class DelegateNodePrepare:
                 subgraph.steps.leave_open(subgraph.tensors[index])
 
 
-def as_delegate_node(subgraph: Subgraph, registration: Registration) -> Registration:
-    """Return the registration of a delegate's kernel for the nodes of *subgraph*."""
+def as_delegate_node(
+    subgraph: Subgraph, delegate: Delegate, registration: Registration
+) -> Registration:
+    """Return the registration of a kernel of *delegate* for the nodes of *subgraph*."""
     added = replace(registration, prepare=DelegateNodePrepare(subgraph, registration.prepare))
-    if subgraph.session.options.policy.needs_guard:  # inputs may be needed once more
+    if subgraph.session.options.policy.of(delegate).needs_guard:  # inputs may be needed once more
         added = replace(added, inplace=InPlace.NONE)
     return added
 

@@ -65,7 +65,7 @@ class DelegateStack:
             self._refuse_open_shapes(delegate)
             self._check_nodes(delegate)
             barred = self._barred(delegate, lost)
-            wrapped = partial(as_delegate_node, self._subgraph)
+            wrapped = partial(as_delegate_node, self._subgraph, delegate)
             self._plan.application = Application(delegate, barred, wrapped)
             self._let_claim(self._plan.application, lost)
             self._log(self._plan.applied[-1])
@@ -237,7 +237,7 @@ class DelegateStack:
         try:
             self.apply(applied.delegate, applied.lost)
         except DelegateError as error:
-            if session.options.policy.on_failure == "raise":
+            if session.options.policy.of(applied.delegate).on_failure == "raise":
                 raise
             session.incidents.record(self._incident(error))
 

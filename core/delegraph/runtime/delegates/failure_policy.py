@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import record_json
 from delegraph.errors import ArgumentError, DelegatePhase
 
@@ -21,7 +22,8 @@ class FailurePolicy:
     """What an interpreter does about delegates that fail.
 
     Attributes:
-        on_failure: ``"raise"`` lets the error out. ``"fallback"`` computes the partition's original
+        on_failure: None is ``"fallback"`` for delegates in processes of their own, ``"raise"`` for
+            others. ``"raise"`` lets the error out. ``"fallback"`` computes the partition's original
             nodes by Delegraph's kernels and records an incident. ``"shadow"`` does that, and
             recomputes a share of all invokes besides: a delegate that differs by more than its
             tolerance is quarantined: its nodes stay with Delegraph's kernels from then on.
@@ -33,25 +35,28 @@ class FailurePolicy:
         ArgumentError: an unknown ``on_failure``, or a share out of range.
     """
 
-    on_failure: OnFailure = "raise"
+    on_failure: OnFailure | None = None
     validate: bool = False
     shadow_share: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.on_failure not in get_args(OnFailure):
+        if self.on_failure not in (None, *get_args(OnFailure)):
             known = ", ".join(map(repr, get_args(OnFailure)))
             raise ArgumentError(f"on_failure is {self.on_failure!r}, expected one of {known}")
         if not 0 < self.shadow_share <= 1:
             raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
 
+    def of(self, delegate: object) -> FailurePolicy:
+        """Return what counts for *delegate*: the same, with ``on_failure`` decided."""
+        if self.on_failure is not None:
+            return self
+        is_isolated = isinstance(delegate, Delegate) and delegate.is_isolated
+        return replace(self, on_failure="fallback" if is_isolated else "raise")
+
     @property
     def needs_guard(self) -> bool:
-        """Whether delegate nodes cannot simply be run."""
+        """Whether delegate nodes cannot simply be run; ``on_failure`` is decided."""
         return self.validate or self.on_failure != "raise"
-
-
-RAISE = FailurePolicy()
-"""Let the error out, check nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class _Guard:
         self._subgraph = subgraph
         self._node = node
         self._delegate: Any = node.delegate
-        self._policy: FailurePolicy = subgraph.session.options.policy
+        self._policy: FailurePolicy = subgraph.session.options.policy.of(node.delegate)
         self._supervision: Supervision = subgraph.session.supervision
         self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
         self._originals = OriginalNodes(

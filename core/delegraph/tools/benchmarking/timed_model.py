@@ -102,7 +102,7 @@ def timed_model(
     _import_runtime(setup)
     stages = Stages(clock)
     requested = setup.requested_delegates()
-    objects = None if requested is None else as_delegates(requested)
+    objects = None if requested is None else as_delegates(requested, setup.isolation)
     stages.end("create delegates")
     made = replace(setup, delegates=objects, delegate_files=())
     with made.interpreter(on_loaded=lambda: stages.end("load")) as interpreter:

@@ -10,12 +10,13 @@ from delegraph.delegation.tolerance import Tolerance
 from delegraph.tools.differing.difference import Tolerances, own_kernels
 from delegraph.tools.setup import Setup
 
-_VALUES = ("threads", "time_limit", "memory_limit", "table_limit", "depth_limit")
+_VALUES = ("threads", "timeout", "time_limit", "memory_limit", "table_limit", "depth_limit")
 _CHOICES = {
     "runtime": "delegraph",
     "numerics": "builtin",
     "partition_policy": "largest",
-    "on_failure": "raise",
+    "on_failure": None,
+    "isolate": None,
 }
 """Attributes of a set-up with a choice of words, and what counts where none is given."""
 

@@ -216,8 +216,10 @@ def own_kernels(setup: Setup) -> Setup:
         rules=None,
         require=None,
         partition_policy="largest",
-        on_failure="raise",
+        on_failure=None,
         validate=False,
+        isolate=None,
+        timeout=None,
     )
 
 

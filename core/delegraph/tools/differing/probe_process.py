@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
 from delegraph.errors import ArgumentError, DelegraphError, in_words
+from delegraph.runtime.isolation.death import ended_by
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[1:]; "
@@ -116,7 +117,7 @@ class ProbeProcess:
         status = child.end()
         if is_hung:
             return Death(True, f"no answer after {self._time_limit:g} s")
-        return Death(False, _in_words(status))
+        return Death(False, f"the process {ended_by(status)}")
 
     def close(self) -> None:
         """End the process."""
@@ -130,16 +131,6 @@ class ProbeProcess:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _in_words(status: int) -> str:
-    if status >= 0:
-        return f"the process ended with status {status}"
-    try:
-        number = signal.Signals(-status)
-    except ValueError:
-        return f"the process was ended by signal {-status}"
-    return f"the process was ended by {number.name} ({signal.strsignal(number)})"
 
 
 class _Child:

@@ -117,7 +117,8 @@ class ProbeWork:
             if not is_never_delegated(spec.name)
             for operator in spec.operators
         )
-        names = [delegate.name() for delegate in as_delegates(setup.requested_delegates())]
+        requested = setup.requested_delegates()
+        names = [delegate.name() for delegate in as_delegates(requested, setup.isolation)]
         return Candidates(nodes, tuple(dict.fromkeys(names)))
 
     def runs(self) -> int:

@@ -1,0 +1,164 @@
+"""A delegate that runs in a process of its own, as the host applies it."""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.delegate import (
+    DelegateContext,
+    DelegateFlags,
+    DelegateOptions,
+    DelegateParams,
+)
+from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.simple_delegate import (
+    SimpleDelegateInterface,
+    SimpleDelegateKernelInterface,
+)
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.errors import DelegateError, DelegateProcessError
+from delegraph.operators.registration import Node, Registration
+from delegraph.runtime.isolation.claims import (
+    model_of_nodes,
+    movable_nodes,
+    rejection_from_json,
+)
+from delegraph.runtime.isolation.kernel import IsolatedKernel, settings_of
+from delegraph.runtime.isolation.memory_file import MemoryFile
+from delegraph.runtime.isolation.process import IsolatedProcess
+from delegraph.runtime.isolation.source import DelegateSource
+
+_NOTE = "in a process of its own"
+
+
+class IsolatedDelegate(SimpleDelegate):
+    """A delegate in a process of its own.
+
+    The process is started at once, so that a name nobody knows or a wrong option is an error here.
+    A process that is lost is none yet: what it costs is decided when the delegate is applied.
+
+    Args:
+        source: where the process gets the delegate from.
+        timeout: seconds that a kernel may take for an invoke; None for any.
+
+    Raises:
+        ArgumentError: this system has no such processes, or there is no such file.
+        PluginError: the delegate cannot be had, or its options do not fit.
+    """
+
+    is_isolated = True
+
+    def __init__(self, source: DelegateSource, timeout: float | None = None) -> None:
+        self._process = IsolatedProcess(source, timeout)
+        super().__init__(_Outside(self._process))
+        self._loss: DelegateProcessError | None = None
+        try:
+            self._process.living()
+        except DelegateProcessError as error:
+            self._loss = error.with_traceback(None)
+
+    @property
+    def rank(self) -> int:
+        """Where it stands among delegates without order, as its spec says."""
+        return int(self._process.facts.get("rank", 0))
+
+    def prepare(self, context: DelegateContext) -> None:
+        """Ask the process about the nodes, and replace what it takes.
+
+        A process that is lost over it costs the delegate all nodes, where users accept that.
+        """
+        # As long as an interpreter that has asked for this is open, the process waits for it.
+        context.shared(("isolated", self._process), partial(_Lease, self._process))
+        loss, self._loss = self._loss, None
+        try:
+            if loss is not None:
+                raise loss
+            super().prepare(context)
+        except DelegateProcessError as error:
+            plan = context.get_execution_plan()
+            reason = context.partition_failed(DelegateParams(self, plan, (), (), context), error)
+            self._rejections = dict.fromkeys(plan, reason)
+
+    def _initialize(self, context: DelegateContext) -> None:
+        self.simple.initialize(context)
+
+
+class _Lease:
+    """Lets the process end when the last interpreter that has asked for it is closed."""
+
+    def __init__(self, process: IsolatedProcess) -> None:
+        weakref.finalize(self, process.rest)
+
+
+class _Outside(SimpleDelegateInterface):
+    """What is known in the host of a delegate that is elsewhere."""
+
+    def __init__(self, process: IsolatedProcess) -> None:
+        self._process = process
+        self._rejections: dict[int, Rejection] = {}
+
+    def name(self) -> str:
+        """Return the delegate's own name, or the one that users gave."""
+        return self._process.name
+
+    def initialize(self, context: DelegateContext) -> None:
+        """Ask the process about all nodes of the plan at once.
+
+        Raises:
+            DelegateProcessError: it was lost.
+            DelegateError: the delegate failed.
+        """
+        nodes, self._rejections = movable_nodes(context)
+        if not nodes:
+            return
+        model = model_of_nodes(context, nodes)
+        content = MemoryFile.with_content(model.content)
+        stop = context.cancellation
+        child = self._process.living(stop)
+        files, settings = [content.file], settings_of(context)
+        try:
+            answer = self._process.call(child, "claim", "claim", files, stop, settings=settings)
+        except DelegateError as error:
+            if error.node_index is None:
+                raise
+            raise self._asked(context, model.nodes[error.node_index], error) from error
+        for position, rejection in answer["rejections"]:
+            self._rejections[model.nodes[position]] = rejection_from_json(rejection, model)
+
+    def _asked(self, context: DelegateContext, node: int, error: DelegateError) -> DelegateError:
+        """Return an error that tells which of the host's nodes the question was about."""
+        name = context.get_node_and_registration(node)[1].name
+        text = f"asked about node {node} ({name}): {error}"
+        return DelegateError(text, delegate=self.name(), phase="claim", node_index=node)
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        """Return what the process answered."""
+        return self._rejections.get(node.index, True)
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        """Return a kernel that the process computes for."""
+        return IsolatedKernel(self._process)
+
+    def delegate_options(self) -> DelegateOptions:
+        """Return the limits on partitions that the delegate has."""
+        return DelegateOptions(**self._process.facts.get("options", {}))
+
+    def flags(self) -> DelegateFlags:
+        """Return whether the delegate takes any shapes; its other abilities stay there."""
+        flags = DelegateFlags(self._process.facts.get("flags", 0))
+        return flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def capabilities(self) -> Capabilities:
+        """Return how exactly the delegate computes; its claims stay there."""
+        tolerance = self._process.facts.get("tolerance", {})
+        return Capabilities(tolerance={name: Tolerance(**each) for name, each in tolerance.items()})
+
+    def note(self) -> str:
+        """Return the delegate's note, and that it is isolated."""
+        own = self._process.facts.get("note", "")
+        return f"{own}; {_NOTE}" if own else _NOTE

@@ -1,0 +1,61 @@
+"""What users say of a delegate that shall run in a process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from delegraph.errors import ArgumentError
+from delegraph.plugins.specs import DelegateSpec, Isolate
+from delegraph.runtime.arguments import check_choice, check_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """Whether delegates run in processes of their own, and how long an invoke may take there.
+
+    Attributes:
+        isolate: ``"process"``: each in one; ``"none"``: in this one; None: as its spec says.
+        timeout: seconds that a kernel may take for an invoke, then its process is ended; None: what
+            its spec says, and without that as long as it likes.
+
+    Raises:
+        ArgumentError: another word, or no positive number of seconds.
+    """
+
+    isolate: Isolate | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("isolate", self.isolate, [None, *get_args(Isolate)])
+        check_seconds("timeout", self.timeout)
+
+    def of(self, spec: DelegateSpec) -> Isolation:
+        """Return what counts for a delegate: what users say, and else what its spec says."""
+        return Isolation(
+            self.isolate or spec.isolate,
+            spec.timeout if self.timeout is None and self.isolate != "none" else self.timeout,
+        )
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a process is asked for."""
+        return self.isolate == "process"
+
+    def require_no_timeout(self, what: object) -> None:
+        """Reject a time limit for a delegate that runs in this process.
+
+        Raises:
+            ArgumentError: there is one.
+        """
+        if self.timeout is not None:
+            raise ArgumentError(
+                f"timeout={self.timeout:g} needs isolate='process' for {what}: a delegate that "
+                "hangs can be ended only in a process of its own"
+            )
+
+
+__all__ = ["AS_SPECIFIED", "Isolate", "Isolation"]
+
+AS_SPECIFIED = Isolation()
+"""Each delegate as its spec says."""

@@ -1,0 +1,164 @@
+"""What the host and the process of a delegate say to each other, over a socket.
+
+A message begins with eight bytes. They are all that an invoke needs: ``RUN`` with a partition's
+number, and ``DONE``. Everything else has a text of JSON after them, and large data lies in memory
+files whose descriptors go along. Nothing is pickled: what a broken process sends runs nothing here.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+_HEADER = struct.Struct("<HHI")
+_MOST_FILES = 8
+
+PATIENCE = 0.05
+"""Seconds between two looks at whether waiting still makes sense."""
+
+
+class Kind(IntEnum):
+    """What a message is.
+
+    Attributes:
+        RUN: compute the partition with this number.
+        DONE: it is computed.
+        CALL: do what the text says.
+        ANSWER: the text is the answer to a call, or to a run with shapes that were open.
+        FAILURE: the text says what went wrong.
+    """
+
+    RUN = 1
+    DONE = 2
+    CALL = 3
+    ANSWER = 4
+    FAILURE = 5
+
+
+class Message(NamedTuple):
+    """A message received.
+
+    Attributes:
+        kind: what it is.
+        number: of a partition; 0 in other kinds than ``RUN``.
+        content: of the text; empty in ``RUN`` and ``DONE``.
+        files: descriptors that came along; whoever receives them closes them.
+    """
+
+    kind: Kind
+    number: int
+    content: Mapping[str, Any]
+    files: Sequence[int]
+
+
+class Channel:
+    """One end of the socket between the two processes.
+
+    Args:
+        connection: the end; :meth:`close` closes it.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.settimeout(PATIENCE)
+        self._socket = connection
+        self._while_waiting: Callable[[], object] = _nothing
+
+    def send_run(self, number: int) -> None:
+        """Ask for a partition to be computed.
+
+        Raises:
+            OSError: the other process has ended.
+        """
+        self._socket.sendall(_HEADER.pack(Kind.RUN, 0, number))
+
+    def send_done(self) -> None:
+        """Say that the partition asked for is computed."""
+        self._socket.sendall(_HEADER.pack(Kind.DONE, 0, 0))
+
+    def send(self, kind: Kind, content: Mapping[str, Any], files: Sequence[int] = ()) -> None:
+        """Send a text, and descriptors of files with it.
+
+        Raises:
+            OSError: the other process has ended.
+        """
+        text = json.dumps(content).encode()
+        self._socket.sendall(_HEADER.pack(kind, len(files), len(text)))
+        sent = socket.send_fds(self._socket, [text], list(files)) if files else 0
+        self._socket.sendall(text[sent:])
+
+    def receive(self) -> Message:
+        """Return the next message.
+
+        Raises:
+            EOFError: the other process has ended.
+            OSError: the same, or what it sends makes no sense.
+            Exception: what ``while_waiting`` raises.
+        """
+        kind, count, value = _HEADER.unpack(self._whole(_HEADER.size))
+        if kind == Kind.DONE or kind == Kind.RUN:
+            return Message(Kind(kind), value, {}, ())
+        files: list[int] = []
+        try:
+            text = self._with_files(value, count, files) if count else b""
+            text += self._whole(value - len(text))
+            return Message(Kind(kind), 0, json.loads(text), files)
+        except BaseException as error:
+            for file in files:
+                os.close(file)
+            if isinstance(error, ValueError):
+                raise OSError(f"a message that cannot be read: {error}") from error
+            raise
+
+    def _whole(self, size: int) -> bytes:
+        found = self._part(self._socket.recv, size) if size else b""
+        while len(found) < size:
+            found += self._part(self._socket.recv, size - len(found))
+        return found
+
+    def _with_files(self, size: int, count: int, files: list[int]) -> bytes:
+        """Return the first part of a text; put the files that come along into *files*."""
+        if count > _MOST_FILES:
+            raise OSError(f"a message with {count} files")
+        numbers = array.array("i")
+        space = socket.CMSG_SPACE(count * numbers.itemsize)
+
+        def receive(size: int) -> bytes:
+            part, ancillary, _, _ = self._socket.recvmsg(size, space)
+            for level, kind, data in ancillary:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                    numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+            return part
+
+        part = self._part(receive, size)
+        files.extend(numbers)
+        return part
+
+    def _part(self, receive: Callable[[int], bytes], size: int) -> bytes:
+        """Return what comes next, at most *size* bytes, however long it takes."""
+        while True:
+            try:
+                part = receive(size)
+            except TimeoutError:
+                self._while_waiting()
+                continue
+            if not part:
+                raise EOFError("the other process has closed its end")
+            return part
+
+    def wait_with(self, while_waiting: Callable[[], object]) -> None:
+        """Call a function from time to time, every :data:`PATIENCE`, while nothing comes."""
+        self._while_waiting = while_waiting
+
+    def close(self) -> None:
+        """Close this end: the other process ends."""
+        self._socket.close()
+
+
+def _nothing() -> None:
+    """Go on waiting."""

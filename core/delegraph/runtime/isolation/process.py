@@ -1,0 +1,368 @@
+"""The process in which an isolated delegate runs: started, asked, awaited, lost, started again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from delegraph import errors
+from delegraph.delegation.delegate import StopRequest
+from delegraph.errors import (
+    ArgumentError,
+    CallCancelledError,
+    DelegateError,
+    DelegatePhase,
+    DelegateProcessError,
+    PluginError,
+    StateError,
+)
+from delegraph.runtime.isolation.death import ended_by
+from delegraph.runtime.isolation.messages import Channel, Kind, Message
+from delegraph.runtime.isolation.source import DelegateSource
+
+START_TIMEOUT = 300.0
+"""Seconds that the import of a delegate may take, its claims, and compiling a partition, each."""
+
+RESTARTS = 3
+"""How often a process that was lost is started again."""
+
+_FAREWELL = 2.0
+"""Seconds that kernels have to close, and a process to end, before it is killed."""
+
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from delegraph.runtime.isolation.served import serve; "
+    "serve(int(sys.argv[1]), int(sys.argv[2]))"
+)
+
+_DOING: Mapping[DelegatePhase, str] = {
+    "initialize": "was importing the delegate",
+    "claim": "was asked about nodes",
+    "init": "took a partition",
+    "prepare": "prepared a partition",
+    "eval": "computed a partition",
+}
+
+
+class Child:
+    """One process, from its start to its end.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self) -> None:
+        mine, its = socket.socketpair()
+        its_life, life = os.pipe()  # nothing is written: it breaks when the host ends
+        try:
+            self._process = _started(its.fileno(), its_life)
+        except BaseException:
+            mine.close()
+            os.close(life)
+            raise
+        finally:
+            its.close()
+            os.close(its_life)
+        self.channel = Channel(mine)
+        self.pid = self._process.pid
+        self.end = weakref.finalize(self, _end, self._process, self.channel, life, os.getpid())
+        """Let the kernels close, and end the process; at the latest when this one exits."""
+        _children.add(self)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is no more: another one that it started may hold its socket."""
+        return self._process.poll() is not None
+
+    def kill(self, grace: float = 0.0) -> int:
+        """End the process, unless it ends by itself within *grace* seconds; return its status."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace)
+        self._process.kill()
+        status = self._process.wait()
+        self.end()
+        return status
+
+
+def _started(channel: int, life: int) -> subprocess.Popen[bytes]:
+    """Return a new Python process; its session is its own, so Ctrl-C belongs to the host."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(channel), str(life), *sys.path],
+        stdin=subprocess.DEVNULL,
+        stdout=_standard_error(),
+        pass_fds=(channel, life),
+        start_new_session=True,
+    )
+
+
+def _standard_error() -> int:
+    try:
+        os.fstat(2)
+    except OSError:
+        return subprocess.DEVNULL
+    return 2
+
+
+def _end(process: subprocess.Popen[bytes], channel: Channel, life: int, starter: int) -> None:
+    """End a process that may still run, and let nothing of it be left."""
+    channel.close()
+    if os.getpid() == starter:  # not in a fork of the host, which shares it
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_FAREWELL)
+        process.kill()
+        process.wait()
+    os.close(life)
+
+
+_children: weakref.WeakSet[Child] = weakref.WeakSet()
+
+
+def _let_go_in_fork() -> None:
+    """Let a fork of the host keep nothing alive that is the host's."""
+    for child in list(_children):
+        child.end()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_fork)
+
+
+class _TooLong(Exception):
+    """The time of a question is up."""
+
+
+class IsolatedProcess:
+    """The process of one delegate, by one child after the other.
+
+    It does one thing at a time: interpreters that share a delegate take turns.
+
+    Args:
+        source: the delegate.
+        timeout: seconds that an invoke may take; None for any.
+
+    Attributes:
+        child: the one that lives; None when there is none.
+        facts: what the delegate says of itself, see ``served.py``; empty while it is not known.
+
+    Raises:
+        ArgumentError: this system cannot do it.
+    """
+
+    def __init__(self, source: DelegateSource, timeout: float | None = None) -> None:
+        if not hasattr(socket, "send_fds") or not sys.executable:
+            raise ArgumentError(
+                "isolate='process' needs Linux or macOS, and a Python that can be started again"
+            )
+        self.source = source
+        self.child: Child | None = None
+        self.facts: Mapping[str, Any] = {}
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._deaths = 0
+        self._last_death = ""
+        self._forgotten: list[tuple[Child, int]] = []
+
+    @property
+    def name(self) -> str:
+        """The delegate's own name, or the one that users gave."""
+        return str(self.facts.get("name", self.source.shown))
+
+    # -- starting ------------------------------------------------------------------------------
+
+    def living(self, stop: StopRequest | None = None) -> Child:
+        """Return the child, started if there is none; it has the delegate.
+
+        Raises:
+            DelegateProcessError: it was lost while it imported the delegate, or too often.
+            PluginError: the delegate cannot be had; ArgumentError: there is no such file.
+            StateError: this process is a fork of the one that has the child.
+        """
+        self._refuse_fork()
+        with self._lock:
+            return self._living(stop)
+
+    def _refuse_fork(self) -> None:
+        if os.getpid() != self._pid:  # somebody's thread may have had the lock then
+            raise StateError(
+                f"delegate {self.name!r} runs in a process that belongs to the process "
+                f"{self._pid}, of which this one is a fork; make a new interpreter here"
+            )
+
+    def _living(self, stop: StopRequest | None) -> Child:
+        if self.child is not None:
+            return self.child
+        if self._deaths > RESTARTS:
+            raise self._error(
+                f"{self._last_death}; lost {self._deaths} times, it is not started again",
+                "initialize",
+            )
+        try:
+            self.child = Child()
+        except OSError as error:
+            raise self._error(f"cannot be started: {error}", "initialize") from error
+        source = {"source": self.source.to_json()}
+        self.facts, _ = self._called(self.child, "initialize", "load", source, (), stop)
+        return self.child
+
+    # -- asking --------------------------------------------------------------------------------
+
+    def call(
+        self,
+        child: Child,
+        phase: DelegatePhase,
+        method: str,
+        files: Sequence[int] = (),
+        stop: StopRequest | None = None,
+        **arguments: Any,
+    ) -> Mapping[str, Any]:
+        """Return what a method of ``served.py`` answers.
+
+        Args:
+            child: which must still live.
+            phase: of the delegate's work, for errors.
+            method: its name.
+            files: descriptors that it gets.
+            stop: of the call that this is part of; the child is ended when that shall stop.
+            arguments: what it gets besides.
+
+        Raises:
+            DelegateProcessError: the child was lost, or took too long, and is ended.
+            DelegateError: the delegate failed.
+            CallCancelledError: the call was asked to stop.
+        """
+        self._refuse_fork()
+        with self._lock:
+            self._require(child, phase)
+            return self._called(child, phase, method, arguments, files, stop)[0]
+
+    def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
+        """Let a partition be computed; return the answer where shapes were open.
+
+        Raises:
+            DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.
+        """
+        self._refuse_fork()
+        with self._lock:
+            self._require(child, "eval")
+            message = self._conversed(child, "eval", lambda c: c.send_run(number), stop)
+            return None if message.kind is Kind.DONE else message
+
+    def _require(self, child: Child, phase: DelegatePhase) -> None:
+        if child is not self.child:
+            raise self._error("was lost meanwhile", phase)
+        while self._forgotten:
+            old, number = self._forgotten.pop()
+            if old is child:
+                self._called(child, "free", "drop", {"number": number}, (), None)
+
+    def _called(
+        self,
+        child: Child,
+        phase: DelegatePhase,
+        method: str,
+        arguments: Mapping[str, Any],
+        files: Sequence[int],
+        stop: StopRequest | None,
+    ) -> tuple[Mapping[str, Any], Sequence[int]]:
+        content = {"method": method, **arguments}
+        message = self._conversed(child, phase, lambda c: c.send(Kind.CALL, content, files), stop)
+        return message.content, message.files
+
+    def _conversed(
+        self,
+        child: Child,
+        phase: DelegatePhase,
+        say: Callable[[Channel], None],
+        stop: StopRequest | None,
+    ) -> Message:
+        """Say something and return the reply. Whatever goes wrong in between, the child is ended.
+
+        Else a later reply would be taken for that of the next question.
+        """
+        seconds = self._timeout if phase == "eval" else START_TIMEOUT
+        deadline = None if seconds is None else monotonic() + seconds
+
+        def look() -> None:
+            if stop is not None:
+                stop.raise_if_requested()
+            if deadline is not None and monotonic() > deadline:
+                raise _TooLong
+            if child.has_ended:
+                raise EOFError
+
+        try:
+            child.channel.wait_with(look)
+            say(child.channel)
+            reply = child.channel.receive()
+        except _TooLong:
+            child.kill()
+            how = f"gave no answer in {seconds:g} s and was ended"
+            raise self._lost(child, phase, how) from None
+        except BaseException as error:
+            if isinstance(error, EOFError | OSError) and not isinstance(error, CallCancelledError):
+                raise self._lost(child, phase) from None
+            self.child = None  # an interrupt, or the call shall stop: not the delegate's fault
+            child.kill()
+            raise
+        if reply.kind is Kind.FAILURE:
+            raise self._failure(reply.content, phase)
+        return reply
+
+    # -- going wrong ---------------------------------------------------------------------------
+
+    def _lost(
+        self, child: Child, phase: DelegatePhase, how: str | None = None
+    ) -> DelegateProcessError:
+        self.child = None
+        self._deaths += 1
+        status = child.kill(_FAREWELL)
+        self._last_death = f"{how or ended_by(status)} while it {_DOING.get(phase, 'was busy')}"
+        return self._error(self._last_death, phase)
+
+    def _error(self, what: str, phase: DelegatePhase) -> DelegateProcessError:
+        return DelegateProcessError(
+            f"the process of delegate {self.name!r} {what}", delegate=self.name, phase=phase
+        )
+
+    def _failure(self, content: Mapping[str, Any], phase: DelegatePhase) -> Exception:
+        """Return the error that the delegate's process tells of."""
+        kind: Any = getattr(errors, str(content.get("kind")), None)
+        text = str(content.get("text"))
+        if isinstance(kind, type) and issubclass(kind, PluginError | ArgumentError):
+            found: Exception = kind(text)
+            return found
+        node = content.get("node")
+        return DelegateError(text, delegate=self.name, phase=phase, node_index=node)
+
+    # -- letting go ----------------------------------------------------------------------------
+
+    def drop(self, child: Child, number: int) -> None:
+        """Let a partition's kernels close; later, if something else is being asked just now.
+
+        It may be a garbage collection in the middle of that which calls this.
+        """
+        self._forgotten.append((child, number))
+        if os.getpid() != self._pid:
+            return
+        if child is self.child and self._lock.acquire(blocking=False):
+            try:
+                self._require(child, "free")
+            except DelegateError:
+                pass  # whoever asks next hears of it
+            finally:
+                self._lock.release()
+
+    def rest(self) -> None:
+        """End the child, which has nothing to do any more; the next question starts another."""
+        child, self.child = self.child, None
+        if child is not None:
+            child.end()

@@ -1,0 +1,307 @@
+"""What runs in the process of an isolated delegate: the delegate, and the partitions it has."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags, DelegateOptions
+from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
+from delegraph.delegation.rejections import NO_REASON, Rejection
+from delegraph.errors import ArgumentError, DelegateError, NodeError, PluginError, in_words
+from delegraph.operators.tensor import Tensor
+from delegraph.plugins.delegate_file import delegate_from_file
+from delegraph.plugins.plugin_set import installed
+from delegraph.runtime.delegates.choice import is_installed_name, load_delegate
+from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.isolation.claims import rejection_json
+from delegraph.runtime.isolation.memory_file import MemoryFile, array_at, offsets
+from delegraph.runtime.isolation.messages import Channel, Kind
+from delegraph.runtime.isolation.source import DelegateSource
+from delegraph.runtime.op_resolver import OpResolverType
+
+Answer = tuple[Mapping[str, Any], Sequence[int]]
+"""The text, and descriptors of files that go along; they are closed when it is sent."""
+
+
+def serve(channel: int, life: int) -> None:
+    """Do what the host asks until it closes the socket, then end this process.
+
+    Args:
+        channel: descriptor of the socket.
+        life: of a pipe that breaks when the host ends.
+    """
+    for inherited in (channel, life):  # not by what the delegate starts
+        os.set_inheritable(inherited, False)
+    _end_with(life)
+    served = _Served()
+    _converse(Channel(socket.socket(fileno=channel)), served)
+    served.close()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(0)  # what plugins have registered for the end, or left running, is not waited for
+
+
+def _end_with(life: int) -> None:
+    """Let this process end when the host does, however: also while a kernel hangs.
+
+    Where the system can, it is the system that ends it, since a kernel may hold Python's lock.
+    """
+    if sys.platform == "linux":
+        import fcntl
+
+        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(life, getattr(fcntl, "F_SETSIG", 10), signal.SIGKILL)
+        fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+        if select.select([life], [], [], 0)[0]:  # it has ended before this was said
+            os._exit(1)
+    else:
+        threading.Thread(target=_exit_after, args=(life,), daemon=True).start()
+
+
+def _exit_after(life: int) -> None:
+    os.read(life, 1)
+    os._exit(1)
+
+
+def _converse(channel: Channel, served: _Served) -> None:
+    partitions = served.partitions
+    while True:
+        try:
+            message = channel.receive()
+        except (EOFError, OSError):
+            return
+        try:
+            if message.kind is Kind.RUN:
+                answer = partitions[message.number].run()
+            else:
+                answer = _called(served, message.content, message.files)
+        except BaseException as error:  # noqa: BLE001 - a plugin's, for the host; SystemExit too
+            channel.send(Kind.FAILURE, _failure(error))
+            continue
+        if answer is None:
+            channel.send_done()
+        else:
+            channel.send(Kind.ANSWER, *answer)
+            _close(answer[1])
+
+
+def _called(served: _Served, content: Mapping[str, Any], files: Sequence[int]) -> Answer:
+    arguments = {name: value for name, value in content.items() if name != "method"}
+    method: Callable[..., Answer | None] = getattr(served, content["method"])
+    try:
+        return method(*files, **arguments) or ({}, ())
+    finally:
+        _close(files)
+
+
+def _close(files: Sequence[int]) -> None:
+    for file in files:
+        os.close(file)
+
+
+def _failure(error: BaseException) -> Mapping[str, Any]:
+    """Return an error for the host, without what this process's interpreter says around it."""
+    node = getattr(error, "node_index", None)
+    while isinstance(error, NodeError | DelegateError) and error.__cause__ is not None:
+        if in_words(error.__cause__) not in str(error):
+            break
+        error = error.__cause__
+    is_known = isinstance(error, PluginError | ArgumentError)
+    kind = type(error).__name__ if is_known else ""
+    return {"kind": kind, "text": in_words(error), "node": node}
+
+
+class _Served:
+    """The delegate of this process; the methods are what the host may ask.
+
+    Attributes:
+        partitions: by number.
+    """
+
+    delegate: Delegate
+
+    def __init__(self) -> None:
+        self.partitions: dict[int, _Partition] = {}
+        self._count = 0
+
+    def load(self, source: Mapping[str, Any]) -> Answer:
+        """Get the delegate; answer what it says of itself."""
+        self.delegate = delegate = _delegate_of(DelegateSource(**source))
+        options = DelegateOptions()
+        if isinstance(delegate, SimpleDelegate):
+            options = delegate.simple.delegate_options()
+        tolerance = delegate.capabilities().tolerance
+        facts = {
+            "name": delegate.name(),
+            "rank": _rank(source),
+            "flags": int(delegate.flags),
+            "note": delegate.note(),
+            "options": asdict(options),
+            "tolerance": {name: asdict(each) for name, each in tolerance.items()},
+        }
+        return facts, ()
+
+    def claim(self, model: int, settings: Mapping[str, Any]) -> Answer:
+        """Ask the delegate about all nodes of a model; answer why it leaves some."""
+        recorder = _Claims(self.delegate)
+        is_simple = isinstance(self.delegate, SimpleDelegate)
+        with _interpreter(model, recorder if is_simple else self.delegate, settings) as interpreter:
+            found = recorder.found if is_simple else _left(interpreter, self.delegate)
+        return {"rejections": [(i, rejection_json(why)) for i, why in found.items()]}, ()
+
+    def take(self, model: int, settings: Mapping[str, Any]) -> Answer:
+        """Take a partition; answer its number, or why the delegate does not want it."""
+        interpreter = _interpreter(model, self.delegate, settings)
+        left = _left(interpreter, self.delegate)
+        if left:
+            interpreter.close()
+            why = next(iter(left.values()))
+            return {"rejection": {"constraint": why.constraint, "message": str(why)}}, ()
+        self._count += 1
+        self.partitions[self._count] = _Partition(interpreter)
+        return {"rejection": None, "number": self._count}, ()
+
+    def prepare(self, number: int, shapes: Sequence[Sequence[int]], memory_limit: int) -> Answer:
+        """Prepare a partition; answer the shapes of its outputs."""
+        return {"shapes": self.partitions[number].prepare(shapes, memory_limit)}, ()
+
+    def share(
+        self, memory: int, number: int, size: int, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> None:
+        """Let a partition work on memory that the host has, too."""
+        self.partitions[number].share(mmap.mmap(memory, size), inputs, outputs)
+
+    def drop(self, number: int) -> None:
+        """Forget a partition."""
+        self.partitions.pop(number).interpreter.close()
+
+    def close(self) -> None:
+        """Forget all partitions."""
+        for number in list(self.partitions):
+            with contextlib.suppress(Exception):
+                self.drop(number)
+
+
+def _delegate_of(source: DelegateSource) -> Delegate:
+    if source.is_python_file:
+        return delegate_from_file(source.name, source.options)
+    options: Any = source.options  # text is as good as a dictionary there
+    return load_delegate(source.name, options, isolate="none")
+
+
+def _rank(source: Mapping[str, Any]) -> int:
+    if source["is_python_file"] or not is_installed_name(source["name"]):
+        return 0
+    return installed().find(source["name"]).spec.rank
+
+
+def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) -> Interpreter:
+    return Interpreter(
+        f"/dev/fd/{model}",  # mapped, so both processes have the constants once
+        delegates=[delegate],
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        **settings,
+    )
+
+
+def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
+    """Return why *delegate* has left nodes of the model; empty when it has all."""
+    return {
+        node.index: next(iter(node.rejections.values()), NO_REASON)
+        for node in interpreter.placement.nodes
+        if node.delegate is None
+    }
+
+
+class _Claims(Delegate):
+    """Asks a delegate of the simple interface about nodes, and replaces none."""
+
+    def __init__(self, delegate: Delegate) -> None:
+        self._delegate: Any = delegate
+        self.found: dict[int, Rejection] = {}
+
+    @property
+    def flags(self) -> DelegateFlags:
+        """Any shapes: only the host knows which shapes are open."""
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def name(self) -> str:
+        """Return the delegate's name."""
+        return str(self._delegate.name())
+
+    def prepare(self, context: DelegateContext) -> None:
+        """Ask about every node."""
+        simple = self._delegate.simple
+        simple.initialize(context)
+        helper = GraphPartitionHelper(
+            context, simple.is_node_supported_by_delegate, delegate=self.name()
+        )
+        helper.partition()
+        self.found = helper.rejections
+
+
+class _Partition:
+    """A partition, run by an interpreter of its own in which the delegate has every node."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+        self._subgraph = interpreter.subgraph()
+        tensors = self._subgraph.tensors
+        self._inputs = [tensors[i] for i in self._subgraph.inputs]
+        self._outputs = [tensors[i] for i in self._subgraph.outputs]
+        self._lent: list[tuple[Tensor, NDArray[Any]]] = []  # memory of the outputs
+
+    def prepare(
+        self, shapes: Sequence[Sequence[int]], memory_limit: int
+    ) -> list[Sequence[int] | None]:
+        """Allocate for these shapes of the inputs; return those of the outputs."""
+        self.interpreter.session.memory_limit.bytes = memory_limit
+        for tensor, shape in zip(self._inputs, shapes, strict=True):
+            if tensor.shape != tuple(shape):
+                self._subgraph.resize_input(tensor.index, tuple(shape))
+        self._subgraph.allocate()
+        return [None if tensor.is_dynamic else tensor.shape for tensor in self._outputs]
+
+    def share(self, memory: mmap.mmap, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Put inputs, and outputs of known shapes, where the host reads and writes them."""
+        fixed = [tensor for tensor in self._outputs if not tensor.is_dynamic]
+        for offset, tensor in zip(inputs, self._inputs, strict=True):
+            tensor.data = array_at(memory, offset, tensor)
+        self._lent = [(t, array_at(memory, at, t)) for at, t in zip(outputs, fixed, strict=True)]
+        for tensor, array in self._lent:
+            tensor.data = array
+
+    def run(self) -> Answer | None:
+        """Compute the outputs; answer those whose shapes were open."""
+        self._subgraph.invoke()
+        for tensor, array in self._lent:
+            self._subgraph.readable(tensor.index)
+            if tensor.data is not array:  # a kernel's own
+                np.copyto(array, tensor.data)
+                tensor.data = array
+        opened = [tensor for tensor in self._outputs if tensor.is_dynamic]
+        return _opened(opened) if opened else None
+
+
+def _opened(tensors: Sequence[Tensor]) -> Answer:
+    places, size = offsets([tensor.bytes for tensor in tensors])
+    memory = MemoryFile.of_size(size)
+    mapped = memory.mapped()
+    for at, tensor in zip(places, tensors, strict=True):
+        np.copyto(array_at(mapped, at, tensor), tensor.data)
+    return {"shapes": [tensor.shape for tensor in tensors]}, [os.dup(memory.file)]

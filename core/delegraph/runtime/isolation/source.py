@@ -1,0 +1,71 @@
+"""Where the process of a delegate gets it from: a name, or a file; no object can be sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from delegraph.errors import PluginOptionError
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateSource:
+    """A delegate as another process can be told of it.
+
+    Attributes:
+        name: of an installed one, with ``dist:`` and options as users write it; or the path of a
+            compiled one, or of a Python file.
+        is_python_file: whether it is the path of a Python file.
+        options: its options, as text or by name; None for those of *name*, or the defaults.
+    """
+
+    name: str
+    is_python_file: bool = False
+    options: str | Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls, name: str | os.PathLike[str], options: object, *, is_python_file: bool = False
+    ) -> DelegateSource:
+        """Return the source with checked options.
+
+        Raises:
+            PluginOptionError: options that cannot be said to another process.
+        """
+        text = os.fspath(name)
+        if options is None or isinstance(options, str):
+            return cls(text, is_python_file, options)
+        if not isinstance(options, Mapping):
+            raise PluginOptionError(
+                f"options of delegate {text!r} are a {type(options).__name__}; for a delegate in a "
+                "process of its own write them as text or as a dictionary"
+            )
+        return cls(
+            text, is_python_file, {str(key): _plain(text, key, options[key]) for key in options}
+        )
+
+    @property
+    def shown(self) -> str:
+        """What messages call the delegate before it says its own name."""
+        return Path(self.name).stem if self.is_python_file else self.name
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what JSON takes; ``DelegateSource(**content)`` is this again."""
+        return asdict(self)
+
+
+def _plain(delegate: str, key: object, value: object) -> object:
+    """Return the value of an option as JSON takes it."""
+    if isinstance(value, list | tuple) and all(isinstance(item, _PLAIN) for item in value):
+        return list(value)
+    if isinstance(value, _PLAIN):
+        return value
+    raise PluginOptionError(
+        f"option {key!r} of delegate {delegate!r} is a {type(value).__name__}; for a delegate in a "
+        "process of its own write it as text"
+    )

@@ -1,0 +1,219 @@
+"""A process that crashes, hangs or is killed costs its delegate, never the host or a result."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegraph import Delegate
+from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError, TimeLimitError
+from delegraph.native import LiteRtInterpreter
+from delegraph.runtime.isolation import process
+from support.by_name import X, Y, run, sines
+from support.isolated import Watched, interpreter_with, isolated, pid_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches processes by Linux's ways")
+
+ENDINGS = {
+    "abort": r"was ended by SIGABRT \(Aborted\)",
+    "fault": r"was ended by SIGSEGV \(Segmentation fault\)",
+    "exit": "ended with status 3",
+    "hang": r"gave no answer in [\d.]+ s and was ended",
+}
+
+
+def assert_right(interpreter: Any) -> None:
+    np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["abort", "hang"])
+def test_an_import_that_goes_wrong(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "hang":
+        monkeypatch.setattr(process, "START_TIMEOUT", 1.0)
+    with interpreter_with(isolated(at="load", how=how)) as interpreter:
+        assert_right(interpreter)
+        (incident,) = interpreter.incidents
+        assert incident.phase == "initialize"
+        assert "while it was importing the delegate" in incident.error
+        assert all(node.delegate is None for node in interpreter.placement.nodes)
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+@pytest.mark.parametrize(
+    ("at", "doing"),
+    [
+        ("claim", "was asked about nodes"),
+        ("init", "took a partition"),
+        ("prepare", "prepared a partition"),
+        ("eval", "computed a partition"),
+    ],
+)
+def test_a_phase_that_goes_wrong(
+    at: str, doing: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delegate = isolated(0.5, at=at, how=how, dynamic=True)
+    if how == "hang":
+        monkeypatch.setattr(process, "START_TIMEOUT", 1.0)
+    with interpreter_with(delegate) as interpreter:
+        assert_right(interpreter)
+        (incident,) = interpreter.incidents
+        assert incident.phase == at
+        assert f"while it {doing}" in incident.error
+        assert re.search(ENDINGS[how], incident.error)
+
+
+def test_a_killed_process_is_replaced() -> None:
+    delegate = isolated()
+    with interpreter_with(delegate) as interpreter:
+        assert_right(interpreter)
+        first = pid_of(delegate)
+        os.kill(first, signal.SIGKILL)
+        for _ in range(3):
+            interpreter.invoke()
+            np.testing.assert_allclose(interpreter.get_tensor(result(interpreter)), Y, rtol=1e-6)
+        (incident,) = interpreter.incidents
+        assert incident.count == 1
+        assert "was ended by SIGKILL (Killed) while it computed a partition" in incident.error
+        assert pid_of(delegate) != first
+
+
+def result(interpreter: Any) -> int:
+    index: int = interpreter.get_output_details()[0]["index"]
+    return index
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    """A journal that is waited for: whoever reads it hears when a kernel has begun."""
+    os.mkfifo(tmp_path / "journal")
+    return tmp_path / "journal"
+
+
+def once_begun(fifo: Path, do: Any) -> threading.Thread:
+    """Call *do* with the process of a kernel that has begun."""
+
+    def wait() -> None:
+        with fifo.open() as journal:
+            do(int(journal.readline()))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_a_process_killed_in_the_middle_of_an_invoke(fifo: Path) -> None:
+    delegate = isolated(at="eval", how="wait", journal=str(fifo))
+    with interpreter_with(delegate) as interpreter:
+        killer = once_begun(fifo, lambda pid: os.kill(pid, signal.SIGKILL))
+        assert_right(interpreter)
+        killer.join()
+        assert "was ended by SIGKILL (Killed)" in interpreter.incidents[0].error
+
+
+def test_a_process_is_started_again_so_many_times(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    delegate = isolated(at="eval", journal=str(journal))
+    with interpreter_with(delegate) as interpreter:
+        for _ in range(process.RESTARTS + 4):
+            assert_right(interpreter)
+        pids = journal.read_text().split()
+        assert len(set(pids)) == len(pids) == 1 + process.RESTARTS
+        last = interpreter.incidents[-1]
+        assert "lost 4 times, it is not started again" in last.error
+        assert last.count == 3
+
+
+def test_it_is_right_again_after_a_crash(tmp_path: Path) -> None:
+    delegate = isolated(at="eval", journal=str(tmp_path / "journal"), times=1)
+    with interpreter_with(delegate) as interpreter:
+        assert_right(interpreter)
+        lost = interpreter.incidents
+        assert_right(interpreter)
+        assert interpreter.incidents == lost
+
+
+def test_an_exception_is_no_loss() -> None:
+    delegate = isolated(at="eval", how="raise")
+    with interpreter_with(delegate) as interpreter:
+        pid = pid_of(delegate)
+        assert_right(interpreter)
+        assert interpreter.incidents[0].error == "OSError: device lost"
+        assert pid_of(delegate) == pid
+
+
+def test_users_may_want_the_error() -> None:
+    interpreter = interpreter_with(isolated(at="eval"), on_failure="raise")
+    with pytest.raises(DelegateNodeError, match="was ended by SIGABRT"):
+        run(interpreter)
+    interpreter.close()
+    with pytest.raises(DelegateError, match=r"could not be applied .* was ended by SIGABRT"):
+        interpreter_with(isolated(at="claim"), on_failure="raise")
+
+
+def test_shadow_compares_what_the_process_computes() -> None:
+    with interpreter_with(isolated(), on_failure="shadow", shadow_share=1.0) as interpreter:
+        assert_right(interpreter)
+        assert interpreter.incidents == ()
+
+
+def test_a_call_that_shall_stop_does_not_wait_for_the_process(fifo: Path) -> None:
+    delegate = isolated(at="eval", how="wait", journal=str(fifo))
+    with interpreter_with(delegate) as interpreter:
+        interpreter.allocate_tensors()
+        canceller = once_begun(fifo, lambda pid: interpreter.cancel())
+        with pytest.raises(CallCancelledError):
+            interpreter.invoke()
+        canceller.join()
+        assert interpreter.incidents == ()
+
+
+def test_a_time_limit_does_not_wait_for_the_process() -> None:
+    delegate = isolated(at="eval", how="hang")
+    with interpreter_with(delegate, time_limit=10.0) as interpreter:
+        interpreter.allocate_tensors()
+        interpreter.session.cancellation._watch._seconds = 0.3
+        with Watched(pid_of(delegate)) as child:
+            with pytest.raises(TimeLimitError):
+                interpreter.invoke()
+            assert child.ends(0)
+        assert interpreter.incidents == ()
+
+
+def test_an_interrupt_belongs_to_the_host(fifo: Path) -> None:
+    delegate = isolated(at="eval", how="wait", journal=str(fifo))
+    with interpreter_with(delegate) as interpreter:
+        interpreter.allocate_tensors()
+        assert os.getsid(pid_of(delegate)) != os.getsid(0)  # Ctrl-C does not reach it
+        sender = once_begun(fifo, lambda pid: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            interpreter.invoke()
+        sender.join()
+        assert interpreter.incidents == ()
+        assert delegate._process.child is None
+
+
+def litert_with(delegate: Delegate) -> LiteRtInterpreter:
+    interpreter = LiteRtInterpreter(model_content=sines(), delegates=[delegate])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], X)
+    return interpreter
+
+
+def test_in_litert_a_lost_process_is_an_error_and_the_next_invoke_is_right(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert")
+    delegate = isolated(at="eval", journal=str(tmp_path / "journal"), times=1)
+    interpreter = litert_with(delegate)
+    with pytest.raises(DelegateError, match="was ended by SIGABRT"):
+        interpreter.invoke()
+    interpreter.invoke()
+    np.testing.assert_allclose(interpreter.get_tensor(result(interpreter)), Y, rtol=1e-6)
+    with pytest.raises(DelegateError, match="was ended by SIGABRT"):
+        LiteRtInterpreter(model_content=sines(), delegates=[isolated(at="claim")])

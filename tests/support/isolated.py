@@ -1,0 +1,46 @@
+"""Delegates in processes of their own, and what became of those processes."""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+from typing import Any
+
+from delegraph import Delegate, Interpreter, delegate_from_file
+from support.by_name import sines
+
+DANGEROUS = Path(__file__).with_name("dangerous_delegate.py")
+
+
+def isolated(timeout: float | None = None, **options: Any) -> Delegate:
+    """Return the dangerous delegate in a process of its own."""
+    return delegate_from_file(DANGEROUS, options, isolate="process", timeout=timeout)
+
+
+def interpreter_with(delegate: Delegate, **arguments: Any) -> Interpreter:
+    """Return an interpreter of sin(x) + x + sin(2x), whose two ADD the delegate takes."""
+    return Interpreter(model_content=sines(), delegates=[delegate], **arguments)
+
+
+def pid_of(delegate: Any) -> int:
+    """Return the process of an isolated delegate."""
+    pid: int = delegate._process.child.pid
+    return pid
+
+
+class Watched:
+    """A process that is another's child: whether and when it ends."""
+
+    def __init__(self, pid: int) -> None:
+        self._file = os.pidfd_open(pid)
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._file)
+
+    def ends(self, seconds: float = 20.0) -> bool:
+        """Return whether it ends within so many seconds; at once where it has."""
+        return bool(select.select([self._file], [], [], seconds)[0])
