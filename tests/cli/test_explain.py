@@ -7,6 +7,7 @@ import pytest
 
 from delegraph.testing import graph_model, tensor
 from support.command import Command
+from support.configured import configure
 
 
 def test_stages_come_in_execution_order(delegraph: Command, sines: Path) -> None:
@@ -310,3 +311,16 @@ def test_a_time_limit_ends_what_takes_too_long(
     ran = delegraph("explain", sines, "--delegate-file", file, "--time-limit", "0.05")
     assert ran.code == 4
     assert ran.err.startswith("error: The call took more than the time limit of 0.05 s")
+
+
+def test_delegates_of_the_configuration_apply_unless_options_name_others(
+    delegraph: Command, sines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(monkeypatch, tmp_path, "delegates = ['sin']")
+    assert "sin takes 2 in 2 partitions (by default)" in delegraph("explain", sines).out
+    assert "by default" not in delegraph("explain", sines, "-d", "add_sub").out
+    assert "sin takes" not in delegraph("explain", sines, "-d", "none").out
+    ran = delegraph("run", sines, "--json").json
+    assert ran["placement"]["delegates"] == ["sin"]
+    none = delegraph("run", sines, "--no-default-delegates", "--json").json
+    assert none["placement"]["delegates"] == []
