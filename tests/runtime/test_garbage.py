@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from concurrent.futures import wait
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -75,6 +76,18 @@ def test_asynchronous_kernels_leave_no_garbage(fault: Any, policy: Any) -> None:
         late = LateFaulty("SIN", fault=fault), LateFaulty("MUL", fault=fault, name="two")
         with suppress(NodeError):
             use(MODELS["flat"], *late, on_failure=policy)
+
+    assert garbage_after(work) == []
+
+
+@pytest.mark.parametrize("fault", [nothing, failing()])
+def test_an_asynchronous_invoke_leaves_no_garbage(fault: Any) -> None:
+    def work() -> None:
+        faulty = Faulty("SIN", fault=fault)
+        with Interpreter(model_content=MODELS["flat"], delegates=[faulty]) as interpreter:
+            interpreter.allocate_tensors()
+            interpreter.set_tensor(0, np.ones(4, np.float32))
+            wait([interpreter.invoke_async()])
 
     assert garbage_after(work) == []
 

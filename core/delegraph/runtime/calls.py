@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from delegraph.errors import StateError
 from delegraph.runtime.cancellation import Cancellation
@@ -63,7 +63,7 @@ class Calls:
         if not self._turn:
             running = self._running()
             if running is not None and running[1] != threading.get_ident():
-                _refuse(running, name)
+                raise busy_error(*running, name)
 
     def _refuse_unless_lost(self, name: str) -> None:
         """Raise the error of a call that finds another one running; put back a turn that is lost.
@@ -75,7 +75,7 @@ class Calls:
             if not self._turn:
                 running = self._running()
                 if running is not None:
-                    _refuse(running, name)
+                    raise busy_error(*running, name)
                 self._turn.append(None)
 
     def _running(self) -> tuple[str, int] | None:
@@ -95,14 +95,24 @@ class Calls:
         return None
 
 
-def _refuse(running: tuple[str, int], name: str) -> NoReturn:
-    call, thread = running
+def busy_error(call: str, thread: int, name: str) -> StateError:
+    """Return the error of a call that finds another one running.
+
+    Args:
+        call: the one that runs.
+        thread: where it runs.
+        name: of the one that is refused.
+    """
     here = threading.get_ident()
     within = " from within it" if thread == here else ""
-    raise StateError(
+    remedy = (
+        "wait for its Future first"
+        if call == "invoke_async"
+        else "give each thread one of its own; they may share the model's file or bytes"
+    )
+    return StateError(
         f"{call} runs in thread {_name(thread)!r}, and {name} was called{within} from thread "
-        f"{_name(here)!r}. An interpreter does one thing at a time: give each thread one of its "
-        "own; they may share the model's file or bytes."
+        f"{_name(here)!r}. An interpreter does one thing at a time: {remedy}."
     )
 
 

@@ -25,6 +25,7 @@ from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.choice import AnyDelegate, ManyDelegates, as_delegate, as_delegates
 from delegraph.runtime.delegates.failure_policy import FailurePolicy, Incident, OnFailure
 from delegraph.runtime.details import tensor_details
+from delegraph.runtime.invoke_async import InvokesAsync
 from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.live_views import LiveViews
 from delegraph.runtime.notebook import NotebookView
@@ -38,7 +39,7 @@ from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import read_tensor
 
 
-class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
+class Interpreter(OfficialMembers, NotebookView, InvokesAsync, ClosedByWith):
     """Runs a ``.tflite`` model, with delegates taking over parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
@@ -185,8 +186,7 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
             TimeLimitError: it took more than ``time_limit``.
         """
         self._views.require_none()
-        session = self.session
-        session.calls.run("invoke", session.subgraphs[0].invoke)
+        (session := self.session).calls.run("invoke", session.subgraphs[0].invoke)
 
     def cancel(self) -> None:
         """Stop the call that runs; from another thread, from a signal handler, or from a kernel.
@@ -234,8 +234,7 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
             StateError: another call runs.
         """
         session = self.session
-        first = session.subgraphs[0]
-        session.calls.run("set_tensor", session.write, first, tensor_index, value)
+        session.calls.run("set_tensor", session.write, session.subgraphs[0], tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
@@ -366,12 +365,13 @@ class Interpreter(OfficialMembers, NotebookView, ClosedByWith):
     # -- life ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Release the model, its memory and the delegates; every later call raises.
+        """Wait for ``invoke_async``, release model, memory and delegates; every later call raises.
 
         Raises:
             StateError: another call runs.
         """
         if (session := self._session) is not None:
+            self._background.close()
             session.calls.run("close", self._close, session)
 
     def _close(self, session: Session) -> None:

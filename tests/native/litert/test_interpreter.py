@@ -14,6 +14,7 @@ import pytest
 from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
 from delegraph.errors import ArgumentError, DelegateError, StateError, UnknownDelegateError
 from delegraph.native import LiteRtInterpreter, litert_delegate
+from support.asynchronous_delegate import Late
 from support.by_name import ByName, ByNameKernel, X, sines
 from support.policy_models import doubling
 
@@ -296,3 +297,58 @@ def test_what_the_runtime_takes_by_itself_shows_once_tensors_are_allocated() -> 
         "by_name", "XNNPACK", "XNNPACK", "by_name", "XNNPACK"
     ]  # fmt: skip
     assert placement.delegates == ("by_name", "XNNPACK")
+
+
+class Holds(ByName):
+    """Takes SIN; its kernels wait before they compute, and fail with *error* where there is one."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__("SIN", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name="holds")
+        self.go, self.error = threading.Event(), error
+
+    def create_delegate_kernel_interface(self) -> Any:
+        kernel = super().create_delegate_kernel_interface()
+        compute = kernel.eval
+
+        def eval_later(context: DelegateContext, node: Node) -> None:
+            assert self.go.wait(20)
+            if self.error is not None:
+                raise self.error
+            compute(context, node)
+
+        kernel.eval = eval_later  # type: ignore[method-assign]  # of this object only
+        return kernel
+
+
+def test_an_invoke_in_the_background_refuses_other_calls_until_it_is_done() -> None:
+    holds = Holds()
+    found = interpreter(holds)
+    found.allocate_tensors()
+    found.set_tensor(found.get_input_details()[0]["index"], X)
+    index = found.get_output_details()[0]["index"]
+    future = found.invoke_async()
+    for call in (found.invoke, found.invoke_async, lambda: found.get_tensor(index)):
+        with pytest.raises(StateError, match=r"invoke_async runs in .*: wait for its Future"):
+            call()
+    assert not future.cancel()
+    holds.go.set()
+    future.result(20)
+    np.testing.assert_allclose(found.get_tensor(index), np.sin(X) + X + np.sin(2 * X), 1e-6)
+
+
+def test_what_fails_in_the_background_comes_by_the_future_as_it_was() -> None:
+    error = OSError("device lost")
+    holds = Holds(error)
+    holds.go.set()
+    with interpreter(holds) as found:
+        found.allocate_tensors()
+        future = found.invoke_async()
+    assert future.exception() is error
+
+
+def test_kernels_with_eval_async_compute_by_eval_in_an_official_interpreter() -> None:
+    late = Late("SIN", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS)
+    found = interpreter(late)
+    np.testing.assert_allclose(run(found), np.sin(X) + X + np.sin(2 * X), 1e-6)
+    assert {entry.split()[0] for entry in late.log} == {"eval"}
+    assert not any(p.is_asynchronous for p in found.placement.partitions)

@@ -24,13 +24,14 @@ from delegraph.runtime.arguments import check_choice, checked_num_threads, model
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
+from delegraph.runtime.invoke_async import InvokesAsync, Run
 from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
 from delegraph.runtime.options import Requirement
 from delegraph.runtime.profile import Profile
 
 
-class LiteRtInterpreter(ClosedByWith):
+class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     """Runs a model in an official interpreter, with delegates written in Python.
 
     Arguments and methods are those of the official class. What a delegate raises is raised here as
@@ -148,6 +149,10 @@ class LiteRtInterpreter(ClosedByWith):
         with self._raising(), nullcontext() if seconds is None else _switching(seconds):
             self._interpreter.invoke()
 
+    def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
+        self._interpreter._ensure_safe()
+        return lambda begin: begin(self.invoke), _no_stop
+
     def get_signature_runner(self, signature_key: str | None = None) -> Callable[..., Any]:
         """Return a callable for a signature; see the official method."""
         with self._raising():
@@ -204,7 +209,8 @@ class LiteRtInterpreter(ClosedByWith):
     # -- life ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Release the interpreter and the delegates; every later call raises."""
+        """Wait for ``invoke_async``, release interpreter and delegates; every later call raises."""
+        self._background.close()
         self._official = None
         self._delegates = []
 
@@ -212,6 +218,7 @@ class LiteRtInterpreter(ClosedByWith):
     def _interpreter(self) -> Any:
         if self._official is None:
             raise StateError("Interpreter was not initialized, or it is closed.")
+        self._background.require_idle("the interpreter")
         return self._official
 
     def _refused(self) -> str:
@@ -235,6 +242,7 @@ class LiteRtInterpreter(ClosedByWith):
         """
         failure: RuntimeError | ValueError | None = None
         raised = None
+        self._background.require_idle("the interpreter")
         thunks.await_raised()
         try:
             yield
@@ -275,6 +283,10 @@ class _Delegates(list[Any]):
         if self._on_loaded is not None:
             self._on_loaded()
         return super().__iter__()
+
+
+def _no_stop() -> None:
+    """Nothing: the official interpreter stops for nobody."""
 
 
 def _split(delegates: Sequence[Any], isolation: Isolation) -> list[Any]:
