@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sys
 from pathlib import Path
@@ -128,11 +129,26 @@ def install_compiler(
     use_plugins_of(monkeypatch, folder)
 
 
+def change_compiler(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, delegate: str = "engine"
+) -> None:
+    """Run the test with other words in the source of the plugin."""
+    module = folder / f"fake_{delegate}.py"
+    assert old in module.read_text()
+    module.write_text(module.read_text().replace(old, new))
+    _import_again(folder, monkeypatch, delegate)
+
+
 def uninstall_compiler(
     folder: Path, monkeypatch: pytest.MonkeyPatch, delegate: str = "engine"
 ) -> None:
     """Run the test as if that distribution had never been there."""
     for info in folder.glob(f"fake_{delegate}-*.dist-info"):
         shutil.rmtree(info)
+    _import_again(folder, monkeypatch, delegate)
+
+
+def _import_again(folder: Path, monkeypatch: pytest.MonkeyPatch, delegate: str) -> None:
     monkeypatch.delitem(sys.modules, f"fake_{delegate}", raising=False)
+    importlib.invalidate_caches()
     use_plugins_of(monkeypatch, folder)

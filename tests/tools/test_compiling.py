@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +29,20 @@ from delegraph.native import LiteRtInterpreter
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
+from delegraph.testing import graph_model, tensor
 from delegraph.tools import CompiledModel, compile_model
 from support.by_name import X, doubling_while, run, sines
 from support.chosen_plugins import use_plugins_of
-from support.compiling_plugin import compiling_plugin, install_compiler, uninstall_compiler
+from support.compiling_plugin import (
+    change_compiler,
+    compiling_plugin,
+    install_compiler,
+    uninstall_compiler,
+)
 from support.corpus import corpus_file, needs_corpus
 from support.described_models import with_metadata
 from support.fake_distributions import pip_install, write_plugin
-from support.policy_models import remembering
+from support.policy_models import positive_positions, remembering
 from support.signatures import two_signatures
 
 
@@ -122,8 +127,53 @@ def test_compiling_again_loads_nothing_that_is_compiled(
 ) -> None:
     once = compile_model(sines(), ["engine"]).content
     install_compiler(engine, monkeypatch, "sine", left=("ADD", "MUL"))
+    body = "def _load_compiled(blob, context, params):\n"
+    change_compiler(engine, monkeypatch, body, f"{body}    1 / 0\n")
+    assert operators(compile_model(once, ["sine"]).content) == [CUSTOM_OP] * 4
     uninstall_compiler(engine, monkeypatch)
     assert operators(compile_model(once, ["sine"]).content) == [CUSTOM_OP] * 4
+
+
+def allow_dynamic_tensors(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = "    def is_node_supported"
+    flags = "    def flags(self):\n        return DelegateFlags.ALLOW_DYNAMIC_TENSORS\n\n"
+    change_compiler(engine, monkeypatch, named, flags + named)
+    change_compiler(engine, monkeypatch, "import Comp", "import DelegateFlags, Comp")
+
+
+def test_a_partition_with_an_input_of_a_shape_known_late_is_left(
+    engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_compiler(engine, monkeypatch, left=("WHERE",))
+    allow_dynamic_tensors(engine, monkeypatch)
+    compiled = compile_model(positive_positions(), ["engine"])
+    assert operators(compiled.content) == [CUSTOM_OP, "WHERE", "CAST", "MUL"]
+    left = {refusal.constraint for refusal in compiled.explanation.refusals}
+    assert left == {"op", "dynamic-shape"}
+    assert_same(compiled.content, positive_positions())
+
+
+def test_shapes_are_those_that_run_and_not_those_that_the_file_declares(
+    engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow_dynamic_tensors(engine, monkeypatch)
+    stale = graph_model(
+        [("SIN", "x", "a"), ("ABS", "a", "b"), ("NEG", "b", "c"), ("SIN", "c", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={"a": tensor((1,)), "b": tensor((2,)), "c": tensor((3,))},
+    )
+    compiled = compile_model(stale, ["engine"])
+    (found,) = compiled.partitions
+    assert (found.inputs, found.outputs) == (((4,),), ((4,),))
+    tensors = {t.name: t.shape for t in parse_model(compiled.content).subgraphs[0].tensors}
+    assert tensors["c"] == (4,)
+    assert_same(compiled.content, stale)
+    record = read_model(np.frombuffer(compiled.content, np.uint8))
+    (subgraph,) = record.subgraphs or ()
+    changed = [t.replace(shape=(7,)) if t.name == "c" else t for t in subgraph.tensors or ()]
+    other = record.replace(subgraphs=(subgraph.replace(tensors=tuple(changed)),))
+    assert_same(write_model(other), stale)
 
 
 def test_signatures_and_metadata_are_kept() -> None:
@@ -216,12 +266,8 @@ def test_a_delegate_without_compiler_is_refused(
 def test_a_compiler_that_fails_is_named(
     engine: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, message: str
 ) -> None:
-    install_compiler(engine, monkeypatch)
-    module = engine / "fake_engine.py"
     body = "def _compile(model, options):\n"
-    module.write_text(module.read_text().replace(body, f"{body}    {wrong}\n"))
-    monkeypatch.delitem(sys.modules, "fake_engine", raising=False)
-    use_plugins_of(monkeypatch, engine)
+    change_compiler(engine, monkeypatch, body, f"{body}    {wrong}\n")
     with pytest.raises(DelegateError, match=message):
         compile_model(sines(), ["engine"])
 

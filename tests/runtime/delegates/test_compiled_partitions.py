@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,7 @@ from delegraph.schema.writer import write_model
 from delegraph.testing import graph_model
 from delegraph.tools import compile_model
 from support.by_name import ByName, X, run, sines
-from support.chosen_plugins import use_plugins_of
-from support.compiling_plugin import install_compiler, uninstall_compiler
+from support.compiling_plugin import change_compiler, install_compiler, uninstall_compiler
 
 
 @pytest.fixture
@@ -146,17 +144,9 @@ def test_the_version_of_blobs_counts_and_not_the_distribution(
 def test_a_plugin_that_no_longer_compiles_is_named(
     engine: Path, compiled: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_compiler(engine, monkeypatch)
-    module = engine / "fake_engine.py"
-    module.write_text(module.read_text().split("@hookimpl\ndef delegraph_compilers")[0])
-    use_again(engine, monkeypatch)
+    change_compiler(engine, monkeypatch, "def delegraph_compilers", "def _not_any_more")
+    change_compiler(engine, monkeypatch, "@hookimpl\ndef _not", "def _not")
     assert "loads no compiled partitions: pip install 'fake-engine==1.0'" in refusal(compiled)
-
-
-def use_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "fake_engine", raising=False)
-    importlib.invalidate_caches()
-    use_plugins_of(monkeypatch, folder)
 
 
 def test_a_damaged_blob_is_refused_by_its_digest(compiled: bytes) -> None:
@@ -201,10 +191,9 @@ FULL_LIFE = """\
 def test_a_compiled_kernel_has_all_that_kernels_have(
     engine: Path, compiled: bytes, monkeypatch: pytest.MonkeyPatch, host: Any
 ) -> None:
-    module = engine / "fake_engine.py"
-    source = module.read_text().replace("    def close(self):\n", FULL_LIFE)
-    module.write_text(f"from concurrent.futures import Future\nCALLS = []\n{source}")
-    use_again(engine, monkeypatch)
+    head = "from concurrent.futures import Future\nCALLS = []\nVERSION"
+    change_compiler(engine, monkeypatch, "VERSION =", f"{head} =")
+    change_compiler(engine, monkeypatch, "    def close(self):\n", FULL_LIFE)
     interpreter = host(model_content=compiled)
     assert np.allclose(run(interpreter), run(Interpreter(model_content=sines())), atol=1e-6)
     calls = sys.modules["fake_engine"].CALLS
@@ -219,9 +208,7 @@ def test_a_compiled_kernel_has_all_that_kernels_have(
 def test_a_compiled_kernel_that_fails_is_named(
     engine: Path, compiled: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = engine / "fake_engine.py"
-    module.write_text(module.read_text().replace("self.engine.invoke()", "1 / 0"))
-    use_again(engine, monkeypatch)
+    change_compiler(engine, monkeypatch, "self.engine.invoke()", "1 / 0")
     with pytest.raises(DelegateNodeError, match=r"engine.*division by zero"):
         run(Interpreter(model_content=compiled))
     with pytest.raises(DelegateNodeError, match=r"engine.*division by zero"):
