@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from typing import Any, ClassVar
 
@@ -425,3 +426,104 @@ class CrashesWhenAsked(SoundDelegate):
         if registration.name == "FLOOR":
             os.kill(os.getpid(), signal.SIGSEGV)
         return super().is_node_supported_by_delegate(registration, node, context)
+
+
+# -- several nodes, kernels and interpreters ---------------------------------------------------
+
+
+class SharesInnerArrays(SoundKernel):
+    """One dictionary of inner tensors for all kernels: who prepared last has made its arrays."""
+
+    shared: ClassVar[dict[Any, Any]] = {}
+
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        self.shared.update(self.inner)
+
+    def values(self, tensor):
+        return self.shared[tensor.index] if tensor.index in self.inner else tensor.data
+
+
+class SharesItsProgram(SoundKernel):
+    """What is prepared is kept in the class: right as long as whoever prepared last computes."""
+
+    program: ClassVar[Any] = None
+
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        SharesItsProgram.program = self.nodes, self.inner
+
+    def eval(self, context, node):
+        self.nodes, self.inner = self.program
+        super().eval(context, node)
+
+
+class KeepsInnerResults(SoundKernel):
+    """Computes inner tensors once."""
+
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        self.done = set()
+
+    def eval(self, context, node):
+        for step, registration in self.nodes:
+            y = context.tensors[step.outputs[0]]
+            if y.index in self.done:
+                continue
+            a, b = (self.values(context.tensors[i]) for i in step.inputs)
+            self.write(self.values(y), self.result(step, registration, a, b))
+            if y.index in self.inner:
+                self.done.add(y.index)
+
+
+class LeavesAThread(SoundKernel):
+    def init(self, context, params):
+        super().init(context, params)
+        self.stop = threading.Event()
+        threading.Thread(target=self.stop.wait, args=(60,), daemon=True).start()
+
+
+class LeavesAFile(SoundKernel):
+    def init(self, context, params):
+        super().init(context, params)
+        self.file = os.open(os.devnull, os.O_RDONLY)
+
+
+class ClosesItsFile(LeavesAFile):
+    """Sound."""
+
+    def close(self):
+        os.close(self.file)
+
+
+class IsKept(SoundKernel):
+    kernels: ClassVar[list[Any]] = []
+
+    def init(self, context, params):
+        super().init(context, params)
+        self.kernels.append(self)
+
+
+class WrongAfterManyModels(SoundKernel):
+    """Its library runs out of something."""
+
+    kernels = 0
+
+    def init(self, context, params):
+        super().init(context, params)
+        WrongAfterManyModels.kernels += 1
+
+    def result(self, step, registration, a, b):
+        y = super().result(step, registration, a, b)
+        return y + y.dtype.type(1) if WrongAfterManyModels.kernels > 2 else y
+
+
+class WrongAfterManyElements(SoundKernel):
+    """The same, of which a large model alone is enough."""
+
+    elements = 0
+
+    def result(self, step, registration, a, b):
+        y = super().result(step, registration, a, b)
+        WrongAfterManyElements.elements += y.size
+        return y + y.dtype.type(1) if WrongAfterManyElements.elements > 3 else y

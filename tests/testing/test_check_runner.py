@@ -126,3 +126,35 @@ def test_options_of_the_run_are_for_one_process_alone(author: Author) -> None:
 def test_negative_limit_is_refused(author: Author) -> None:
     result = author.run("faulty.SoundDelegate", "", "--delegate-timeout=-1")
     result.stderr.fnmatch_lines(["*--delegate-timeout is negative; 0 is for no limit"])
+
+
+def test_a_fault_that_depends_on_state_is_called_so(author: Author) -> None:
+    result = author.run(
+        KILLED.format("WrongAfterManyModels"), "numbers", "--delegate-report=c.json"
+    )
+    result.stdout.fnmatch_lines(
+        [
+            "MUL of FLOAT32 comes out wrong in 1 of 1 models: *",
+            "  saved: *careful-MUL-wrong.tflite",
+            "  alone, in a new process, this model comes out right: the fault depends on state *",
+        ]
+    )
+    assert "depends on state" in (author.pytester.path / "c.json").read_text()
+
+
+def test_a_model_that_was_made_too_small_by_state_is_saved_as_it_was(author: Author) -> None:
+    result = author.run(KILLED.format("WrongAfterManyElements"), "numbers")
+    result.stdout.fnmatch_lines(
+        [
+            "ADD of * comes out wrong in *",
+            "  saved: *careful-ADD-wrong.tflite",
+            "  alone, in a new process, * depends on state *; this larger one comes out wrong *:",
+            "  saved: *careful-ADD-original.tflite",
+        ]
+    )
+
+
+def test_a_fault_of_the_model_alone_is_not_called_one_of_state(author: Author) -> None:
+    result = author.run(KILLED.format("WrongIntegers"), "numbers")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.no_fnmatch_line("*depends on state*")

@@ -13,7 +13,7 @@ import pytest
 
 from delegraph import Capabilities, Claim, Delegate, DelegateSpec, Interpreter
 from delegraph.errors import DelegateError, PluginOptionError
-from delegraph.testing.conformance import contract, isolation, numbers, soundness
+from delegraph.testing.conformance import contract, isolation, leftovers, numbers, soundness
 from delegraph.testing.conformance.effort import Effort
 from delegraph.testing.conformance.generated import check_generated_models
 from delegraph.testing.conformance.subject import Subject, require_claims, subject_of
@@ -64,6 +64,21 @@ KERNELS = [
     (faulty.SharesScratch, isolation.one_object_serves_two_interpreters, "one delegate object in"),
     (faulty.SharesScratch, isolation.two_objects_share_nothing, "two delegate objects in two"),
     (faulty.RacesForScratch, isolation.threads_do_not_meet, "two interpreters in two threads"),
+    (
+        faulty.SharesInnerArrays,
+        isolation.one_object_serves_two_interpreters,
+        "one delegate object in two interpreters, the first: .*model: ADD",
+    ),
+    (faulty.SharesInnerArrays, isolation.two_objects_share_nothing, "two delegate objects in two"),
+    (
+        faulty.SharesItsProgram,
+        isolation.partitions_share_nothing,
+        "two partitions in one model, which is right as one partition; what do kernels share",
+    ),
+    (faulty.KeepsInnerResults, contract.invokes_are_independent, "the inputs of the invoke before"),
+    (faulty.LeavesAThread, leftovers.nothing_is_left_behind, r"5 more threads after 5 .*close\(\)"),
+    (faulty.LeavesAFile, leftovers.nothing_is_left_behind, r"5 more open files after 5 .*close\("),
+    (faulty.IsKept, leftovers.nothing_is_left_behind, "kernels of 5 closed interpreters are still"),
 ]
 
 
@@ -74,6 +89,10 @@ def test_fault_of_a_kernel_is_named(
     tested = subject(faulty.with_kernel(kernel), tmp_path)
     with pytest.raises(AssertionError, match=f"(?s){message}"):
         check(replace(tested, capabilities=ADD))
+
+
+def test_kernel_that_closes_what_it_holds_leaves_nothing(tmp_path: Path) -> None:
+    leftovers.nothing_is_left_behind(subject(faulty.with_kernel(faulty.ClosesItsFile), tmp_path))
 
 
 DELEGATES = [

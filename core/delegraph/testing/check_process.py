@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -35,6 +35,8 @@ pytest.main([*args, "-p", "delegraph.testing.check_server", "--delegate-pipes", 
 
 _PATIENCE = 3.0
 """Seconds for a process to end by itself, or to say where it hangs."""
+
+_NUMBERS = count()
 
 _FRAMES = 4
 """Lines of a stack that are shown."""
@@ -103,6 +105,10 @@ class CheckProcess:
             self._child = None
             return child.death()
 
+    def another(self) -> CheckProcess:
+        """Return one that starts a process of its own, when it is asked."""
+        return CheckProcess(self._params, self._folder, self._time_limit)
+
     def close(self) -> None:
         """End the process."""
         child, self._child = self._child, None
@@ -115,7 +121,7 @@ class _Child:
 
     def __init__(self, params: pytest.Config.InvocationParams, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._stack = folder / f"stack-{os.getpid()}.txt"
+        self._stack = folder / f"stack-{os.getpid()}-{next(_NUMBERS)}.txt"
         self._stack.write_text("")
         self._limit: float | None = None  # set when it has been overrun
         args = [str(arg) for arg in params.args]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from delegraph.testing.conformance.witness import Suspect
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -31,3 +33,16 @@ class Run:
     name: str
     next_name: str
     deaths: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Asks whether a model that came out wrong does so in this process, too.
+
+    Attributes:
+        tests: the class of tests, as ``file::class``.
+        suspect: the model.
+    """
+
+    tests: str
+    suspect: Suspect

@@ -19,13 +19,18 @@ from typing import Any, Literal
 import pytest
 
 from delegraph.testing.check_process import CheckProcess, Death
-from delegraph.testing.check_requests import Outline, Run
+from delegraph.testing.check_requests import Judgement, Outline, Run
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Identity
-from delegraph.testing.conformance.witness import CheckBegins, ModelBegins, Sign
+from delegraph.testing.conformance.witness import CheckBegins, ModelBegins, Sign, Suspect
 from delegraph.testing.pytest_plugin import RESULT
 
 _NAME = "delegraph-check-runner"
+
+_DEPENDS_ON_STATE = (
+    "alone, in a new process, this model comes out right: the fault depends on state that models "
+    "before it have left in the delegate, its module or its library"
+)
 
 
 def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
@@ -49,6 +54,7 @@ class CheckRunner:
         self._deaths: dict[type, dict[str, str]] = {}
         self._note: dict[str, Any] = {}
         self._model: ModelBegins | None = None
+        self._suspect: Suspect | None = None
 
     def identities(self, kind: type, tests: str) -> list[Identity]:
         """Return what a class tests, and run its tests from now on.
@@ -96,7 +102,11 @@ class CheckRunner:
             answer = self._answer(request)
             if not isinstance(answer, Death):
                 from_data = item.config.hook.pytest_report_from_serializable
-                yield from (from_data(config=item.config, data=data) for data in answer)
+                for data in answer:
+                    report: pytest.TestReport = from_data(config=item.config, data=data)
+                    if report.failed and self._suspect is not None:
+                        self._add_confirmation(report, item, self._suspect)
+                    yield report
                 return
             key = "" if self._model is None else self._model.key
             if not key or key in deaths:
@@ -107,7 +117,7 @@ class CheckRunner:
     def _answer(self, request: Run) -> Any:
         if not self._process.is_alive:
             self._process.ask(Outline(request.tests), self._hear, patiently=True)
-        self._note, self._model = {}, None
+        self._note, self._model, self._suspect = {}, None, None
         return self._process.ask(request, self._hear)
 
     def _hear(self, sign: Sign) -> None:
@@ -115,8 +125,38 @@ class CheckRunner:
             self._note = dict(sign.note)
         elif isinstance(sign, ModelBegins):
             self._model = sign
+        elif isinstance(sign, Suspect):
+            self._suspect = sign
         elif self._model is not None:
             self._model = replace(self._model, key="")
+
+    def _add_confirmation(
+        self, report: pytest.TestReport, item: pytest.Item, suspect: Suspect
+    ) -> None:
+        """Add to a report what new processes say of the model that shows a failure."""
+        tests = self._tests[_class_of(item)]
+        if self._fails_alone(tests, suspect):
+            return
+        message = _DEPENDS_ON_STATE
+        if self._fails_alone(tests, replace(suspect, case=suspect.original)):
+            tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
+            message += "; this larger one comes out wrong there:"
+            message += rerun(tested, suspect.original, "original")
+        report.longrepr = f"{report.longreprtext}\n  {message}"
+        for name, note in report.user_properties:
+            if name == RESULT and isinstance(note, dict):
+                note["message"] += f"\n  {message}"
+
+    def _fails_alone(self, tests: str, suspect: Suspect) -> bool:
+        """Return whether a model fails in a new process, by a wrong result or by ending it."""
+        process = self._process.another()
+        try:
+            started = process.ask(Outline(tests), self._hear, patiently=True)
+            if isinstance(started, Death):
+                return True
+            return bool(process.ask(Judgement(tests, suspect), self._hear))
+        finally:
+            process.close()
 
     def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
         """Return the report of a test that cannot give one any more."""

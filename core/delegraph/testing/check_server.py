@@ -11,11 +11,14 @@ import faulthandler
 import os
 import pickle
 import signal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from delegraph.testing.check_requests import Outline, Run
+from delegraph.testing.check_requests import Judgement, Outline, Run
+
+if TYPE_CHECKING:
+    from delegraph.testing.conformance.subject import Subject
 
 OFF: dict[str, object] = {
     "collectonly": False,
@@ -98,14 +101,16 @@ class CheckServer:
         WITNESS.tell = lambda sign: self._send("sign", sign)
         while True:
             try:
-                request: Outline | Run = pickle.load(self._requests)
+                request: Outline | Run | Judgement = pickle.load(self._requests)
             except EOFError:
                 return
-            if isinstance(request, Outline):
-                answer: object = self._outline(request.tests)
-            else:
+            if isinstance(request, Run):
                 WITNESS.deaths = request.deaths
-                answer = self._run(request)
+                answer: object = self._run(request)
+            elif isinstance(request, Judgement):
+                answer = self._judged(request)
+            else:
+                answer = self._outline(request.tests)
             self._send("answer", answer)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -119,12 +124,22 @@ class CheckServer:
 
     def _outline(self, tests: str) -> object:
         """Return the identities of what a class tests, or why it cannot be collected."""
-        from delegraph.testing.delegate_conformance import identities_of
-
         items = self._collected(tests)
         if self._errors or not items:
             return "\n".join(self._errors) or f"{tests} has no tests"
-        return identities_of(next(iter(items.values())).cls)  # type: ignore[attr-defined]  # a function
+        return [subject.identity for subject in self._subjects(tests)]
+
+    def _judged(self, request: Judgement) -> bool:
+        """Return whether a model comes out wrong."""
+        found = request.suspect
+        subjects = {subject.name: subject for subject in self._subjects(request.tests)}
+        return bool(found.judge(subjects[found.delegate], found.case))
+
+    def _subjects(self, tests: str) -> list[Subject]:
+        from delegraph.testing.delegate_conformance import subjects_of
+
+        items = self._items.get(tests) or self._collected(tests)
+        return subjects_of(next(iter(items.values())).cls)  # type: ignore[attr-defined]  # a function
 
     def _run(self, run: Run) -> list[dict[str, Any]]:
         items = self._items.get(run.tests) or self._collected(run.tests)

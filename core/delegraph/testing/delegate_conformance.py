@@ -19,7 +19,7 @@ from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegraphError
 from delegraph.runtime.delegates.choice import AnyDelegate
 from delegraph.testing.check_runner import check_runner
-from delegraph.testing.conformance import contract, isolation, numbers, soundness
+from delegraph.testing.conformance import contract, isolation, leftovers, numbers, soundness
 from delegraph.testing.conformance.effort import FULL, QUICK
 from delegraph.testing.conformance.generated import EXAMPLES, check_generated_models
 from delegraph.testing.conformance.subject import (
@@ -49,7 +49,9 @@ CONTRACT: Sequence[Callable[[Subject], None]] = (
     isolation.kernels_are_not_shared,
     isolation.one_object_serves_two_interpreters,
     isolation.two_objects_share_nothing,
+    isolation.partitions_share_nothing,
     isolation.threads_do_not_meet,
+    leftovers.nothing_is_left_behind,
 )
 """The checks of the contract; each is a test of its own, with this name."""
 
@@ -168,9 +170,9 @@ _TESTED: dict[type, Sequence[Subject | Identity]] = {}
 """What each class tests: for all of its tests the same objects, since they keep results."""
 
 
-def identities_of(kind: type) -> list[Identity]:
-    """Return what a class of tests tests that has been collected in this process."""
-    return [each.identity for each in _TESTED[kind] if isinstance(each, Subject)]
+def subjects_of(kind: type) -> list[Subject]:
+    """Return what a class of tests tests, which has been collected in this process."""
+    return [each for each in _TESTED[kind] if isinstance(each, Subject)]
 
 
 def failures_folder(config: pytest.Config) -> Path:

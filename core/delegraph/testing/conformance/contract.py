@@ -221,14 +221,15 @@ def invokes_are_independent(subject: Subject) -> None:
     """The same inputs give the same result, whatever was computed before."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
-            first, again, _, later = (
+            first, again, changed, later = (
                 answers(interpreter, each.case.steps[0]) for each in (trial, trial, other, trial)
             )
         if not _same(first, again):
             raise AssertionError(
                 f"a second invoke on the same inputs gives another result\n  model: {trial.case}"
             )
-        if not _same(first, later):
+        is_stale = difference((changed,), other, subject.capabilities)
+        if is_stale or not _same(first, later):
             raise AssertionError(
                 f"the result depends on the inputs of the invoke before\n  model: {trial.case}"
             )

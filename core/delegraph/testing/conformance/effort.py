@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from delegraph.delegation.capabilities import Capabilities
+from delegraph.tools.shrinking import TRIES
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,16 @@ class Effort:
         seeds: how often that many are drawn, at most, until each claimed type is in one that is
             taken.
         seeds_for_others: the same for versions and features: not every operator can show every one.
+        chains: specimens of several nodes.
         specimens: models that each check of the contract is made with, at most.
+        reopenings: interpreters after which what they leave behind is counted.
         partners: of each specimen for checks of two interpreters, at most.
         computed: models of each operator for checks that need many; 0 for the specimens alone.
         gallery: models of every operator, of different types, that a delegate is only asked about.
         bricks: models of each operator that generated models are made of.
         tries_bricks: whether each of them is tried alone before.
         examples: generated models, at most.
+        tries: simpler models that are tried instead of one that comes out wrong.
     """
 
     operators: int | None = None
@@ -36,13 +40,16 @@ class Effort:
     shows_all: bool = True
     seeds: int = 12
     seeds_for_others: int = 3
-    specimens: int = 6
+    chains: int = 2
+    specimens: int = 8
+    reopenings: int = 5
     partners: int = 3
     computed: int = 20
     gallery: int = 3
     bricks: int = 10
     tries_bricks: bool = True
     examples: int | None = None
+    tries: int = TRIES
 
     def operators_of(self, capabilities: Capabilities) -> tuple[str, ...]:
         """Return the operators that are tried, sorted: of each claim one at least."""
@@ -83,12 +90,15 @@ QUICK = Effort(
     operators=10,
     enough=0,
     shows_all=False,
+    chains=1,
     specimens=1,
+    reopenings=2,
     partners=1,
     computed=0,
     gallery=1,
     bricks=2,
     tries_bricks=False,
     examples=3,
+    tries=10,
 )
 """A sample: under a minute for a delegate that compiles for a second."""

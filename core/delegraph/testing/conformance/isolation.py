@@ -12,6 +12,7 @@ from unittest import SkipTest
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.driver import SimpleDelegate
+from delegraph.testing.conformance.chains import chains, nodes_of
 from delegraph.testing.conformance.contract import require_right
 from delegraph.testing.conformance.specimens import specimens, with_other_shapes, with_other_values
 from delegraph.testing.conformance.subject import Subject
@@ -43,6 +44,27 @@ def one_object_serves_two_interpreters(subject: Subject) -> None:
 def two_objects_share_nothing(subject: Subject) -> None:
     """Two delegate objects have no state in common."""
     _take_turns(subject, subject.make(), subject.make(), "two delegate objects in two interpreters")
+
+
+def partitions_share_nothing(subject: Subject) -> None:
+    """Two partitions of a model run as if each were alone."""
+    compared = [trial for trial in chains(subject) if _is_right_in_two(subject, trial)]
+    if not compared:
+        raise SkipTest("no model that it takes can be cut into two partitions")
+
+
+def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
+    """Check a chain without its middle; return False if that does not make two partitions."""
+    what = "two partitions in one model, which is right as one partition; what do kernels share?"
+    if trial.case.reference is not None:
+        return False  # nobody else has a kernel for the middle
+    middle = nodes_of(trial) // 2
+    with open_interpreter(trial.case, subject.make(), leaving=middle) as interpreter:
+        if len(interpreter.placement.partitions) < 2:
+            return False
+        for each in (trial, with_other_values(trial) or trial, trial):
+            require_right(subject, interpreter, each, what)
+    return True
 
 
 def threads_do_not_meet(subject: Subject) -> None:

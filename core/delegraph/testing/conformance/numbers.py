@@ -9,6 +9,7 @@ from delegraph.testing.conformance.attempts import Attempt, attempt, attempts, s
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import trial_of
+from delegraph.testing.conformance.witness import suspect
 from delegraph.tools.shrinking import shrunk
 
 
@@ -34,7 +35,9 @@ def results_are_right(subject: Subject, op: str) -> None:
 
 
 def _smallest(subject: Subject, failed: Attempt) -> Attempt:
-    case = shrunk(failed.trial.case, lambda simpler: still_wrong(subject, simpler))
+    original, tries = failed.trial.case, subject.effort.tries
+    case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
+    suspect(subject.name, still_wrong, case, original)
     return attempt(subject, trial_of(case) or failed.trial)
 
 

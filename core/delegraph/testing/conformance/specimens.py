@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.testing.conformance.attempts import attempts, wrong
+from delegraph.testing.conformance.chains import chains
 from delegraph.testing.conformance.subject import Subject
 from delegraph.testing.conformance.trials import Trial, answers, open_interpreter, trial_of
 
@@ -26,8 +27,8 @@ _NONE = "the delegate computes none of the models it claims rightly; see soundne
 def specimens(subject: Subject) -> tuple[Trial, ...]:
     """Return one-step trials that the delegate claims, takes and computes rightly.
 
-    They are of different operators, types and features, have inputs to feed with elements in them,
-    and give the same results each time.
+    They are of different operators, types and features, some with tensors inside of a partition,
+    have inputs to feed with elements in them, and give the same results each time.
 
     Raises:
         SkipTest: there are none.
@@ -43,7 +44,9 @@ def specimens(subject: Subject) -> tuple[Trial, ...]:
     if not found:
         raise SkipTest(_NONE)
     chosen = list(found.values())
-    return tuple(chosen[:: -(-len(chosen) // subject.effort.specimens)])
+    inner = [first_step(chain) for chain in chains(subject)]
+    alone = chosen[:: -(-len(chosen) // subject.effort.specimens)]
+    return tuple([*filter(_is_telling, inner), *alone][: subject.effort.specimens])
 
 
 def _types(trial: Trial) -> frozenset[Types]:

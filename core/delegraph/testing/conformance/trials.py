@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.node_form import NodeForm
 from delegraph.delegation.partition_tolerance import ComputedNode
+from delegraph.delegation.rules import PlacementRule
 from delegraph.errors import DelegraphError
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
@@ -66,7 +67,10 @@ class Trial:
 
 
 def open_interpreter(
-    case: OperatorCase, *delegates: AnyDelegate, keep_everything: bool = False
+    case: OperatorCase,
+    *delegates: AnyDelegate,
+    keep_everything: bool = False,
+    leaving: int | None = None,
 ) -> Interpreter:
     """Return an interpreter of a case; nothing is allocated yet.
 
@@ -74,19 +78,28 @@ def open_interpreter(
         case: its model is opened with delegates; without, the model whose results are right.
         delegates: nothing is added to them, even if an installed one is there for the operator.
         keep_everything: whether all tensors can be read after an invoke.
+        leaving: a node that no delegate may take.
     """
     if delegates:
         model_begins(case)
     else:
         working()
-    return _opened(case.records if delegates else case.right, *delegates, keep=keep_everything)
+    records = case.records if delegates else case.right
+    rules = [] if leaving is None else [PlacementRule("exclude", nodes=leaving)]
+    return _opened(records, *delegates, keep=keep_everything, rules=rules)
 
 
-def _opened(records: tables.Model, *delegates: AnyDelegate, keep: bool = False) -> Interpreter:
+def _opened(
+    records: tables.Model,
+    *delegates: AnyDelegate,
+    keep: bool = False,
+    rules: Sequence[PlacementRule] = (),
+) -> Interpreter:
     return Interpreter(
         model_content=write_model(records),
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         experimental_preserve_all_tensors=keep,
+        rules=rules,
         delegates=delegates,
     )
 

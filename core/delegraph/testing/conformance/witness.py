@@ -10,9 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from delegraph.testing.operator_case import OperatorCase
+
+if TYPE_CHECKING:
+    from delegraph.testing.conformance.subject import Subject
+
+
+Judge = Callable[["Subject", OperatorCase], object]
+"""Returns whether a model comes out wrong, or what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +47,28 @@ class ModelBegins:
 
 
 @dataclass(frozen=True)
+class Suspect:
+    """A model was made smaller while it came out wrong; another process may look at it alone.
+
+    Attributes:
+        delegate: name of the one that computes it.
+        judge: a function of a module that says whether it comes out wrong.
+        case: the model, and what it is fed.
+        original: as it was before.
+    """
+
+    delegate: str
+    judge: Judge
+    case: OperatorCase
+    original: OperatorCase
+
+
+@dataclass(frozen=True)
 class Working:
     """The kit is at work itself: it finds out what is right."""
 
 
-Sign = CheckBegins | ModelBegins | Working
+Sign = CheckBegins | ModelBegins | Suspect | Working
 
 
 @dataclass
@@ -74,6 +98,11 @@ def check_begins(note: Mapping[str, Any]) -> None:
 def model_begins(case: OperatorCase) -> None:
     """Tell of a model, before a delegate gets it."""
     WITNESS.tell(ModelBegins(case, WITNESS.key))
+
+
+def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorCase) -> None:
+    """Tell of a model that has been made smaller; the arguments are those of :class:`Suspect`."""
+    WITNESS.tell(Suspect(delegate, judge, case, original))
 
 
 def working() -> None:

@@ -1,0 +1,50 @@
+"""Chains: models of several nodes that a delegate takes, with tensors inside of its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from delegraph.testing.conformance.attempts import careful_attempt, wrong
+from delegraph.testing.conformance.bricks import bricks, composed, fits
+from delegraph.testing.conformance.subject import Subject
+from delegraph.testing.conformance.trials import Trial, trial_of
+
+LENGTH = 5
+"""Bricks of a chain."""
+
+
+@cache
+def chains(subject: Subject) -> tuple[Trial, ...]:
+    """Return a few chains of different operators, which a delegate takes whole and does right."""
+    made: list[Trial] = []
+    for links in _links(bricks(subject)):
+        if len(made) == subject.effort.chains:
+            break
+        case = composed(bricks(subject), [(link, 0, False, False) for link in links], None)
+        trial = trial_of(case)
+        attempt = None if trial is None else careful_attempt(subject, trial)
+        if (
+            attempt
+            and len(attempt.taken) == nodes_of(attempt.trial)
+            and not wrong(subject, attempt)
+        ):
+            made.append(attempt.trial)
+    return tuple(made)
+
+
+def nodes_of(trial: Trial) -> int:
+    """Return how many nodes the main subgraph of a model has."""
+    return len((trial.case.records.subgraphs or ())[0].operators or ())
+
+
+def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
+    """Yield numbers of bricks of which each reads the one before; one chain for each operator."""
+    done: set[str] = set()
+    for last, trial in enumerate(found):
+        if trial.case.op not in done and fits(trial, trial):
+            done.add(trial.case.op)
+            others = (
+                i for i, t in enumerate(found) if t.case.op != trial.case.op and fits(t, trial)
+            )
+            yield (next(others, last), *[last] * (LENGTH - 1))
