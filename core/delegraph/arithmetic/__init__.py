@@ -10,6 +10,7 @@ Fixed point:
 - ``requantize``: from integer accumulators to quantized outputs
 - ``accumulator_scaling``, ``convolution_scale``: the factors of accumulators
 - ``lookup_table``: operators of 8 and 16 bits as tables
+- ``pair_tables``: operators of two 8-bit operands as tables, by official loop
 - ``sigmoid_int16``: tables of int16 LOGISTIC and TANH
 
 Quantized operators:

@@ -61,7 +61,11 @@ def fixed_point_scaling(
 
     def exact(acc: IntArray) -> IntArray:
         up = multiply_by_quantized_multiplier_gemm(acc, mantissa, shift)
-        return np.where(away, multiply_by_quantized_multiplier(acc, mantissa, shift), up)
+        if not away.any():
+            return up
+        otherwise: IntArray = multiply_by_quantized_multiplier(acc, mantissa, shift)
+        mixed: IntArray = up + (otherwise - up) * away
+        return mixed
 
     return Scaling(
         factor=np.ldexp(mantissa.astype(np.float64), shift - 31),
@@ -101,9 +105,9 @@ def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
 
     def exact(acc: IntArray) -> IntArray:
         real = acc * multipliers
-        whole = np.trunc(real)
-        whole += np.copysign(np.abs(real - whole) >= 0.5, real)
-        return whole.astype(np.int64)
+        whole: IntArray = real.astype(np.int64)
+        rounded: IntArray = whole + (real - whole >= 0.5) - (whole - real >= 0.5).astype(np.int64)
+        return rounded
 
     never = np.zeros(multipliers.shape)  # a product of any real number has no known last bit
     return Scaling(multipliers, never, never, never, exact)

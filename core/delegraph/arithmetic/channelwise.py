@@ -1,4 +1,4 @@
-"""Per-channel constants applied to long runs of memory instead of short rows.
+"""Per-channel constants: read from a tensor, and applied to long runs of memory, not short rows.
 
 With channels last, ``x * scale`` broadcasts over rows of only ``O`` values, and NumPy's loop costs
 more than its arithmetic. Repeating the constants makes rows of about two thousand.
@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError
+from delegraph.operators.tensor import Tensor
 
 TILE = 1 << 15
 """Values handled at once: float64 temporaries of a tile stay in the second-level cache."""
@@ -48,3 +51,32 @@ def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]
         compute(*(array[start:stop].reshape(-1, pattern) for array in arrays))
     if whole < size:
         compute(*(array[whole:] for array in arrays))
+
+
+def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Return a tensor's scales and zero points, float32 and int32, shaped to broadcast against it.
+
+    A tensor without quantization has scale 0.
+
+    Raises:
+        OperatorError: the tensor has blockwise scales, or one that makes no sense.
+    """
+    quantization = tensor.quantization
+    if quantization is None:
+        return np.zeros((), np.float32), np.zeros((), np.int32)
+    if quantization.block_size:
+        raise OperatorError(f"tensor {tensor.name!r} has blockwise scales, expected one a channel")
+    scales = quantization.scales.astype(np.float32)
+    zero_points = quantization.zero_points.astype(np.int32)
+    if len(scales) == 1:
+        return np.asarray(tensor.scale, np.float32), zero_points[:1].reshape(())
+    if len(zero_points) != len(scales):
+        zero_points = np.resize(zero_points[:1], len(scales))
+    axis = quantization.quantized_dimension
+    if not 0 <= axis < len(tensor.shape):
+        raise OperatorError(
+            f"tensor {tensor.name!r} has scales along axis {axis}, it has {len(tensor.shape)}"
+        )
+    shape = [1] * len(tensor.shape)
+    shape[axis] = len(scales)
+    return scales.reshape(shape), zero_points.reshape(shape)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.accumulator_scaling import Scaling, fixed_point_scaling, int64_scaling
+from delegraph.arithmetic.accumulator_scaling import (
+    Scaling,
+    fixed_point_scaling,
+    int64_scaling,
+    real_scaling,
+)
 from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization
 from delegraph.operators.numerics import Numerics
@@ -127,6 +132,49 @@ def scaling_of(
     if sums_int64:
         return int64_scaling(multipliers)
     return fixed_point_scaling(multipliers, numerics != "builtin" or halves_away)
+
+
+def fully_connected_scaling(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    y: Tensor,
+    quantized_bias_type: TensorType,
+    numerics: Numerics,
+) -> Scaling:
+    """Return how a matrix product's accumulators become outputs, by types and bias.
+
+    Args:
+        x: input.
+        weight: ``[O, K]``.
+        bias: None when absent.
+        y: output.
+        quantized_bias_type: of the node's options.
+        numerics: the official kernels to follow.
+
+    Raises:
+        OperatorError: as :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`, and
+            zero points of int16.
+    """
+    multipliers = per_channel_multipliers(x, weight, y, weight.shape[0])
+    real = multipliers.copy()
+    if len(affine_quantization(weight, "the weights").scales) == 1:
+        multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
+    is_reference = numerics == "reference" and weight.sparsity is None
+    if x.type != TensorType.INT16:
+        if is_reference:
+            return real_scaling(real)
+        halves_away = numerics == "micro" or weight.sparsity is not None
+        return fixed_point_scaling(multipliers, halves_away)
+    if x.zero_point or y.zero_point:
+        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
+    if weight.type == TensorType.INT16:
+        return int64_scaling(multipliers)
+    has_wide_bias = bias is not None and bias.type == TensorType.INT64
+    is_wide = quantized_bias_type == TensorType.INT64
+    if has_wide_bias or is_wide or weight.zero_point or is_reference:
+        return real_scaling(real)
+    return fixed_point_scaling(multipliers, halves_away=False)
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:

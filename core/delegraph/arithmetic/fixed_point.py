@@ -12,8 +12,10 @@ A real multiplier M is stored as a 31-bit mantissa m and a shift s: ``M = m * 2*
 ===============================================  ================================================
 
 All take integer arrays of any width and broadcast multiplier and shift against them, so a channel's
-own multiplier is an array as long as the last axis. These are the definitions. To scale, shift and
-store the sums of a whole kernel, see :mod:`delegraph.arithmetic.requantize`, which is faster.
+own multiplier is an array as long as the last axis. Of values they use operators and methods alone,
+so that arrays of JAX, traced ones too, may take NumPy's place. These are the definitions. To scale,
+shift and store the sums of a whole kernel, see :mod:`delegraph.arithmetic.requantize`, which is
+faster.
 
 Source:
     MultiplyByQuantizedMultiplier, tflite/kernels/internal/common.{h,cc}; gemmlowp's fixedpoint.h.
@@ -120,10 +122,10 @@ def saturating_rounding_doubling_high_mul(a: IntArray, b: IntArray | int) -> NDA
     Source:
         SaturatingRoundingDoublingHighMul, gemmlowp/fixedpoint/fixedpoint.h.
     """
-    product = np.multiply(a, b, dtype=np.int64)
+    product = a.astype(np.int64) * b
     product += 1 << 30
     product >>= 31
-    return np.minimum(product, INT32_MAX).astype(np.int32)  # only MIN * MIN is too large
+    return product.clip(None, INT32_MAX).astype(np.int32)  # only MIN * MIN is too large
 
 
 def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
@@ -138,7 +140,8 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
     exponent = np.asarray(exponent, x.dtype)
     mask = ((np.int64(1) << exponent) - 1).astype(x.dtype)
     threshold = (mask >> 1) + (x < 0)
-    return np.asarray((x >> exponent) + ((x & mask) > threshold), x.dtype)
+    rounded: IntArray = (x >> exponent) + ((x & mask) > threshold)
+    return rounded
 
 
 def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray[np.int64]:
@@ -202,7 +205,7 @@ def multiply_by_quantized_multiplier_int64(
     """
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
-    product = np.multiply(x, reduced, dtype=np.int64)
+    product = x.astype(np.int64) * reduced
     product += np.int64(1) << (total - 1)
     product >>= total
     return product.astype(np.int32)
@@ -220,7 +223,7 @@ def _doubling_high_mul(
     """Return *x* shifted left and multiplied, and the right shift that is still to do."""
     shift = np.asarray(shift, np.int64)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    shifted = (np.asarray(x, np.int64) << left).astype(np.int32)  # wraps like the C code
+    shifted = (x.astype(np.int64) << left).astype(np.int32)  # wraps like the C code
     return saturating_rounding_doubling_high_mul(shifted, np.asarray(multiplier)), right
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from delegraph.arithmetic.fixed_point import (
@@ -16,6 +18,9 @@ from delegraph.operators.checks import require_scales
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Eval
 
+Finish = Callable[[Integers], Integers]
+"""Makes results, ``int64``, of sums of stored integers; arrays of JAX do as well as NumPy's."""
+
 _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 
 
@@ -28,7 +33,7 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
     if _lacks_scale(r):
         return _without_scale(r, saturates=numerics == "builtin")
     if numerics != "builtin":
-        return _fixed_point_sum(r, divisor=1)
+        return _stored(r, _fixed_point_sum(r, divisor=1)) if r.count else lambda: r.y.data.fill(0)
     scale = np.float32(r.x.scale) / np.float32(r.y.scale)
     bias = np.float32(-r.x.zero_point) * scale * np.float32(r.count)
     y, y_zero, limits = r.y, r.y.zero_point, np.iinfo(r.y.dtype)
@@ -42,16 +47,26 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the eval of a quantized mean.
+    """Return the eval of a quantized mean."""
+    if _lacks_scale(r):
+        return _without_scale(r, saturates=_is_spatial(r, numerics))
+    if not r.count:
+        return lambda: r.y.data.fill(0)
+    return _stored(r, mean_of_sums(r, numerics))
+
+
+def mean_of_sums(r: Reduction, numerics: Numerics) -> Finish:
+    """Return what makes the mean of sums of stored integers; there are some, with scales.
 
     The mean over height and width of ``[N, H, W, C]`` 8-bit tensors that keeps its dimensions has
     an arithmetic of its own in the builtin kernels.
     """
+    return _spatial_mean(r) if _is_spatial(r, numerics) else _fixed_point_sum(r, divisor=r.count)
+
+
+def _is_spatial(r: Reduction, numerics: Numerics) -> bool:
     is_image = len(r.x.shape) == 4 and r.axes == (1, 2) and r.keep_dims
-    is_spatial = numerics == "builtin" and is_image and r.x.dtype.itemsize == 1 and r.count > 0
-    if _lacks_scale(r):
-        return _without_scale(r, saturates=is_spatial)
-    return _spatial_mean(r) if is_spatial else _fixed_point_sum(r, divisor=r.count)
+    return numerics == "builtin" and is_image and r.x.dtype.itemsize == 1 and r.count > 0
 
 
 def _lacks_scale(r: Reduction) -> bool:
@@ -77,8 +92,8 @@ def _without_scale(r: Reduction, saturates: bool) -> Eval:
     return lambda: y.data.fill(value)
 
 
-def _spatial_mean(r: Reduction) -> Eval:
-    """Return the eval of the 8-bit mean over height and width.
+def _spatial_mean(r: Reduction) -> Finish:
+    """Return what makes the 8-bit mean over height and width.
 
     Sixteen channels at a time are rounded with halves up, the rest with halves away from zero.
 
@@ -91,42 +106,46 @@ def _spatial_mean(r: Reduction) -> Eval:
     offset = offset + np.float32(0.5) if offset > 0 else offset - np.float32(0.5)
     bias = r.y.zero_point - int(offset)
     multiplier, shift = quantize_multiplier(float(x_scale / (np.float32(r.count) * y_scale)))
-    channels = r.x.shape[3]
-    vector_end = channels - channels % _LANES
-    y, limits = r.y, np.iinfo(r.y.dtype)
+    channels, limits = r.x.shape[3], np.iinfo(r.y.dtype)
+    is_rest = np.arange(channels) >= channels - channels % _LANES
 
-    def run() -> None:
-        sums = _sums(r)
+    def finish(sums: Integers) -> Integers:
         result = multiply_by_quantized_multiplier_gemm(sums, multiplier, shift)
-        if vector_end < channels:
-            rest = sums[..., vector_end:]
-            result[..., vector_end:] = multiply_by_quantized_multiplier(rest, multiplier, shift)
-        y.data[...] = (result.astype(np.int64) + bias).clip(limits.min, limits.max)
+        if is_rest.any():
+            rest = multiply_by_quantized_multiplier(sums, multiplier, shift)
+            result = result + (rest - result) * is_rest
+        return (result.astype(np.int64) + bias).clip(limits.min, limits.max)
 
-    return run
+    return finish
 
 
-def _fixed_point_sum(r: Reduction, divisor: int) -> Eval:
-    """Return the eval of a quantized sum over *divisor*, which is divided into the multiplier.
+def _fixed_point_sum(r: Reduction, divisor: int) -> Finish:
+    """Return what makes a quantized sum over *divisor*, which is divided into the multiplier.
 
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/reference/reduce.h.
     """
     multiplier, shift = quantize_multiplier(r.x.scale / r.y.scale)
-    if divisor:
-        bits = min(divisor.bit_length() - 1, 32, 31 + shift)
-        multiplier, shift = (multiplier << bits) // divisor, shift - bits
+    bits = min(divisor.bit_length() - 1, 32, 31 + shift)
+    multiplier, shift = (multiplier << bits) // divisor, shift - bits
     subtrahend = r.x.zero_point * r.count
-    y, y_zero, limits = r.y, r.y.zero_point, np.iinfo(r.y.dtype)
+    y_zero, limits = r.y.zero_point, np.iinfo(r.y.dtype)
+
+    def finish(sums: Integers) -> Integers:
+        result = multiply_by_quantized_multiplier(sums - subtrahend, multiplier, shift)
+        return (result.astype(np.int64) + y_zero).clip(limits.min, limits.max)
+
+    return finish
+
+
+def _stored(r: Reduction, finish: Finish) -> Eval:
+    """Return the eval that stores what *finish* makes of the sums."""
+    y = r.y
 
     def run() -> None:
-        result = multiply_by_quantized_multiplier(_sums(r) - subtrahend, multiplier, shift)
-        y.data[...] = (result.astype(np.int64) + y_zero).clip(limits.min, limits.max)
+        y.data[...] = finish(_sums(r))
 
-    def run_empty() -> None:
-        y.data[...] = 0
-
-    return run if r.count else run_empty
+    return run
 
 
 def product(r: Reduction, numerics: Numerics) -> Eval:

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from delegraph.arithmetic.channelwise import channel_parameters
 from delegraph.arithmetic.convolution_scale import affine_quantization
 from delegraph.arithmetic.elements import values_of
 from delegraph.arithmetic.output_shape import are_known, fold_output
 from delegraph.errors import OperatorError
-from delegraph.kernels.quantize import channel_parameters
 from delegraph.operators.checks import adopt_type, require_counts, require_type, require_zero_points
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor

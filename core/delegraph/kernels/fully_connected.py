@@ -14,12 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.arithmetic.accumulator_scaling import (
-    Scaling,
-    fixed_point_scaling,
-    int64_scaling,
-    real_scaling,
-)
 from delegraph.arithmetic.activation import (
     BiasClamp,
     apply_activation,
@@ -29,7 +23,7 @@ from delegraph.arithmetic.activation import (
 from delegraph.arithmetic.convolution_scale import (
     affine_quantization,
     check_symmetric,
-    per_channel_multipliers,
+    fully_connected_scaling,
     per_tensor_multiplier,
 )
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
@@ -43,7 +37,6 @@ from delegraph.operators.checks import (
     require_counts,
     require_type,
 )
-from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -247,7 +240,9 @@ def _quantized(context: OpContext, fc: _FullyConnected) -> Eval:
         fc.weight,
         fc.bias,
         fc.y,
-        _scaling(fc, context.numerics),
+        fully_connected_scaling(
+            fc.x, fc.weight, fc.bias, fc.y, fc.options.quantized_bias_type, context.numerics
+        ),
         fc.options.fused_activation_function,
     )
     step = max(min(_TILE // max(fc.outputs, fc.depth, 1), fc.rows), 1)
@@ -265,30 +260,6 @@ def _quantized(context: OpContext, fc: _FullyConnected) -> Eval:
             requantize(acc, y[start : start + step])
 
     return evaluate
-
-
-def _scaling(fc: _FullyConnected, numerics: Numerics) -> Scaling:
-    """Return the scaling; which arithmetic it takes depends on types and bias."""
-    x, weight, bias, y = fc.x, fc.weight, fc.bias, fc.y
-    multipliers = per_channel_multipliers(x, weight, y, fc.outputs)
-    real = multipliers.copy()
-    if len(affine_quantization(weight, "the weights").scales) == 1:
-        multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
-    is_reference = numerics == "reference" and weight.sparsity is None
-    if x.type != TensorType.INT16:
-        if is_reference:
-            return real_scaling(real)
-        halves_away = numerics == "micro" or weight.sparsity is not None
-        return fixed_point_scaling(multipliers, halves_away)
-    if x.zero_point or y.zero_point:
-        raise OperatorError(f"zero points {x.zero_point}, {y.zero_point}, expected 0 with INT16")
-    if weight.type == TensorType.INT16:
-        return int64_scaling(multipliers)
-    has_wide_bias = bias is not None and bias.type == TensorType.INT64
-    is_wide = fc.options.quantized_bias_type == TensorType.INT64
-    if has_wide_bias or is_wide or weight.zero_point or is_reference:
-        return real_scaling(real)
-    return fixed_point_scaling(multipliers, halves_away=False)
 
 
 def _hybrid(context: OpContext, fc: _FullyConnected) -> Eval:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.arithmetic.channelwise import channel_parameters
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_gemm,
@@ -171,35 +172,6 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
         y.data[...] = pack(q.astype(np.int8), y.type) if y.is_packed else q
 
     return run
-
-
-def channel_parameters(tensor: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return a tensor's scales and zero points, float32 and int32, shaped to broadcast against it.
-
-    A tensor without quantization has scale 0.
-
-    Raises:
-        OperatorError: the tensor has blockwise scales, or one that makes no sense.
-    """
-    quantization = tensor.quantization
-    if quantization is None:
-        return np.zeros((), np.float32), np.zeros((), np.int32)
-    if quantization.block_size:
-        raise OperatorError(f"tensor {tensor.name!r} has blockwise scales, expected one a channel")
-    scales = quantization.scales.astype(np.float32)
-    zero_points = quantization.zero_points.astype(np.int32)
-    if len(scales) == 1:
-        return np.asarray(tensor.scale, np.float32), zero_points[:1].reshape(())
-    if len(zero_points) != len(scales):
-        zero_points = np.resize(zero_points[:1], len(scales))
-    axis = quantization.quantized_dimension
-    if not 0 <= axis < len(tensor.shape):
-        raise OperatorError(
-            f"tensor {tensor.name!r} has scales along axis {axis}, it has {len(tensor.shape)}"
-        )
-    shape = [1] * len(tensor.shape)
-    shape[axis] = len(scales)
-    return scales.reshape(shape), zero_points.reshape(shape)
 
 
 def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:

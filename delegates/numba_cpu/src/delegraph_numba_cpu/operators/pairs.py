@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import Rejection, Tensor
+from delegraph import Rejection
 from delegraph.arithmetic.activation import quantized_activation_range
-from delegraph.arithmetic.vector_loop import inner_loop
+from delegraph.arithmetic.pair_tables import PairTables, Table, pair_tables, without_zero
 from delegraph_numba_cpu.blocks.elementwise import Operation
 from delegraph_numba_cpu.operators.chains import emit_operation
 from delegraph_numba_cpu.operators.checks import (
@@ -47,70 +46,22 @@ _FORMULAS = {
     (True, "UINT8"): Operation.PRODUCT_OF_UINT8,
 }
 
-_LOOPS = ("ADD", "MUL")
-"""Operators whose vector loops may round otherwise than what is left over."""
-
-Table = NDArray[np.generic]
-
 Parameters = tuple[float | NDArray[np.generic], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """What an operator gives for all pairs: ``[65536]``, at 256 * a + b, by their bits.
-
-    Attributes:
-        vector: in the official kernel's vector loop.
-        rest: for what that loop leaves over.
-        length: elements of its innermost loop.
-        vector_end: how many of them the vector loop computes.
-    """
-
-    vector: Table
-    rest: Table
-    length: int
-    vector_end: int
-
-
-def tables(call: Call) -> Tables:
+def tables(call: Call) -> PairTables:
     """Return the tables of a node.
 
     Raises:
         OperatorError: the core's kernel refuses the node.
     """
-    a, b = call.input(0), call.input(1)
-    loop = inner_loop(a.shape, b.shape)
-    lanes = 8 if a.type.name == "UINT8" or (call.name == "ADD" and _repeats(a, b)) else 16
-    rest = _pairs(call, False, "reference")
-    if loop is None or loop.length < lanes or call.context.numerics == "reference":
-        return Tables(rest, rest, 1, 1)
-    vector = _pairs(call, loop.repeats_scalar and call.name in _LOOPS, "builtin")
-    if loop.length % lanes == 0 or (vector == rest).all():
-        return Tables(vector, vector, 1, 1)
-    return Tables(vector, rest, loop.length, loop.length - loop.length % lanes)
-
-
-def _repeats(a: Tensor, b: Tensor) -> bool:
-    loop = inner_loop(a.shape, b.shape)
-    return loop is not None and loop.repeats_scalar
-
-
-def _pairs(call: Call, repeats_scalar: bool, numerics: str) -> Table:
-    """Return the results for all pairs, computed by one kind of the official loops."""
-    values = every_value(call.input(0).dtype), every_value(call.input(1).dtype)
-    a, b = (grid.copy() for grid in np.meshgrid(*values, indexing="ij"))
-    if repeats_scalar:
-        a = values[0][:, None]
-    if call.name == "DIV":
-        b = _without_zero(call, b)
-    with np.errstate(all="ignore"):
-        return evaluate(call, [a, b], numerics).reshape(-1)  # type: ignore[arg-type]
-
-
-def _without_zero(call: Call, divisors: Table) -> Table:
-    """Return divisors in which another number stands for zero, which none is."""
-    zero = call.input(1).zero_point
-    return np.where(divisors == zero, divisors.dtype.type(zero ^ 1), divisors)
+    return pair_tables(
+        call.name,
+        call.input(0),
+        call.input(1),
+        call.context.numerics,
+        lambda inputs, numerics: evaluate(call, inputs, numerics),
+    )
 
 
 def check_pair(call: Call) -> Rejection | None:
@@ -126,7 +77,7 @@ def check_operands(call: Call) -> Rejection | None:
     if rejection is not None:
         return rejection
     a, b = (np.ones(1, call.input(i).dtype) for i in range(2))
-    return check_evaluation(call, [a, _without_zero(call, b)])
+    return check_evaluation(call, [a, without_zero(call.input(1), b)])
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:

@@ -1,0 +1,87 @@
+"""Operators of two 8-bit operands as tables of all 65,536 pairs, as official loops compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.arithmetic.vector_loop import inner_loop
+from delegraph.operators.evaluation import every_value
+from delegraph.operators.numerics import Numerics
+from delegraph.operators.tensor import Tensor
+
+Table: TypeAlias = NDArray[Any]
+
+Evaluate = Callable[[Sequence[NDArray[Any]], Numerics], NDArray[Any]]
+"""Returns what the operator's kernel makes of two operands, rounded like some official kernels."""
+
+_LOOPS = ("ADD", "MUL")
+"""Operators whose vector loops may round otherwise than what is left over."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTables:
+    """What an operator gives for all pairs: ``[65536]``, at 256 * a + b, by their bits.
+
+    Attributes:
+        vector: in the official kernel's vector loop.
+        rest: for what that loop leaves over.
+        length: elements of its innermost loop.
+        vector_end: how many of them the vector loop computes.
+    """
+
+    vector: Table
+    rest: Table
+    length: int
+    vector_end: int
+
+
+def pair_tables(
+    op: str, a: Tensor, b: Tensor, numerics: Numerics, evaluate: Evaluate
+) -> PairTables:
+    """Return the tables of a node.
+
+    Args:
+        op: its operator.
+        a: its first operand, of an 8-bit type.
+        b: the second one.
+        numerics: which official kernels to round like.
+        evaluate: see :data:`Evaluate`.
+
+    Raises:
+        OperatorError: the kernel refuses the node.
+    """
+    loop = inner_loop(a.shape, b.shape)
+    repeats_scalar = loop is not None and loop.repeats_scalar
+    lanes = 8 if a.type.name == "UINT8" or (op == "ADD" and repeats_scalar) else 16
+    rest = _pairs(op, a, b, False, "reference", evaluate)
+    if loop is None or loop.length < lanes or numerics == "reference":
+        return PairTables(rest, rest, 1, 1)
+    vector = _pairs(op, a, b, repeats_scalar and op in _LOOPS, "builtin", evaluate)
+    if loop.length % lanes == 0 or (vector == rest).all():
+        return PairTables(vector, vector, 1, 1)
+    return PairTables(vector, rest, loop.length, loop.length - loop.length % lanes)
+
+
+def _pairs(
+    op: str, a: Tensor, b: Tensor, repeats_scalar: bool, numerics: Numerics, evaluate: Evaluate
+) -> Table:
+    """Return the results for all pairs, computed by one kind of the official loops."""
+    values = every_value(a.dtype), every_value(b.dtype)
+    first, second = (grid.copy() for grid in np.meshgrid(*values, indexing="ij"))
+    if repeats_scalar:
+        first = values[0][:, None]
+    if op == "DIV":
+        second = without_zero(b, second)
+    with np.errstate(all="ignore"):
+        return evaluate([first, second], numerics).reshape(-1)
+
+
+def without_zero(tensor: Tensor, divisors: Table) -> Table:
+    """Return divisors in which another number stands for zero, which none of them is then."""
+    zero = tensor.zero_point
+    return np.where(divisors == zero, divisors.dtype.type(zero ^ 1), divisors)
