@@ -19,7 +19,8 @@ from delegraph import Interpreter, load_delegate
 from delegraph.errors import PluginOptionError
 from delegraph_jax import compiling
 from delegraph_jax.compiling import compile_safely
-from delegraph_jax.delegate import CAPABILITIES, JaxDelegate, JaxKernel
+from delegraph_jax.delegate import CAPABILITIES, JaxDelegate
+from delegraph_jax.kernel import JaxKernel
 from delegraph_jax.operators import OPERATORS
 from delegraph_jax.options import JaxOptions
 

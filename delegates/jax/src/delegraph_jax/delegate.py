@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import jax
-import numpy as np
-from jax.experimental import serialize_executable
-
 from delegraph import (
     Capabilities,
     DelegateContext,
     DelegateFlags,
     DelegateOptions,
-    DelegateParams,
     Node,
     Registration,
     Rejection,
@@ -22,8 +15,8 @@ from delegraph import (
     Tolerance,
 )
 from delegraph.operators.checks import options_or_defaults
-from delegraph_jax.compiling import compile_safely, version
 from delegraph_jax.devices import device_named
+from delegraph_jax.kernel import JaxKernel
 from delegraph_jax.operators import OPERATORS, operator_of
 from delegraph_jax.options import JaxOptions
 from delegraph_jax.traced import TracedPartition
@@ -81,59 +74,3 @@ class JaxDelegate(SimpleDelegateInterface):
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return JaxKernel(self.device, self._partitions)
-
-
-class JaxKernel(SimpleDelegateKernelInterface):
-    """One partition."""
-
-    def __init__(self, device: jax.Device, partitions: list[TracedPartition]) -> None:
-        self._device = device
-        self._partitions = partitions
-        self._compiled: dict[tuple[tuple[int, ...], ...], Any] = {}
-
-    def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        self._params = params
-        self.traced = TracedPartition(context, params)
-        self._partitions.append(self.traced)
-        self._inputs = [context.tensors[i] for i in self.traced.inputs]
-        self._outputs = [context.tensors[i] for i in self.traced.outputs]
-
-    def prepare(self, context: DelegateContext, node: Node) -> None:
-        shapes = tuple(tensor.shape for tensor in (*self._inputs, *self._outputs))
-        if shapes not in self._compiled:
-            self._compiled = {shapes: self._compile(context)}
-        self._run = self._compiled[shapes]
-
-    def eval(self, context: DelegateContext, node: Node) -> None:
-        with jax.enable_x64(True):
-            results = self._run(*[tensor.data for tensor in self._inputs])
-        for tensor, result in zip(self._outputs, results, strict=True):
-            np.copyto(tensor.data, np.asarray(result))
-
-    def close(self) -> None:
-        self._compiled = {}
-        if self.traced in self._partitions:
-            self._partitions.remove(self.traced)
-
-    def _compile(self, context: DelegateContext) -> Any:
-        """Return the executable for the shapes of now, from the cache if it is there."""
-        platform = self._device.platform
-        key = f"{self._params.partition_model().digest} {platform} {self._device.device_kind}"
-        path = context.cache("jax", version()).get_or_make(key, self._executable)
-        return serialize_executable.deserialize_and_load(
-            path.read_bytes(),
-            jax.tree.structure((tuple(self._inputs), {})),
-            jax.tree.structure(self._outputs),
-            backend=platform,
-            execution_devices=[self._device],
-        )
-
-    def _executable(self) -> bytes:
-        with jax.enable_x64(True), jax.default_device(self._device):
-            arguments = [
-                jax.ShapeDtypeStruct(tensor.shape, tensor.dtype) for tensor in self._inputs
-            ]
-            lowered = jax.jit(self.traced, keep_unused=True).lower(*arguments)
-            compiled = compile_safely(lowered, self._device.platform)
-        payload: bytes = serialize_executable.serialize(compiled)[0]
-        return payload

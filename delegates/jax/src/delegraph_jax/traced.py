@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from delegraph import DelegateContext, DelegateParams
+from delegraph.arithmetic.weights import dense_values
 from delegraph.errors import OperatorError, in_words
 from delegraph_jax.operators import Call, operator_of
 
@@ -22,7 +22,7 @@ class TracedPartition:
     """
 
     def __init__(self, context: DelegateContext, params: DelegateParams) -> None:
-        self._tensors = context.tensors
+        self._tensors, self._numerics = context.tensors, context.numerics
         self._nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
         self.inputs = [i for i in params.input_tensors if not self._tensors[i].is_constant]
         self.outputs = list(params.output_tensors)
@@ -39,13 +39,14 @@ class TracedPartition:
                 says.
         """
         values: dict[int, Any] = {
-            # A copy: JAX may otherwise keep a view of memory that is the host's.
-            i: jnp.array(tensor.data)
+            # A copy: JAX may otherwise keep a view of memory that is the host's. One of NumPy:
+            # what is done with constants alone is done once, while tracing.
+            i: np.array(dense_values(tensor))
             for i, tensor in self._constants.items()
         }
         values.update(zip(self.inputs, arguments, strict=True))
         for node, registration in self._nodes:
-            call = Call(node, registration, self._tensors, values)
+            call = Call(node, registration, self._tensors, values, self._numerics)
             try:
                 results = operator_of(call.name, node, self._tensors).compute(call)
             except Exception as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from delegraph_jax.operators.registry import MOVED, Call, operator
+from delegraph_jax.operators.registry import ANY, PLAIN, Call, operator
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "GREATER": jnp.greater,
@@ -22,7 +22,7 @@ _EQUALITIES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _enter(name: str, function: Callable[[Any, Any], Any]) -> None:
-    @operator(name, MOVED)
+    @operator(name, (*PLAIN, "BOOL"))
     def compute(call: Call) -> Any:
         return function(call.input(0), call.input(1))
 
@@ -31,7 +31,7 @@ for _name, _function in (_COMPARISONS | _EQUALITIES).items():
     _enter(_name, _function)
 
 
-@operator("SELECT", MOVED)
+@operator("SELECT", ANY)
 def select(call: Call) -> Any:
     """Return elements or rows of input 1 where input 0 is true, else of input 2."""
     condition, a = call.input(0), call.input(1)
@@ -42,7 +42,7 @@ def select(call: Call) -> Any:
     return jnp.where(condition, a, call.input(2)).reshape(call.shape)
 
 
-@operator("SELECT_V2", MOVED)
+@operator("SELECT_V2", ANY)
 def select_v2(call: Call) -> Any:
     """Return elements of input 1 where input 0 is true, else of input 2; all three broadcast."""
     # Three arrays of one element give the shape of one of them, whatever their ranks.

@@ -48,25 +48,26 @@ def finish(call: Call, y: Any, bias: Any) -> Any:
     return clamp(call.options, y if bias is None else y + bias.reshape(-1))
 
 
-@operator("CONV_2D", FLOATS, "computed-weights", check=check_clamp)
+@operator("CONV_2D", FLOATS, features=("computed-weights",), check=check_clamp)
 def conv_2d(call: Call) -> Any:
     """Return the products of windows and filters ``[O, KH, KW, C / groups]``."""
     x, weight = call.input(0), call.input(1)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
-    return _convolve(call, x, weight, windows, "OHWI", x.shape[3] // weight.shape[3])
+    groups = x.shape[3] // weight.shape[3]
+    return _convolve(call, x, weight.transpose(1, 2, 3, 0), windows, "HWIO", groups)
 
 
-@operator("DEPTHWISE_CONV_2D", FLOATS, "computed-weights", check=check_clamp)
+@operator("DEPTHWISE_CONV_2D", FLOATS, features=("computed-weights",), check=check_clamp)
 def depthwise_conv_2d(call: Call) -> Any:
     """Return the products of the windows of each channel and its filters, ``[1, KH, KW, O]``."""
     x, weight = call.input(0), call.input(1)
     windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
     if windows[0].kernel * windows[1].kernel > MOST_TAPS:
-        return _convolve(call, x, jnp.moveaxis(weight, 0, 2), windows, "HWIO", x.shape[3])
-    return finish(call, _sum_of_taps(x, weight[0], windows), call.optional(2))
+        return _convolve(call, x, weight.transpose(1, 2, 0, 3), windows, "HWIO", x.shape[3])
+    return finish(call, sum_of_taps(x, weight[0], windows), call.optional(2))
 
 
-def _sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
+def sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
     """Return the input, moved and times a row of weights, summed over all places of the window."""
     n, _, _, channels = x.shape
     multiplier = weight.shape[2] // channels
@@ -82,7 +83,7 @@ def _sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
     return total.reshape(n, down.output, across.output, channels * multiplier)
 
 
-@operator("CONV_3D", FLOATS, "computed-weights", check=check_clamp)
+@operator("CONV_3D", FLOATS, features=("computed-weights",), check=check_clamp)
 def conv_3d(call: Call) -> Any:
     """Return the products of windows and filters ``[KD, KH, KW, C, O]``."""
     x, weight, o = call.input(0), call.input(1), call.options
@@ -96,7 +97,11 @@ def conv_3d(call: Call) -> Any:
 
 
 @operator(
-    "TRANSPOSE_CONV", (*FLOATS, "INT32"), "computed-weights", constants=(0,), check=check_clamp
+    "TRANSPOSE_CONV",
+    (*FLOATS, "INT32"),
+    features=("computed-weights",),
+    constants=(0,),
+    check=check_clamp,
 )
 def transpose_conv(call: Call) -> Any:
     """Return what each input adds to a window of the output, by filters ``[O, KH, KW, C]``."""

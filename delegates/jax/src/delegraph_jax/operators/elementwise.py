@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from delegraph_jax.operators.fused import check_clamp, clamp_to_finite
-from delegraph_jax.operators.registry import FLOATS, PLAIN, Call, operator
+from delegraph_jax.operators.registry import FLOATS, PLAIN, QUANTIZED, Call, operator
 
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "CEIL": jnp.ceil,
@@ -35,7 +35,7 @@ for _name, _function in _UNARY.items():
 for _name, _function in _UNARY_WITH_FLOAT16.items():
     _enter_unary(_name, FLOATS, _function)
 _enter_unary("ABS", ("FLOAT32", "INT32"), jnp.abs)
-_enter_unary("NEG", PLAIN, jnp.negative)
+_enter_unary("NEG", (*PLAIN, "INT8", "INT16"), jnp.negative)
 _enter_unary("SQUARE", FLOATS, jnp.square)
 _enter_unary("SIGN", FLOATS, jnp.sign)
 _enter_unary("LOGICAL_NOT", ("BOOL",), jnp.logical_not)
@@ -65,8 +65,8 @@ def _enter_binary(name: str, types: tuple[str, ...], function: Callable[[Any, An
         return function(call.input(0), call.input(1))
 
 
-_enter_binary("MAXIMUM", PLAIN, jnp.maximum)
-_enter_binary("MINIMUM", PLAIN, jnp.minimum)
+_enter_binary("MAXIMUM", (*PLAIN, *QUANTIZED), jnp.maximum)
+_enter_binary("MINIMUM", (*PLAIN, *QUANTIZED), jnp.minimum)
 _enter_binary("POW", FLOATS, jnp.power)
 _enter_binary("SQUARED_DIFFERENCE", ("FLOAT32", "INT32"), lambda a, b: jnp.square(a - b))
 _enter_binary("LOGICAL_AND", ("BOOL",), jnp.logical_and)
@@ -86,7 +86,7 @@ def add_n(call: Call) -> Any:
     return reduce(jnp.add, call.inputs())
 
 
-@operator("PRELU", FLOATS, "computed-weights")
+@operator("PRELU", FLOATS, features=("computed-weights",))
 def prelu(call: Call) -> Any:
     """Return x, or alpha * x below 0."""
     x = call.input(0)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from delegraph_jax.operators.registry import MOVED, PLAIN, Call, operator
+from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, QUANTIZED, Call, operator
 
 
 @operator("GATHER", MOVED, constants=(1,))
@@ -34,7 +34,7 @@ def gather_nd(call: Call) -> Any:
     return call.input(0)[tuple(jnp.moveaxis(call.input(1), -1, 0))]
 
 
-@operator("SCATTER_ND", PLAIN, constants=(0, 2), lacks=("dynamic-shapes",))
+@operator("SCATTER_ND", (*PLAIN, *EIGHT_BIT), constants=(0, 2), lacks=("dynamic-shapes",))
 def scatter_nd(call: Call) -> Any:
     """Return zeros with input 1 added at the places that input 0 says."""
     updates = call.input(1)
@@ -42,7 +42,13 @@ def scatter_nd(call: Call) -> Any:
     return jnp.zeros(call.shape, updates.dtype).at[places].add(updates)
 
 
-@operator("ONE_HOT", MOVED, "computed-weights", constants=(1,), lacks=("dynamic-shapes",))
+@operator(
+    "ONE_HOT",
+    (*PLAIN, *EIGHT_BIT, "BOOL"),
+    features=("computed-weights",),
+    constants=(1,),
+    lacks=("dynamic-shapes",),
+)
 def one_hot(call: Call) -> Any:
     """Return the on value at each index along a new axis, the off value elsewhere."""
     indices, on, off = call.input(0), call.input(2), call.input(3)
@@ -52,14 +58,14 @@ def one_hot(call: Call) -> Any:
     return jnp.where(jnp.expand_dims(indices, axis) == classes, on.reshape(()), off.reshape(()))
 
 
-@operator("MATRIX_DIAG", PLAIN)
+@operator("MATRIX_DIAG", (*PLAIN, *QUANTIZED))
 def matrix_diag(call: Call) -> Any:
     """Return square matrices with the last axis on their diagonals."""
     x = call.input(0)
     return x[..., None] * np.eye(x.shape[-1], dtype=x.dtype)
 
 
-@operator("MATRIX_SET_DIAG", PLAIN)
+@operator("MATRIX_SET_DIAG", (*PLAIN, *QUANTIZED))
 def matrix_set_diag(call: Call) -> Any:
     """Return matrices with the last axis of input 1 on their diagonals."""
     x, diagonal = call.input(0), call.input(1)
@@ -67,7 +73,7 @@ def matrix_set_diag(call: Call) -> Any:
     return x.at[..., i, i].set(diagonal)
 
 
-@operator("DYNAMIC_UPDATE_SLICE", ("FLOAT32", "INT32", "INT64", "BOOL"))
+@operator("DYNAMIC_UPDATE_SLICE", ANY)
 def dynamic_update_slice(call: Call) -> Any:
     """Return input 0 with input 1 at a place, moved so that it lies inside."""
     x, update, start = call.inputs()
@@ -76,7 +82,7 @@ def dynamic_update_slice(call: Call) -> Any:
     return jax.lax.dynamic_update_slice(x, update, [places[i] for i in range(x.ndim)])
 
 
-@operator("CAST", MOVED)
+@operator("CAST", (*ANY, "FLOAT64"))
 def cast(call: Call) -> Any:
     """Return the elements as another type."""
     return call.input(0).astype(call.outputs[0].dtype)

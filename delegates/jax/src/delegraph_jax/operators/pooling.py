@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from numpy.typing import NDArray
 
 from delegraph.arithmetic.padding import Window, pool_windows
 from delegraph_jax.operators.convolution import pads
@@ -15,14 +16,16 @@ from delegraph_jax.operators.fused import check_clamp, clamp
 from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 
-def _windows(call: Call) -> tuple[Window, Window]:
+def windows_of(call: Call) -> tuple[Window, Window]:
+    """Return the windows of a pool, down and across."""
     size = (call.options.filter_height, call.options.filter_width)
     return pool_windows(call.options, call.input(0).shape, size)
 
 
-def _reduce(
+def reduced(
     x: Any, windows: tuple[Window, Window], initial: float, function: Callable[[Any, Any], Any]
 ) -> Any:
+    """Return a function over all elements of each window."""
     down, across = windows
     return lax.reduce_window(
         x,
@@ -36,28 +39,33 @@ def _reduce(
 
 def _mean(x: Any, windows: tuple[Window, Window]) -> Any:
     """Return means of the inputs in each window, zeros around them left out."""
-    counts = np.ones(())
+    return reduced(x, windows, 0, lax.add) / counts(windows)[..., None].astype(x.dtype)
+
+
+def counts(windows: tuple[Window, Window]) -> NDArray[np.float64]:
+    """Return how many inputs each window has, zeros around the image left out: ``[OH, OW]``."""
+    found = np.ones(())
     for each in windows:
-        inside = np.zeros(each.output, np.float32)
+        inside = np.zeros(each.output)
         for tap in each.taps:
             inside[slice(*each.valid_outputs(tap))] += 1
-        counts = np.multiply.outer(counts, inside)
-    return _reduce(x, windows, 0, lax.add) / counts[..., None].astype(x.dtype)
+        found = np.multiply.outer(found, inside)
+    return found
 
 
 @operator("AVERAGE_POOL_2D", FLOATS, check=check_clamp)
 def average_pool_2d(call: Call) -> Any:
     """Return means of windows."""
-    return clamp(call.options, _mean(call.input(0), _windows(call)))
+    return clamp(call.options, _mean(call.input(0), windows_of(call)))
 
 
 @operator("MAX_POOL_2D", FLOATS, check=check_clamp)
 def max_pool_2d(call: Call) -> Any:
     """Return maxima of windows."""
-    return clamp(call.options, _reduce(call.input(0), _windows(call), -np.inf, lax.max))
+    return clamp(call.options, reduced(call.input(0), windows_of(call), -np.inf, lax.max))
 
 
 @operator("L2_POOL_2D", FLOATS, check=check_clamp)
 def l2_pool_2d(call: Call) -> Any:
     """Return roots of the means of squares of windows."""
-    return clamp(call.options, jnp.sqrt(_mean(jnp.square(call.input(0)), _windows(call))))
+    return clamp(call.options, jnp.sqrt(_mean(jnp.square(call.input(0)), windows_of(call))))

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
 
-from delegraph import Node, Rejection, Tensor
 from delegraph_jax.operators.convolution import finish
 from delegraph_jax.operators.fused import check_clamp
 from delegraph_jax.operators.registry import FLOATS, Call, operator
 
 
-def _check_dense(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    if tensors[node.inputs[1]].sparsity is not None:
-        return Rejection("sparse", tensor=node.inputs[1])
-    return check_clamp(options, node, tensors)
-
-
-@operator(
-    "FULLY_CONNECTED",
-    FLOATS,
-    "computed-weights",
-    check=_check_dense,
-)
+@operator("FULLY_CONNECTED", FLOATS, features=("computed-weights", "sparse"), check=check_clamp)
 def fully_connected(call: Call) -> Any:
     """Return the products of rows and weights ``[O, C]``."""
     weight = call.input(1)
@@ -34,7 +21,7 @@ def fully_connected(call: Call) -> Any:
     return finish(call, y, call.optional(2)).reshape(call.shape)
 
 
-@operator("BATCH_MATMUL", FLOATS, "computed-weights")
+@operator("BATCH_MATMUL", FLOATS, features=("computed-weights",))
 def batch_matmul(call: Call) -> Any:
     """Return the products of two stacks of matrices, either of them transposed or not."""
     x, w = call.input(0), call.input(1)

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from delegraph_jax.operators.registry import PLAIN, Call, operator
+from delegraph_jax.operators.registry import EIGHT_BIT, PLAIN, QUANTIZED, Call, operator
 
 
-def _axes(call: Call) -> tuple[int, ...]:
+def axes_of(call: Call) -> tuple[int, ...]:
+    """Return the axes to reduce, ascending."""
     rank = call.input(0).ndim
     return tuple(sorted({axis % rank for axis in call.integers(1)})) if rank else ()
 
@@ -20,7 +21,7 @@ def _axes(call: Call) -> tuple[int, ...]:
 def _enter(name: str, types: tuple[str, ...], function: Callable[..., Any]) -> None:
     @operator(name, types, constants=(1,))
     def compute(call: Call) -> Any:
-        return function(call.input(0), axis=_axes(call), keepdims=bool(call.options.keep_dims))
+        return function(call.input(0), axis=axes_of(call), keepdims=bool(call.options.keep_dims))
 
 
 def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
@@ -45,13 +46,13 @@ _enter("REDUCE_ANY", ("BOOL", "INT32"), jnp.any)
 _enter("REDUCE_ALL", ("BOOL", "INT32"), jnp.all)
 
 
-@operator("ARG_MAX", PLAIN, constants=(1,))
+@operator("ARG_MAX", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
 def arg_max(call: Call) -> Any:
     """Return where the largest elements are, the first of equal ones."""
     return jnp.argmax(call.input(0), call.integers(1)[0])
 
 
-@operator("ARG_MIN", PLAIN, constants=(1,))
+@operator("ARG_MIN", ("BOOL", *PLAIN, *EIGHT_BIT), constants=(1,))
 def arg_min(call: Call) -> Any:
     """Return where the smallest elements are, the first of equal ones."""
     return jnp.argmin(call.input(0), call.integers(1)[0])
@@ -70,7 +71,7 @@ def cumsum(call: Call) -> Any:
     return lax.pad(sums, np.zeros((), x.dtype), edge) if x.shape[axis] else sums
 
 
-@operator("TOPK_V2", ("FLOAT32", "INT32"), constants=(1,))
+@operator("TOPK_V2", (*PLAIN, *QUANTIZED), constants=(1,))
 def topk(call: Call) -> Any:
     """Return the largest elements of the last axis, and where they are."""
     return lax.top_k(call.input(0), call.shape[-1])

@@ -10,13 +10,21 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import Claim, Node, Registration, Rejection, Tensor
+from delegraph import Claim, Node, Registration, Rejection, Tensor, builtin_registration
+from delegraph.delegation.node_form import NodeForm
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import options_or_defaults
+from delegraph.operators.evaluation import evaluate_node
+from delegraph.operators.numerics import Numerics
 
 FLOATS = ("FLOAT32",)
+HALVES = ("BFLOAT16", "FLOAT16")
 PLAIN = ("FLOAT32", "INT32", "INT64")
-MOVED = (*PLAIN, "BOOL")
+EIGHT_BIT = ("INT8", "UINT8")
+QUANTIZED = (*EIGHT_BIT, "INT16")
+MOVED = (*PLAIN, *QUANTIZED, *HALVES, "BOOL")
+ANY = (*MOVED, "UINT16", "UINT32", "UINT64")
+"""What operators take that only move elements; some take only a part of it."""
 
 
 class Call:
@@ -26,6 +34,7 @@ class Call:
         node: the node.
         name: its operator.
         outputs: its output tensors, with their shapes.
+        numerics: which official kernels to round like.
     """
 
     def __init__(
@@ -34,10 +43,12 @@ class Call:
         registration: Registration,
         tensors: Sequence[Tensor],
         values: Mapping[int, jax.Array],
+        numerics: Numerics,
     ) -> None:
         self.node = node
         self.name = registration.name
         self.outputs = [tensors[i] for i in node.outputs]
+        self.numerics = numerics
         self._tensors = tensors
         self._values = values
 
@@ -70,14 +81,36 @@ class Call:
         """Return the values of all inputs."""
         return [self.input(i) for i in range(len(self))]
 
+    def tensor(self, i: int) -> Tensor:
+        """Return input *i*, which is not absent."""
+        return self._tensors[self.node.inputs[i]]
+
+    def optional_tensor(self, i: int) -> Tensor | None:
+        """Return input *i*; None when it is absent."""
+        inputs = self.node.inputs
+        return None if i >= len(inputs) or inputs[i] < 0 else self._tensors[inputs[i]]
+
     def constant(self, i: int) -> NDArray[Any]:
         """Return the content of input *i*, which the model file holds."""
-        return np.asarray(self._tensors[self.node.inputs[i]].data)
+        return np.asarray(self.tensor(i).data)
 
     def integers(self, i: int) -> list[int]:
         """Return the elements of input *i*, which the model file holds."""
         values: list[int] = self.constant(i).reshape(-1).tolist()
         return values
+
+    def evaluated(self, *inputs: NDArray[Any], numerics: Numerics | None = None) -> NDArray[Any]:
+        """Return what Delegraph's own kernel makes of other inputs.
+
+        Raises:
+            OperatorError: it refuses the node.
+        """
+        registration = builtin_registration(self.name)
+        if registration is None:
+            raise OperatorError(f"Delegraph has no kernel of {self.name}")
+        return evaluate_node(
+            registration, self.node, self._tensors, inputs, numerics or self.numerics
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -128,10 +161,12 @@ _FEATURES = (
 def operator(
     names: Sequence[str] | str,
     types: Sequence[str],
-    *features: str,
+    *,
+    features: Sequence[str] = (),
     constants: Sequence[int] = (),
     check: Check | None = None,
     lacks: Sequence[str] = (),
+    **roles: Any,
 ) -> Callable[[Compute], Compute]:
     """Return a decorator that enters a function for one or several operators.
 
@@ -142,12 +177,13 @@ def operator(
         constants: see :class:`Operator`.
         check: see :data:`Check`.
         lacks: features that all others have.
+        roles: types of operands with a role of their own, see ``Claim``.
     """
     offered = [name for name in (*_FEATURES, *features) if name not in lacks]
 
     def enter(compute: Compute) -> Compute:
         for name in (names,) if isinstance(names, str) else names:
-            claim = Claim(name, types, *offered)
+            claim = Claim(name, types, *offered, **roles)
             entry = Operator(compute, claim, tuple(constants), check)
             OPERATORS.setdefault(name, []).append(entry)
         return compute
@@ -157,5 +193,5 @@ def operator(
 
 def operator_of(name: str, node: Node, tensors: Sequence[Tensor]) -> Operator:
     """Return the entry for the types of a node's tensors, one of which fits."""
-    types = {tensors[i].type.name for i in (*node.inputs, *node.outputs) if i >= 0}
-    return next(entry for entry in OPERATORS[name] if types <= set(entry.claim.types))
+    form = NodeForm.of(name, node, tensors)
+    return next(entry for entry in OPERATORS[name] if entry.claim.misfit(form) is None)

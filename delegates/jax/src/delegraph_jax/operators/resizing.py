@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from delegraph.arithmetic.resize_bilinear import float_taps
 from delegraph.arithmetic.resize_nearest import nearest_positions
-from delegraph_jax.operators.registry import Call, operator
+from delegraph_jax.operators.registry import HALVES, QUANTIZED, Call, operator
 
 
 @operator("RESIZE_BILINEAR", ("FLOAT32", "INT32"), constants=(1,))
@@ -25,7 +25,11 @@ def resize_bilinear(call: Call) -> Any:
     return x
 
 
-@operator("RESIZE_NEAREST_NEIGHBOR", ("FLOAT32", "INT32"), constants=(1,))
+@operator(
+    "RESIZE_NEAREST_NEIGHBOR",
+    (*HALVES, *QUANTIZED, "BOOL", "FLOAT32", "INT32", "UINT16", "UINT32"),
+    constants=(1,),
+)
 def resize_nearest_neighbor(call: Call) -> Any:
     """Return the image with the pixel nearest to each place."""
     x, o = call.input(0), call.options

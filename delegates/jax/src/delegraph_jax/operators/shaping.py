@@ -2,74 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from delegraph.arithmetic.slice_index import Masks, resolved
-from delegraph_jax.operators.registry import MOVED, PLAIN, Call, operator
+from delegraph_jax.operators.registry import ANY, EIGHT_BIT, MOVED, PLAIN, Call, operator
 
 
-@operator("RESHAPE", MOVED, constants=(1,))
+@operator("RESHAPE", ANY, constants=(1,))
 def reshape(call: Call) -> Any:
     """Return the elements in the output's shape."""
     return call.input(0).reshape(call.shape)
 
 
-@operator("EXPAND_DIMS", PLAIN, constants=(1,))
+@operator("EXPAND_DIMS", ANY, constants=(1,))
 def expand_dims(call: Call) -> Any:
     """Return the elements with one more axis."""
     return call.input(0).reshape(call.shape)
 
 
-@operator("SQUEEZE", MOVED)
+@operator("SQUEEZE", ANY)
 def squeeze(call: Call) -> Any:
     """Return the elements without some axes of length 1."""
     return call.input(0).reshape(call.shape)
 
 
-@operator("BROADCAST_TO", MOVED, constants=(1,))
+@operator("BROADCAST_TO", ANY, constants=(1,))
 def broadcast_to(call: Call) -> Any:
     """Return the elements repeated to fill the output's shape."""
     return jnp.broadcast_to(call.input(0), call.shape)
 
 
-@operator("TRANSPOSE", MOVED, constants=(1,))
+@operator("TRANSPOSE", ANY, constants=(1,))
 def transpose(call: Call) -> Any:
     """Return the axes in another order."""
     x = call.input(0)
     return jnp.transpose(x, [axis % x.ndim for axis in call.integers(1)])
 
 
-@operator("PAD", PLAIN, constants=(1,))
+@operator("PAD", MOVED, constants=(1,))
 def pad(call: Call) -> Any:
-    """Return the elements with zeros around."""
-    return jnp.pad(call.input(0), call.constant(1))
+    """Return the elements with zeros around, or with what stands for zero."""
+    return _padded(call, call.constant(1).tolist())
 
 
-@operator("PADV2", PLAIN, "computed-weights", constants=(1,), lacks=("dynamic-shapes",))
+def _padded(call: Call, margins: list[Sequence[int]]) -> Any:
+    x, filler = call.input(0), call.outputs[0].zero_point
+    return jnp.pad(x, margins, constant_values=np.asarray(filler, x.dtype))
+
+
+@operator("PADV2", MOVED, features=("computed-weights",), constants=(1,), lacks=("dynamic-shapes",))
 def pad_v2(call: Call) -> Any:
     """Return the elements with input 2 around."""
     fill = call.input(2).reshape(())
     return jnp.pad(call.input(0), call.constant(1), constant_values=fill)
 
 
-@operator("MIRROR_PAD", PLAIN, constants=(1,))
+@operator("MIRROR_PAD", ANY, constants=(1,))
 def mirror_pad(call: Call) -> Any:
     """Return the elements with their mirror image around, the edge counted once or twice."""
     mode = "reflect" if call.options.mode == 0 else "symmetric"
     return jnp.pad(call.input(0), call.constant(1), mode=mode)
 
 
-@operator("SLICE", MOVED, constants=(1, 2))
+@operator("SLICE", ANY, constants=(1, 2))
 def slice_(call: Call) -> Any:
     """Return a box of the elements."""
     parts = zip(call.integers(1), call.shape, strict=True)
     return call.input(0)[tuple(slice(start, start + size) for start, size in parts)]
 
 
-@operator("STRIDED_SLICE", MOVED, constants=(1, 2, 3))
+@operator("STRIDED_SLICE", ANY, constants=(1, 2, 3))
 def strided_slice(call: Call) -> Any:
     """Return what Python's slices choose."""
     x = call.input(0)
@@ -78,7 +84,7 @@ def strided_slice(call: Call) -> Any:
     return x[index]
 
 
-@operator("TILE", MOVED, constants=(1,))
+@operator("TILE", ANY, constants=(1,))
 def tile(call: Call) -> Any:
     """Return the elements repeated along each axis."""
     return jnp.tile(call.input(0), call.integers(1))
@@ -90,7 +96,7 @@ def reverse(call: Call) -> Any:
     return jnp.flip(call.input(0), call.integers(1))
 
 
-@operator("SPACE_TO_DEPTH", PLAIN)
+@operator("SPACE_TO_DEPTH", (*PLAIN, *EIGHT_BIT))
 def space_to_depth(call: Call) -> Any:
     """Return blocks of pixels as channels."""
     x, size = call.input(0), call.options.block_size
@@ -99,7 +105,7 @@ def space_to_depth(call: Call) -> Any:
     return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(call.shape)
 
 
-@operator("DEPTH_TO_SPACE", PLAIN)
+@operator("DEPTH_TO_SPACE", (*PLAIN, *EIGHT_BIT))
 def depth_to_space(call: Call) -> Any:
     """Return channels as blocks of pixels."""
     x, size = call.input(0), call.options.block_size
@@ -108,13 +114,12 @@ def depth_to_space(call: Call) -> Any:
     return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(call.shape)
 
 
-@operator("SPACE_TO_BATCH_ND", PLAIN, constants=(1, 2))
+@operator("SPACE_TO_BATCH_ND", ANY, constants=(1, 2))
 def space_to_batch(call: Call) -> Any:
     """Return the pixels of each place in a block as images of their own."""
     sizes = call.integers(1)
     margins = [(0, 0), *call.constant(2).tolist()]
-    x = call.input(0)
-    x = jnp.pad(x, [*margins, *[(0, 0)] * (x.ndim - len(margins))])
+    x = _padded(call, [*margins, *[(0, 0)] * (call.input(0).ndim - len(margins))])
     split: list[int] = [x.shape[0]]
     for length, size in zip(x.shape[1:], sizes, strict=False):
         split += [length // size, size]
@@ -125,7 +130,7 @@ def space_to_batch(call: Call) -> Any:
     return x.reshape(*split, *rest).transpose(order).reshape(call.shape)
 
 
-@operator("BATCH_TO_SPACE_ND", PLAIN, constants=(1, 2))
+@operator("BATCH_TO_SPACE_ND", ANY, constants=(1, 2))
 def batch_to_space(call: Call) -> Any:
     """Return images as the pixels of each place in a block."""
     x, sizes = call.input(0), call.integers(1)
@@ -142,19 +147,19 @@ def batch_to_space(call: Call) -> Any:
     return y[(slice(None), *(slice(low, length - high) for (low, high), length in crops))]
 
 
-@operator("SHAPE", ("FLOAT32", "INT32", "INT64"))
+@operator("SHAPE", ANY)
 def shape(call: Call) -> Any:
     """Return the input's shape."""
     return jnp.asarray(call.input(0).shape, call.outputs[0].dtype)
 
 
-@operator("RANK", ("FLOAT32", "INT32"))
+@operator("RANK", ANY)
 def rank(call: Call) -> Any:
     """Return the input's number of axes."""
     return jnp.asarray(call.input(0).ndim, np.int32)
 
 
-@operator("FILL", MOVED, constants=(0,))
+@operator("FILL", ANY, constants=(0,))
 def fill(call: Call) -> Any:
     """Return input 1 everywhere."""
     return jnp.broadcast_to(call.input(1).reshape(()), call.shape)

@@ -1,0 +1,189 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of 8- and 16-bit activations, bit for bit.
+
+Sums are those of int8 products in int32, for which XLA has quick code: unsigned numbers are moved
+by 128, numbers of 16 bits are two of 8. What zero points add to the sums is taken off after.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from delegraph.arithmetic.accumulator_scaling import Scaling
+from delegraph.arithmetic.activation import quantized_activation_range
+from delegraph.arithmetic.convolution_scale import (
+    fully_connected_scaling,
+    is_in_scalar_tail,
+    scaling_of,
+)
+from delegraph.arithmetic.padding import Window, convolution_windows
+from delegraph_jax.operators.convolution import MOST_TAPS, pads, sum_of_taps
+from delegraph_jax.operators.registry import Call, operator
+
+Multiply = Callable[[Any, Any], Any]
+"""Returns the sums of products, ``[..., O], int32``, of int8 values and int8 weights."""
+
+
+def exact_sums(
+    x: Any, x_zero: int, weight: Any, w_zero: int, multiply: Multiply, groups: int = 1
+) -> Any:
+    """Return the sums of ``(x - x_zero) * (weight - w_zero)``.
+
+    Args:
+        x: int8, uint8 or int16.
+        x_zero: what stands for 0 in it.
+        weight: ``[..., O]``, int8 or uint8.
+        w_zero: what stands for 0 in it.
+        multiply: see :data:`Multiply`.
+        groups: parts that inputs and outputs are divided into.
+
+    Returns:
+        ``[..., O], int32``, int64 for int16.
+    """
+    if x.dtype == np.int16:
+        low = ((x & 255) - 128).astype(np.int8)
+        high = (x >> 8).astype(np.int8)
+        upper = exact_sums(high, 0, weight, w_zero, multiply, groups).astype(np.int64) << 8
+        return upper + exact_sums(low, x_zero - 128, weight, w_zero, multiply, groups)
+    x, x_zero = _signed(x, x_zero)
+    weight, w_zero = _signed(weight, w_zero)
+    sums = multiply(x, weight)
+    reduced = tuple(range(weight.ndim - 1))
+    if x_zero:
+        sums = sums - x_zero * weight.astype(np.int32).sum(reduced)
+    if w_zero:
+        ones = np.ones((*weight.shape[:-1], groups), np.int8)
+        inputs = multiply(x, ones) - x_zero * math.prod(weight.shape[:-1])
+        sums = sums - w_zero * jnp.repeat(inputs, weight.shape[-1] // groups, -1)
+    return sums
+
+
+def _signed(values: Any, zero_point: int) -> tuple[Any, int]:
+    """Return integers as int8, and what stands for 0 then."""
+    if values.dtype != np.uint8:
+        return values, zero_point
+    if isinstance(values, np.ndarray):
+        return (values ^ np.uint8(128)).view(np.int8), zero_point - 128
+    return lax.bitcast_convert_type(values ^ np.uint8(128), np.int8), zero_point - 128
+
+
+def _finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
+    """Return sums with their bias, scaled, rounded and clamped."""
+    y = call.outputs[0]
+    low, high = quantized_activation_range(call.options.fused_activation_function, y)
+    wide = sums.astype(np.int64)
+    if bias is not None:
+        wide = wide + bias.reshape(-1).astype(np.int64)
+    scaled = scaling.exact(wide).astype(np.int64)
+    return (scaled + y.zero_point).clip(low, high).astype(y.dtype)
+
+
+def _padded(x: Any, windows: tuple[Window, ...], filler: int) -> Any:
+    """Return an image with *filler* around it, or without its edges, as windows want it."""
+    edges = [(0, 0, 0), *((low, high, 0) for low, high in pads(windows)), (0, 0, 0)]
+    return lax.pad(x, np.asarray(filler, x.dtype), edges)
+
+
+def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
+    """Return the convolution with weights ``[KH, KW, C / groups, O]``, without padding."""
+
+    def multiply(x: Any, weight: Any) -> Any:
+        return lax.conv_general_dilated(
+            x,
+            weight,
+            [each.stride for each in windows],
+            "VALID",
+            rhs_dilation=[each.dilation for each in windows],
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            feature_group_count=groups,
+            preferred_element_type=np.int32,
+        )
+
+    return multiply
+
+
+def conv_2d(call: Call) -> Any:
+    """Return CONV_2D, with filters ``[O, KH, KW, C / groups]``."""
+    x, weight = call.input(0), call.input(1).transpose(1, 2, 3, 0)
+    tensors = call.tensor(0), call.tensor(1), call.optional_tensor(2)
+    windows = convolution_windows(call.options, x.shape, weight.shape[:2])
+    groups = x.shape[3] // weight.shape[2]
+    scaling = scaling_of(
+        *tensors,
+        call.outputs[0],
+        weight.shape[3],
+        call.numerics,
+        halves_away=groups > 1,
+        sums_int64=tensors[2] is not None and tensors[2].type.name == "INT64",
+    )
+    zero, w_zero = tensors[0].zero_point, tensors[1].zero_point
+    padded = _padded(x, windows, zero)
+    sums = exact_sums(padded, zero, weight, w_zero, convolution(windows, groups), groups)
+    return _finish(call, sums, scaling, call.optional(2))
+
+
+def depthwise_conv_2d(call: Call) -> Any:
+    """Return DEPTHWISE_CONV_2D, with filters ``[1, KH, KW, O]``."""
+    x, weight = call.input(0), call.input(1)
+    tensors = call.tensor(0), call.tensor(1), call.optional_tensor(2)
+    windows = convolution_windows(call.options, x.shape, weight.shape[1:3])
+    channels = weight.shape[3]
+    scaling = scaling_of(
+        *tensors,
+        call.outputs[0],
+        channels,
+        call.numerics,
+        halves_away=is_in_scalar_tail(channels) if x.dtype == np.int8 else True,
+        sums_int64=x.dtype == np.int16,
+    )
+    zero, w_zero = tensors[0].zero_point, tensors[1].zero_point
+    centred = x.astype(np.int32) - zero
+    weights = weight[0].astype(np.int32) - w_zero
+    wide = np.int64 if windows[0].kernel * windows[1].kernel > MOST_TAPS else np.int32
+    sums = sum_of_taps(centred.astype(wide), weights.astype(wide), windows)
+    return _finish(call, sums, scaling, call.optional(2))
+
+
+def fully_connected(call: Call) -> Any:
+    """Return FULLY_CONNECTED, with weights ``[O, C]``."""
+    weight = call.input(1).transpose(1, 0)
+    x, y = call.tensor(0), call.outputs[0]
+    rows = call.input(0).reshape(-1, weight.shape[0])
+    scaling = fully_connected_scaling(
+        x,
+        call.tensor(1),
+        call.optional_tensor(2),
+        y,
+        call.options.quantized_bias_type,
+        call.numerics,
+    )
+    sums = exact_sums(rows, x.zero_point, weight, call.tensor(1).zero_point, product)
+    return _finish(call, sums, scaling, call.optional(2)).reshape(call.shape)
+
+
+def product(x: Any, weight: Any) -> Any:
+    """Return the products of rows and a matrix of int8 in int32, as :data:`Multiply` has it."""
+    return jnp.matmul(x, weight, preferred_element_type=np.int32)
+
+
+_EIGHT_BIT: list[dict[str, Any]] = [
+    {"types": ("INT8",), "weights": ("INT8", "INT4"), "bias": "INT32"},
+    {"types": ("UINT8",), "bias": "INT32"},
+]
+_INT16: dict[str, Any] = {
+    "types": ("INT16",),
+    "weights": ("INT8", "INT4"),
+    "bias": ("INT32", "INT64"),
+}
+_DEPTHWISE_INT16: dict[str, Any] = {"types": ("INT16",), "weights": "INT8", "bias": "INT64"}
+
+for _form in (*_EIGHT_BIT, _INT16):
+    operator("CONV_2D", features=("computed-weights",), **_form)(conv_2d)
+    operator("FULLY_CONNECTED", features=("computed-weights", "sparse"), **_form)(fully_connected)
+for _form in (*_EIGHT_BIT, _DEPTHWISE_INT16):
+    operator("DEPTHWISE_CONV_2D", features=("computed-weights",), **_form)(depthwise_conv_2d)

@@ -1,0 +1,81 @@
+"""QUANTIZE and DEQUANTIZE: floats to integers and back, and integers to other integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from delegraph import Node, Rejection, Tensor
+from delegraph.arithmetic.channelwise import channel_parameters
+from delegraph.operators.evaluation import every_value
+from delegraph_jax.operators.registry import QUANTIZED, Call, operator
+from delegraph_jax.operators.tabulated import look_up
+
+_LANES = 8
+"""Floats that the official vector loop of QUANTIZE handles at a time."""
+
+_REQUANTIZE_LANES = 16
+
+
+def _check_scale(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
+    """Reject outputs with a scale a channel."""
+    quantization = tensors[node.outputs[0]].quantization
+    if quantization is None or len(quantization.scales) != 1:
+        return Rejection("scale", expected="one", tensor=node.outputs[0])
+    return None
+
+
+@operator("QUANTIZE", ("FLOAT32", *QUANTIZED), check=_check_scale, lacks=("per-channel",))
+def quantize(call: Call) -> Any:
+    """Return floats, or other integers, as integers."""
+    x = call.input(0)
+    return _affine(call, x) if x.dtype == np.float32 else _requantized(call, x)
+
+
+def _affine(call: Call, x: Any) -> Any:
+    """Return ``round(x / scale) + zero_point``, as vector loops and what they leave over do."""
+    y = call.outputs[0]
+    limits = np.iinfo(y.dtype)
+    flat = x.reshape(-1)
+    end = flat.size - flat.size % _LANES if call.numerics == "builtin" else 0
+    inverse = np.float32(1) / np.float32(y.scale)
+    low, high = (np.float32(limit - y.zero_point) for limit in (limits.min, limits.max))
+    vector = _limited(flat[:end] * inverse, low, high)
+    vector = jnp.rint(vector).astype(np.int32) + y.zero_point
+    ratio = flat[end:].astype(np.float64) / np.float64(y.scale)
+    whole = jnp.trunc(ratio)
+    whole = whole + jnp.where(jnp.abs(ratio - whole) >= 0.5, jnp.sign(ratio), 0)
+    rest = _limited(whole + y.zero_point, limits.min, limits.max).astype(np.int32)
+    return jnp.concatenate([vector, rest]).reshape(call.shape)
+
+
+def _limited(values: Any, low: Any, high: Any) -> Any:
+    """Return values between limits; the least where they are NaN."""
+    return jnp.where(jnp.isnan(values), low, jnp.clip(values, low, high))
+
+
+def _requantized(call: Call, x: Any) -> Any:
+    """Return integers of another quantization; vector loops may round otherwise than the rest."""
+    every = every_value(np.dtype(x.dtype))
+    vector = look_up(call.evaluated(every), x)
+    rest = x.size % _REQUANTIZE_LANES
+    is_split = x.dtype.itemsize == call.outputs[0].dtype.itemsize == 1 and rest
+    if not is_split or call.numerics != "builtin":
+        return vector
+    scalar = look_up(call.evaluated(every, numerics="reference"), x)
+    if x.size < _REQUANTIZE_LANES:
+        return scalar
+    return jnp.where(np.arange(x.size).reshape(x.shape) < x.size - rest, vector, scalar)
+
+
+@operator("DEQUANTIZE", ("INT8", "FLOAT32"))
+@operator("DEQUANTIZE", ("UINT8", "FLOAT32"))
+@operator("DEQUANTIZE", ("INT16", "FLOAT32"))
+def dequantize(call: Call) -> Any:
+    """Return what integers stand for, of one scale or a scale a channel."""
+    x = call.input(0)
+    scale, zero_point = channel_parameters(call.tensor(0))
+    return (x.astype(np.int32) - zero_point).astype(np.float32) * scale
