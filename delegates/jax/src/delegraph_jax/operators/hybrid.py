@@ -46,7 +46,9 @@ def quantized_rows(rows: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
 def _symmetric(low: Any, high: Any) -> tuple[Any, Any, Any]:
     largest = jnp.maximum(-low, high)
     some = jnp.where(largest == 0, np.float32(127), largest)
-    return some / np.float32(127), np.float32(127) / some, jnp.zeros(low.shape, np.int32)
+    # XLA multiplies by 1/127 instead, which in float32 gives another number now and then.
+    scales = (some.astype(np.float64) / 127).astype(np.float32)
+    return scales, np.float32(127) / some, jnp.zeros(low.shape, np.int32)
 
 
 def _asymmetric(low: Any, high: Any) -> tuple[Any, Any, Any]:

@@ -128,13 +128,13 @@ def softmax(call: Call) -> Any:
     exps = look_up(table, x - x.max(-1, keepdims=True))
     is_uint8 = y.dtype == np.uint8
     half = np.float32(0.5) if is_uint8 else np.nextafter(np.float32(0.5), np.float32(0))
-    inverse = np.float32(1) / (_sums_in_order(exps) * np.float32(y.scale))
+    inverse = np.float32(1) / (sums_in_order(exps) * np.float32(y.scale))
     limits = np.iinfo(y.dtype)
     shares = (rounded(exps * inverse) + half).astype(np.int32)
     return (shares + (0 if is_uint8 else y.zero_point)).clip(limits.min, limits.max)
 
 
-def _sums_in_order(x: Any) -> Any:
+def sums_in_order(x: Any) -> Any:
     """Return the sums of rows, ``[..., 1]``, added one element after the other."""
     length = x.shape[-1]
     rest = length % _ADDED_AT_ONCE
@@ -149,4 +149,6 @@ def _sums_in_order(x: Any) -> Any:
             total = total + part[..., i]
         return total
 
-    return lax.fori_loop(0, length // _ADDED_AT_ONCE, add_some, total)[..., None]
+    if length >= _ADDED_AT_ONCE:
+        total = lax.fori_loop(0, length // _ADDED_AT_ONCE, add_some, total)
+    return total[..., None]
