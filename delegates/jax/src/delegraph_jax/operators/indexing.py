@@ -73,7 +73,7 @@ def matrix_set_diag(call: Call) -> Any:
     return x.at[..., i, i].set(diagonal)
 
 
-@operator("DYNAMIC_UPDATE_SLICE", ANY)
+@operator("DYNAMIC_UPDATE_SLICE", ANY, features=("computed-weights",))
 def dynamic_update_slice(call: Call) -> Any:
     """Return input 0 with input 1 at a place, moved so that it lies inside."""
     x, update, start = call.inputs()
