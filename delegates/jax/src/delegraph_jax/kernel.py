@@ -38,7 +38,7 @@ class JaxKernel(SimpleDelegateKernelInterface):
 
     def memory_changed(self, context: DelegateContext, node: Node) -> None:
         with jax.enable_x64(True):
-            self._arguments = [_shared(tensor.data, self._device) for tensor in self._inputs]
+            self._arguments = [shared(tensor.data, self._device) for tensor in self._inputs]
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         with jax.enable_x64(True):
@@ -76,7 +76,7 @@ class JaxKernel(SimpleDelegateKernelInterface):
         return payload
 
 
-def _shared(data: NDArray[Any], device: jax.Device) -> Any:
+def shared(data: NDArray[Any], device: jax.Device) -> Any:
     """Return an array of JAX in the same memory; where there can be none, *data*, to be copied."""
     if device.platform != "cpu":
         return data

@@ -57,7 +57,7 @@ def _check_scales(options: Any, node: Node, tensors: Sequence[Tensor]) -> Reject
     return None
 
 
-@operator("MEAN", (*QUANTIZED, "INT32"), constants=(1,), check=_check_scales)
+@operator("MEAN", QUANTIZED, axis="INT32", constants=(1,), check=_check_scales)
 def mean(call: Call) -> Any:
     """Return means along axes."""
     x, axes, keep = call.input(0), axes_of(call), bool(call.options.keep_dims)
@@ -69,7 +69,7 @@ def mean(call: Call) -> Any:
     return mean_of_sums(reduction, call.numerics)(sums.astype(np.int64))
 
 
-@operator("RESIZE_BILINEAR", ("INT8", "INT16", "INT32"), constants=(1,))
+@operator("RESIZE_BILINEAR", ("INT8", "INT16"), size="INT32", constants=(1,))
 def resize_bilinear(call: Call) -> Any:
     """Return the image mixed with shares in units of 2**-10, halves rounded away from zero."""
     x, o = call.input(0), call.options
@@ -85,7 +85,7 @@ def resize_bilinear(call: Call) -> Any:
     return (total + (1 << 19) - (total < 0)) >> 20
 
 
-@operator("RESIZE_BILINEAR", ("UINT8", "INT32"), constants=(1,))
+@operator("RESIZE_BILINEAR", ("UINT8",), size="INT32", constants=(1,))
 def resize_bilinear_uint8(call: Call) -> Any:
     """Return the image mixed in float32, four products added in the official order."""
     x, o = call.input(0), call.options
@@ -117,8 +117,8 @@ def _check_softmax(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejec
     return None
 
 
-@operator("SOFTMAX", ("INT8", "INT16"), check=_check_softmax)
-@operator("SOFTMAX", ("UINT8", "INT16"), check=_check_softmax)
+@operator("SOFTMAX", ("INT8",), output=("INT8", "INT16"), check=_check_softmax)
+@operator("SOFTMAX", ("UINT8",), output=("UINT8", "INT16"), check=_check_softmax)
 def softmax(call: Call) -> Any:
     """Return exp(beta * x) over the sum of the last axis, with exponentials from a table."""
     x, y = call.input(0), call.outputs[0]

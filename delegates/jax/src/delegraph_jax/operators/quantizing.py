@@ -71,9 +71,15 @@ def _requantized(call: Call, x: Any) -> Any:
     return jnp.where(np.arange(x.size).reshape(x.shape) < x.size - rest, vector, scalar)
 
 
-@operator("DEQUANTIZE", ("INT8", "FLOAT32"))
-@operator("DEQUANTIZE", ("UINT8", "FLOAT32"))
-@operator("DEQUANTIZE", ("INT16", "FLOAT32"))
+def _check_blocks(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
+    """Reject inputs with a scale a block."""
+    quantization = tensors[node.inputs[0]].quantization
+    if quantization is not None and quantization.block_size:
+        return Rejection("scale", actual="one a block", tensor=node.inputs[0])
+    return None
+
+
+@operator("DEQUANTIZE", QUANTIZED, output="FLOAT32", check=_check_blocks)
 def dequantize(call: Call) -> Any:
     """Return what integers stand for, of one scale or a scale a channel."""
     x = call.input(0)

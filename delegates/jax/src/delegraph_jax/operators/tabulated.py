@@ -42,8 +42,8 @@ def unary(call: Call) -> Any:
     return look_up(call.evaluated(every_value(np.dtype(x.dtype))), x)
 
 
-@operator(_COMPARISONS, ("UINT8", "BOOL"))
-@operator(_COMPARISONS, ("INT8", "BOOL"))
+@operator(_COMPARISONS, ("UINT8",), output="BOOL")
+@operator(_COMPARISONS, ("INT8",), output="BOOL")
 @operator((*_PAIRS, "PRELU"), ("UINT8",), features=("computed-weights",))
 @operator((*_PAIRS, "PRELU", "SQUARED_DIFFERENCE"), ("INT8",), features=("computed-weights",))
 def pair(call: Call) -> Any:
