@@ -26,7 +26,7 @@ from delegraph.errors import ArgumentError
 from delegraph.graph.associated_files import with_associated_files
 from delegraph.graph.model import Model
 from delegraph.runtime.arguments import AnyPath
-from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
+from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
 from delegraph.runtime.delegates.defaults import called_for
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.session import Session
@@ -152,8 +152,8 @@ def _compiling(
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
     """Apply the delegates, with those before them that give tensors their shapes."""
-    for delegate in compiled_delegates(session.model, loads=False):
-        session.apply(delegate)
+    for compiler in compilers_of(session.model):
+        session.apply(compiled_delegate(compiler, loads=False))
     for delegate in called_for(session.unresolved_custom_ops()):
         session.apply(delegate)
     if not session.unresolved_custom_ops():

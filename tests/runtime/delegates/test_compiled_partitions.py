@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from delegraph import Interpreter, OpResolverType
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.errors import (
+    DelegateError,
     DelegateNodeError,
     MalformedModelError,
     NodeError,
@@ -203,6 +206,32 @@ def test_a_compiled_kernel_has_all_that_kernels_have(
     interpreter.close()
     gc.collect()
     assert calls.count("close") == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes of delegates are Linux's")
+def test_an_isolated_delegate_loads_what_is_compiled_in_its_own_process(
+    engine: Path, compiled: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(engine))
+    body = "def _load_compiled(blob, context, params):\n"
+    spoilt = f"{body}    import os\n    assert os.getpid() != {os.getpid()}, 'loaded here'\n"
+    change_compiler(engine, monkeypatch, body, spoilt)
+    assert "loaded here" in failure_of(lambda: Interpreter(model_content=compiled))
+    for host in (Interpreter, LiteRtInterpreter):
+        with host(model_content=compiled, isolate="process") as interpreter:
+            expected = run(Interpreter(model_content=sines()))
+            assert np.allclose(run(interpreter), expected, atol=1e-6)
+            note = interpreter.placement.notes["engine"]
+            assert note == "compiled by fake-engine; in a process of its own"
+    install_compiler(engine, monkeypatch, release="1.1")
+    with pytest.raises(UnresolvedOpError, match=r"as version '1.0', installed is"):
+        Interpreter(model_content=compiled, isolate="process").allocate_tensors()
+
+
+def failure_of(call: Callable[[], object]) -> str:
+    with pytest.raises(DelegateError) as caught:
+        call()
+    return str(caught.value)
 
 
 def test_a_compiled_kernel_that_fails_is_named(

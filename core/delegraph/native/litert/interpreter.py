@@ -23,7 +23,7 @@ from delegraph.native.litert.unloaded import unloaded_error
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.closing import ClosedByWith
 from delegraph.runtime.delegates.choice import ManyDelegates, as_delegates
-from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
+from delegraph.runtime.delegates.defaults import compiled_by
 from delegraph.runtime.invoke_async import InvokesAsync, Run
 from delegraph.runtime.isolation.isolation import Isolate, Isolation
 from delegraph.runtime.op_resolver import OpResolverType, numerics_of
@@ -104,7 +104,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         given = _split(experimental_delegates or (), isolation)
         own = [*given, *as_delegates(delegates, isolation)]
         if own or delegates is None:
-            own = [*compiled_delegates(self._model), *own]
+            own = [*compiled_by(self._model, isolation), *own]
         self._delegates = [
             delegate
             if hasattr(delegate, "_get_native_delegate_pointer")

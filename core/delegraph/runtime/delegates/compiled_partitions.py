@@ -45,19 +45,24 @@ from delegraph.plugins.creation import compiler_version, load_compiled
 from delegraph.plugins.plugin_set import Offer, installed
 
 
-def compiled_delegates(model: Model, *, loads: bool = True) -> list[Delegate]:
-    """Return the delegates of a file's compiled partitions, in the order in which they occur.
-
-    Args:
-        model: the file.
-        loads: False for delegates that take the nodes and cannot run them, as shapes need no more.
+def compilers_of(model: Model) -> list[DelegateAddress]:
+    """Return who has compiled partitions of a file, in the order in which they occur.
 
     Raises:
         MalformedModelError: a compiled partition is damaged.
     """
-    names = dict.fromkeys(_compiler_of(found) for found in compiled_partitions(model).values())
+    return list(dict.fromkeys(map(_compiler_of, compiled_partitions(model).values())))
+
+
+def compiled_delegate(compiler: DelegateAddress, *, loads: bool = True) -> Delegate:
+    """Return the delegate that runs what *compiler* has compiled.
+
+    Args:
+        compiler: a delegate and its distribution.
+        loads: False for one that takes the nodes and cannot run them, as shapes need no more.
+    """
     kind = _LoadingDelegate if loads else _ShapingDelegate
-    return [kind(CompiledDelegate(*name, loads)) for name in names]
+    return kind(CompiledDelegate(compiler, loads))
 
 
 def not_applied(partitions: Iterable[CompiledPartition]) -> str:
@@ -69,8 +74,8 @@ def not_applied(partitions: Iterable[CompiledPartition]) -> str:
     )
 
 
-def _compiler_of(partition: CompiledPartition) -> tuple[str, str]:
-    return partition.delegate, partition.distribution
+def _compiler_of(partition: CompiledPartition) -> DelegateAddress:
+    return DelegateAddress(partition.delegate, partition.distribution)
 
 
 class _LoadingDelegate(SimpleDelegate):
@@ -107,23 +112,22 @@ class CompiledDelegate(SimpleDelegateInterface):
     """Takes the nodes that one delegate has compiled ahead of time.
 
     Args:
-        delegate: its name.
-        distribution: what provides it.
+        compiler: the delegate and its distribution.
         loads: whether the plugin must be able to load what it takes.
     """
 
-    def __init__(self, delegate: str, distribution: str, loads: bool) -> None:
-        self._compiler = (delegate, distribution)
+    def __init__(self, compiler: DelegateAddress, loads: bool) -> None:
+        self._compiler = compiler
         self._loads = loads
         self._providers: dict[str, None] = {}  # in order
 
     def name(self) -> str:
         """Return the name of the delegate that compiled them."""
-        return self._compiler[0]
+        return self._compiler.name
 
     def note(self) -> str:
-        """Return which versions compiled them."""
-        return f"compiled by {', '.join(self._providers)}" if self._providers else ""
+        """Return what compiled them; with versions as soon as nodes are known."""
+        return f"compiled by {', '.join(self._providers) or self._compiler.distribution}"
 
     def flags(self) -> DelegateFlags:
         """Return that shapes may become known late, as long as they are those compiled."""

@@ -14,10 +14,13 @@ from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.delegation.configuration import CONFIG_VARIABLE, configuration
 from delegraph.delegation.delegate import Delegate
 from delegraph.errors import ConfigurationError, PluginError
+from delegraph.graph.model import Model
+from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.plugin_set import installed
-from delegraph.runtime.delegates.choice import installed_delegate
-from delegraph.runtime.delegates.compiled_partitions import compiled_delegates
+from delegraph.runtime.delegates.choice import installed_delegate, isolated
+from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
 from delegraph.runtime.isolation.isolation import AS_SPECIFIED, Isolation
+from delegraph.runtime.isolation.source import DelegateSource
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.session import Session
 
@@ -64,11 +67,35 @@ def added_to(
         PluginError: the code of a delegate that is called for failed.
     """
     custom_ops = session.unresolved_custom_ops()
-    compiled = compiled_delegates(session.model) if CUSTOM_OP in custom_ops else []
-    called: list[Delegate] = []
-    if are_wanted(resolver):
-        called = called_for(custom_ops, asked_for, session.options.isolation)
+    isolation = session.options.isolation
+    compiled = compiled_by(session.model, isolation) if CUSTOM_OP in custom_ops else []
+    called = called_for(custom_ops, asked_for, isolation) if are_wanted(resolver) else []
     return [*compiled, *called, *asked_for]
+
+
+def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
+    """Return the delegates of a file's compiled partitions, in the order in which they occur.
+
+    Args:
+        model: the file.
+        isolation: which of them get a process of their own.
+
+    Raises:
+        MalformedModelError: a compiled partition is damaged.
+    """
+    return [_of_compiler(compiler, isolation) for compiler in compilers_of(model)]
+
+
+def _of_compiler(compiler: DelegateAddress, isolation: Isolation) -> Delegate:
+    try:
+        offer = installed().find(compiler)
+    except PluginError:  # it leaves its nodes and says why
+        return compiled_delegate(compiler)
+    isolation = isolation.of(offer.spec)
+    if isolation.is_wanted:
+        return isolated(DelegateSource(offer.address, is_compiled=True), isolation.timeout)
+    isolation.require_no_timeout(f"delegate {compiler.name!r}")
+    return compiled_delegate(compiler)
 
 
 def called_for(

@@ -23,15 +23,16 @@ from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
 from delegraph.delegation.rejections import NO_REASON, Rejection
 from delegraph.errors import ArgumentError, DelegateError, NodeError, PluginError, in_words
 from delegraph.operators.tensor import Tensor
+from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.delegate_file import delegate_from_file
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.choice import is_installed_name, load_delegate
+from delegraph.runtime.delegates.compiled_partitions import compiled_delegate
 from delegraph.runtime.interpreter import Interpreter
 from delegraph.runtime.isolation.claims import rejection_json
 from delegraph.runtime.isolation.memory_file import MemoryFile, array_at, offsets
 from delegraph.runtime.isolation.messages import Channel, Kind
 from delegraph.runtime.isolation.source import DelegateSource
-from delegraph.runtime.op_resolver import OpResolverType
 
 Answer = tuple[Mapping[str, Any], Sequence[int]]
 """The text, and descriptors of files that go along; they are closed when it is sent."""
@@ -200,6 +201,8 @@ class _Served:
 def _delegate_of(source: DelegateSource) -> Delegate:
     if source.is_python_file:
         return delegate_from_file(source.name, source.options)
+    if source.is_compiled:
+        return compiled_delegate(DelegateAddress.parse(source.name))
     options: Any = source.options  # text is as good as a dictionary there
     return load_delegate(source.name, options, isolate="none")
 
@@ -211,12 +214,13 @@ def _rank(source: Mapping[str, Any]) -> int:
 
 
 def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) -> Interpreter:
-    return Interpreter(
+    interpreter = Interpreter(
         f"/dev/fd/{model}",  # mapped, so both processes have the constants once
-        delegates=[delegate],
-        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        delegates=[],
         **settings,
     )
+    interpreter.modify_graph_with_delegate(delegate)
+    return interpreter
 
 
 def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:

@@ -22,11 +22,13 @@ class DelegateSource:
             compiled one, or of a Python file.
         is_python_file: whether it is the path of a Python file.
         options: its options, as text or by name; None for those of *name*, or the defaults.
+        is_compiled: whether it runs what the installed one has compiled ahead of time.
     """
 
     name: str
     is_python_file: bool = False
     options: str | Mapping[str, Any] | None = None
+    is_compiled: bool = False
 
     @classmethod
     def of(
