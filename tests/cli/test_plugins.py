@@ -109,6 +109,76 @@ def test_info_shows_options_and_defaults(fresh_delegraph: Command, site: Path, n
         assert line in ran.lines, line
 
 
+CLAIMING = """
+from delegraph import (
+    Capabilities, Claim, DelegateSpec, SimpleDelegateInterface, Tolerance, hookimpl
+)
+
+
+class Claiming(SimpleDelegateInterface):
+    def name(self):
+        return "claiming"
+
+    def capabilities(self):
+        return Capabilities(CLAIMS, tolerance={"INT8": Tolerance(absolute=1)})
+
+    def is_node_supported_by_delegate(self, registration, node, context):
+        return False
+
+    def create_delegate_kernel_interface(self):
+        raise NotImplementedError
+
+
+@hookimpl
+def delegraph_delegates():
+    return [DelegateSpec("claiming", "a fake that claims", lambda: Claiming)]
+"""
+
+HYBRID = """
+    Claim("CONV_2D", "FLOAT32", "broadcast", weights=["INT8", "INT4"], versions=(2, 5)),
+    Claim("ADD", "INT8"), Claim("TANH", "FLOAT32", tolerance=Tolerance(0.01)), Claim("SUB", "INT8"),
+"""
+
+
+def test_info_shows_claims_by_form(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "claims", CLAIMING.replace("CLAIMS", f"[{HYBRID}]"))
+    ran = fresh_delegraph("plugins", "info", "claiming", "--claims")
+    assert (ran.code, ran.err) == (0, "")
+    for line in (
+        "What claiming takes",
+        "FLOAT32; weights INT8, INT4; versions 2-5; broadcast CONV_2D",
+        "INT8 ADD, SUB",
+        "FLOAT32; tolerance 0.01 relative, 0 absolute TANH",
+        "INT8 0 relative, 1 absolute",
+    ):
+        assert line in ran.lines, line
+    content = fresh_delegraph("plugins", "info", "claiming", "--claims", "--json").json
+    found = content["claims"]["fake-claims:claiming"]
+    assert found["tolerance"] == {"INT8": {"relative": 0.0, "absolute": 1.0}}
+    assert found["claims"][0] == {
+        "operators": ["CONV_2D"],
+        "types": ["FLOAT32"],
+        "roles": {"weights": ["INT8", "INT4"]},
+        "versions": [2, 5],
+        "activations": [],
+        "features": ["broadcast"],
+        "tolerance": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("claims", "code", "message"),
+    [("[]", 0, "it does not say"), ("1 / 0", 3, "ZeroDivisionError: division by zero")],
+)
+def test_info_says_when_a_delegate_claims_nothing(
+    fresh_delegraph: Command, site: Path, claims: str, code: int, message: str
+) -> None:
+    write_plugin(site, "claims", CLAIMING.replace("CLAIMS", claims))
+    ran = fresh_delegraph("plugins", "info", "claiming", "--claims")
+    assert ran.code == code
+    assert message in ran.out + ran.err
+
+
 def test_info_of_a_broken_plugin_tells_why_and_exits_with_3(
     fresh_delegraph: Command, site: Path
 ) -> None:

@@ -10,6 +10,7 @@ from delegraph.cli.printing import console, heading, print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.delegation.capabilities import Capabilities
     from delegraph.plugins.plugin_set import Offer
     from delegraph.plugins.specs import DelegateSpec
 
@@ -40,6 +41,38 @@ def isolation_text(spec: DelegateSpec) -> str:
     """Return that a delegate runs in a process of its own unless users say otherwise."""
     limit = "" if spec.timeout is None else f", {spec.timeout:g} s for an invoke"
     return f"runs in a process of its own{limit} (--isolate none: in this one)"
+
+
+def capabilities_of(offer: Offer) -> Capabilities:
+    """Return what a delegate says it takes; its heavy part is loaded for that.
+
+    Raises:
+        PluginError: it cannot be made with its default options, or does not say.
+    """
+    from delegraph.errors import PluginLoadError, in_words
+    from delegraph.plugins import installed
+
+    delegate = installed().create_delegate(offer.address)
+    try:
+        return delegate.capabilities()
+    except Exception as error:
+        raise PluginLoadError(f"{offer.address}.capabilities(): {in_words(error)}") from error
+
+
+def print_claims(out: Console, offer: Offer) -> None:
+    """Print what a delegate takes: operators of the same form together, and tolerances."""
+    capabilities = capabilities_of(offer)
+    operators: dict[str, list[str]] = {}
+    for claim in capabilities.claims:
+        operators.setdefault(claim.form, []).extend(claim.operators)
+    heading(out, f"What {offer.spec.name} takes")
+    if not operators:
+        out.print("  it does not say")
+    print_table(out, ("form", "operators"), [(f, ", ".join(ops)) for f, ops in operators.items()])
+    tolerances = [(name, str(tolerance)) for name, tolerance in capabilities.tolerance.items()]
+    if tolerances:
+        out.print()
+    print_table(out, ("results of", "tolerance"), tolerances)
 
 
 def print_delegate(out: Console, offer: Offer) -> None:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from delegraph.cli.delegate_help import isolation_text, print_delegate
+from delegraph.cli.delegate_help import (
+    capabilities_of,
+    isolation_text,
+    print_claims,
+    print_delegate,
+)
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
 from delegraph.cli.options import (
     ByteCount,
@@ -112,9 +117,10 @@ def _print_unusable(out: Console, plugins: PluginSet) -> None:
 
 @command.command("info")
 @click.argument("name", shell_complete=complete_delegate)
+@click.option("--claims", is_flag=True, help="Load the delegates, and show what they take.")
 @json_option
 @diagnosis_options
-def info(name: str, as_json: bool) -> int:
+def info(name: str, claims: bool, as_json: bool) -> int:
     """Describe a plugin or delegate and its options.
 
     NAME is a delegate, a plugin, a distribution, or dist:name.
@@ -124,7 +130,10 @@ def info(name: str, as_json: bool) -> int:
     plugins = installed()
     offers, matching = _named(plugins, name)
     if as_json:
-        print_json(PluginSet(plugins=tuple(matching)).to_json())
+        content = PluginSet(plugins=tuple(matching)).to_json()
+        if claims:
+            content["claims"] = {o.address: capabilities_of(o).to_json() for o in offers}
+        print_json(content)
         return PLUGIN_TROUBLE if any(plugin.is_faulty for plugin in matching) else OK
     out = console()
     for plugin in matching:
@@ -137,6 +146,8 @@ def info(name: str, as_json: bool) -> int:
         for offer in offers:
             if offer.plugin is plugin:
                 print_delegate(out, offer)
+                if claims:
+                    print_claims(out, offer)
         for spec in plugin.custom_ops:
             heading(out, f"Custom operator {spec.name}")
             out.print(f"  {spec.summary}")

@@ -7,7 +7,7 @@ tolerances, and ``Capabilities.check`` turns the claims into an answer with a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import product
 
 from delegraph.delegation.node_features import node_features
@@ -131,14 +131,31 @@ class Claim:
         named = (NO_ACTIVATION, *self.activations)
         return activation in named or "activation" in self.features
 
-    def __str__(self) -> str:
+    @property
+    def form(self) -> str:
+        """What it names besides operators, in words: ``FLOAT32; weights INT8; versions 1-5``."""
         types = [", ".join(self.types)] if self.types else []
         roles = [f"{role} {', '.join(types)}" for role, types in self.roles]
         versions = [] if self.versions is None else [f"versions {_range(self.versions)}"]
         fused = [f"activations {', '.join(self.activations)}"] if self.activations else []
         features = [", ".join(sorted(self.features))] if self.features else []
-        form = "; ".join([*types, *roles, *versions, *fused, *features])
-        return f"{', '.join(self.operators)}: {form}"
+        own = [] if self.tolerance is None else [f"tolerance {self.tolerance}"]
+        return "; ".join([*types, *roles, *versions, *fused, *features, *own])
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.operators)}: {self.form}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the claim as a JSON-ready dictionary; None for what it leaves open."""
+        return {
+            "operators": list(self.operators),
+            "types": list(self.types) or None,
+            "roles": {role: list(types) for role, types in self.roles},
+            "versions": None if self.versions is None else list(self.versions),
+            "activations": list(self.activations),
+            "features": sorted(self.features),
+            "tolerance": None if self.tolerance is None else asdict(self.tolerance),
+        }
 
     def _check(self) -> None:
         for name in (*self.types, *(name for _, types in self.roles for name in types)):
@@ -202,6 +219,13 @@ class Capabilities:
         special = (claim.tolerance for claim in claims if claim.tolerance is not None)
         given = next(special, self.tolerance.get(type.name))
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
+
+    def to_json(self) -> dict[str, object]:
+        """Return claims and tolerances as a JSON-ready dictionary."""
+        return {
+            "claims": [claim.to_json() for claim in self.claims],
+            "tolerance": {name: asdict(each) for name, each in self.tolerance.items()},
+        }
 
     def covers(self, form: NodeForm, features: Set[str] = frozenset()) -> bool:
         """Return whether one claim names the operator in this form, and all the features."""

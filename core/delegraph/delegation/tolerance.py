@@ -26,7 +26,11 @@ class Tolerance:
 
     def __post_init__(self) -> None:
         if not (self.relative >= 0 and self.absolute >= 0):
-            raise ArgumentError(f"{self} has a negative part")
+            raise ArgumentError(f"{self!r} has a negative part")
+
+    def __str__(self) -> str:
+        is_exact = self.relative == self.absolute == 0
+        return "exact" if is_exact else f"{self.relative:g} relative, {self.absolute:g} absolute"
 
     def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
         """Return by how much each element is further off than this allows; positive where it is.

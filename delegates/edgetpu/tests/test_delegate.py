@@ -78,7 +78,7 @@ def test_it_leaves_a_version_that_does_not_exist() -> None:
     content = write_model(record.replace(operator_codes=(code.replace(version=2),)))
     interpreter = Interpreter(model_content=content)
     interpreter.modify_graph_with_delegate("edgetpu")
-    assert str(interpreter.placement.nodes[0].rejections["edgetpu"]) == "version: is 2, needs 1"
+    assert str(interpreter.placement.nodes[0].rejections["edgetpu"]) == "version is 2; claimed is 1"
 
 
 def test_it_leaves_a_damaged_executable_with_the_damage_as_the_reason() -> None:

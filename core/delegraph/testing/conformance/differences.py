@@ -83,4 +83,4 @@ def _described(tolerance: Tolerance, dtype: np.dtype[Any]) -> str:
         return "equal text"
     if tolerance == Tolerance():
         return "no difference"
-    return f"{tolerance.relative:g} relative, {tolerance.absolute:g} absolute"
+    return str(tolerance)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from delegraph import (
-    BuiltinOperator,
     Capabilities,
     Claim,
     Delegate,
@@ -35,6 +34,9 @@ VERSION = 1
 
 TYPES = ("INT8", "UINT8", "INT16")
 """What goes in and out: 8 bits, and the state of recurrent layers, which may have 16."""
+
+
+_SHAPES = ("dynamic-shapes", "empty", "many-dims", "scalar")
 
 
 class EdgeTpuDelegate(SimpleDelegateInterface):
@@ -70,25 +72,23 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         via = self._via.capabilities().tolerance if self._via else {}
         tolerance = {name: via[name] for name in TYPES if name in via}
         return Capabilities(
-            [Claim(CUSTOM_OP, TYPES, "dynamic-shapes", "empty", "many-dims", "scalar")],
+            [Claim(CUSTOM_OP, TYPES, *_SHAPES, versions=(1, VERSION))],
             tolerance={**dict.fromkeys(TYPES, Tolerance()), **tolerance},
         )
 
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        is_custom = registration.builtin_code == BuiltinOperator.CUSTOM
-        if not is_custom or registration.name != CUSTOM_OP:
-            return Rejection("op", actual=registration.name, expected=CUSTOM_OP)
-        if node.version > VERSION:
-            return Rejection("version", actual=node.version, expected=VERSION)
+        claimed = self.capabilities().check(registration, node, context)
+        if not claimed:
+            return claimed
         try:
             executable = parse(read_custom_options(node.custom_options))
         except ExecutableError as error:
             return Rejection("executable", str(error))
         if isinstance(executable, RealExecutable) and not self._options.twin:
             return Rejection("real-executable", explain_refusal(executable))
-        return self.capabilities().check(registration, node, context)
+        return True
 
     def create_delegate_kernel_interface(self) -> EdgeTpuKernel:
         return EdgeTpuKernel(self._options)

@@ -46,8 +46,11 @@ def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
 
 
 def _arg(smallest: bool) -> Operator:
-    types = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
-    return Operator(check_arg, partial(lower_arg, smallest=smallest), types, FEATURES)
+    roles = (("input", tuple(blocks.ARG_KINDS)),)
+    indices = ("INT32", "INT64")
+    return Operator(
+        check_arg, partial(lower_arg, smallest=smallest), indices, FEATURES, roles=roles
+    )
 
 
 register({"ARG_MAX": _arg(smallest=False), "ARG_MIN": _arg(smallest=True)})

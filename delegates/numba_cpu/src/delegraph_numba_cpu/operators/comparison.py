@@ -53,12 +53,14 @@ def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
     emit_operation(call, builder, operation, inputs=inputs)
 
 
+_TO_BOOL = (("output", ("BOOL",)),)
+
 for _type in COMPARED:
     _features = (*FEATURES, "extreme-values") if _type == "FLOAT32" else FEATURES
-    _operator = Operator(check_comparison, lower_comparison, (_type, "BOOL"), _features)
+    _operator = Operator(check_comparison, lower_comparison, (_type,), _features, roles=_TO_BOOL)
     register_variants(_type, dict.fromkeys(COMPARISONS, _operator))
 for _type in ("INT8", "UINT8"):
-    _operator = Operator(check_pair_comparison, lower_pair, (_type, "BOOL"), FEATURES)
+    _operator = Operator(check_pair_comparison, lower_pair, (_type,), FEATURES, roles=_TO_BOOL)
     register_variants(_type, dict.fromkeys(COMPARISONS, _operator))
 _OF_BOOL = Operator(check_pair_comparison, lower_pair, ("BOOL",), FEATURES)
 register_variants("BOOL", dict.fromkeys(("EQUAL", "NOT_EQUAL"), _OF_BOOL))

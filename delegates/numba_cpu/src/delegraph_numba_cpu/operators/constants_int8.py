@@ -26,8 +26,11 @@ from delegraph_numba_cpu.operators.packing_int8 import LANES, Integers, centred,
 from delegraph_numba_cpu.operators.registry import Call
 
 TYPES = ("INT8", "UINT8")
-CLAIMED_TYPES = {"INT8": ("INT8", "INT32", "INT4"), "UINT8": ("UINT8", "INT32")}
-"""What is claimed, by the input's type; the kit has no models of INT2."""
+CLAIMED_ROLES = {
+    "INT8": (("weights", ("INT8", "INT4")), ("bias", ("INT32",))),
+    "UINT8": (("bias", ("INT32",)),),
+}
+"""What is claimed of weights and bias, by the input's type; the kit has no models of INT2."""
 
 WEIGHT_TYPES = {"INT8": ("INT8", "INT4", "INT2"), "UINT8": ("UINT8",)}
 

@@ -9,7 +9,7 @@ from delegraph.arithmetic.padding import Window
 from delegraph_numba_cpu.blocks.hybrid import DIRECT, WINDOWED
 from delegraph_numba_cpu.operators import products_f32, products_hybrid, products_int8
 from delegraph_numba_cpu.operators.checks import first_rejection
-from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_TYPES, check_constants, product_of
+from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_ROLES, check_constants, product_of
 from delegraph_numba_cpu.operators.convolution_windows import check_images, windows_of
 from delegraph_numba_cpu.operators.packing_f32 import packed_matrix
 from delegraph_numba_cpu.operators.products_hybrid import by_weights
@@ -125,9 +125,14 @@ _INT8_FEATURES = (*_FEATURES, "extreme-values", "per-channel")
 
 _F32 = Operator(check_f32, lower_f32, ("FLOAT32",), (*_FEATURES, "extreme-values"))
 _HYBRID = Operator(
-    check_hybrid, lower_hybrid, ("FLOAT32", "INT8", "INT4"), (*_FEATURES, "per-channel")
+    check_hybrid,
+    lower_hybrid,
+    ("FLOAT32",),
+    (*_FEATURES, "per-channel"),
+    roles=(("weights", ("INT8", "INT4")),),
 )
 
 register_variants("FLOAT32", {"CONV_2D": by_weights(_F32, _HYBRID)})
-for _type, _types in CLAIMED_TYPES.items():
-    register_variants(_type, {"CONV_2D": Operator(check_int8, lower_int8, _types, _INT8_FEATURES)})
+for _type, _roles in CLAIMED_ROLES.items():
+    _int8 = Operator(check_int8, lower_int8, (_type,), _INT8_FEATURES, roles=_roles)
+    register_variants(_type, {"CONV_2D": _int8})

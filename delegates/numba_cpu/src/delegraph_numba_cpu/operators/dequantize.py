@@ -46,5 +46,6 @@ def lower_dequantize(call: Call, builder: ProgramBuilder) -> None:
 
 
 for _type in DEQUANTIZE:
-    _operator = Operator(check_dequantize, lower_dequantize, (_type, "FLOAT32"), FEATURES)
+    _roles = (("input", (_type,)), ("output", ("FLOAT32",)))
+    _operator = Operator(check_dequantize, lower_dequantize, features=FEATURES, roles=_roles)
     register_variants(_type, {"DEQUANTIZE": _operator})

@@ -9,7 +9,7 @@ from delegraph.arithmetic.padding import Window
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat
 from delegraph_numba_cpu.operators import products_f32, products_hybrid, products_int8
 from delegraph_numba_cpu.operators.computed_weights_int8 import emit_packed
-from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_TYPES, check_constants, product_of
+from delegraph_numba_cpu.operators.constants_int8 import CLAIMED_ROLES, check_constants, product_of
 from delegraph_numba_cpu.operators.products_hybrid import by_weights
 from delegraph_numba_cpu.operators.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program import ProgramBuilder
@@ -99,11 +99,15 @@ _F32 = Operator(
     (*_FEATURES, "extreme-values", "computed-weights", "scalar"),
 )
 _HYBRID = Operator(
-    check_hybrid, lower_hybrid, ("FLOAT32", "INT8", "INT4"), (*_FEATURES, "per-channel")
+    check_hybrid,
+    lower_hybrid,
+    ("FLOAT32",),
+    (*_FEATURES, "per-channel"),
+    roles=(("weights", ("INT8", "INT4")),),
 )
 
 register_variants("FLOAT32", {"FULLY_CONNECTED": by_weights(_F32, _HYBRID)})
-for _type, _types in CLAIMED_TYPES.items():
+for _type, _roles in CLAIMED_ROLES.items():
     _computed = ("computed-weights",) if _type == "INT8" else ()
-    _int8 = Operator(check_int8, lower_int8, _types, (*_INT8_FEATURES, *_computed))
+    _int8 = Operator(check_int8, lower_int8, (_type,), (*_INT8_FEATURES, *_computed), roles=_roles)
     register_variants(_type, {"FULLY_CONNECTED": _int8})

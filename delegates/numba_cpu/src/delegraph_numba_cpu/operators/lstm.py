@@ -8,8 +8,25 @@ from delegraph_numba_cpu.operators.registry import Operator, register_variants
 FEATURES = ("activation", "empty")
 
 _FLOAT = Operator(lstm_f32.check, lstm_f32.lower, ("FLOAT32",), FEATURES)
-_HYBRID = Operator(lstm_f32.check, lstm_f32.lower, lstm_f32.HYBRID_TYPES, FEATURES)
-_INTEGER = Operator(lstm_int8.check, lstm_int8.lower, lstm_int8.TYPES, FEATURES)
+_HYBRID = Operator(
+    lstm_f32.check,
+    lstm_f32.lower,
+    ("FLOAT32",),
+    FEATURES,
+    roles=(("weights", ("INT8",)), ("peephole_weights", ("INT8",))),
+)
+_INTEGER = Operator(
+    lstm_int8.check,
+    lstm_int8.lower,
+    ("INT8",),
+    FEATURES,
+    roles=(
+        ("bias", ("INT32",)),
+        ("cell_state", ("INT16",)),
+        ("layer_norm_coefficients", ("INT16",)),
+        ("peephole_weights", ("INT16",)),
+    ),
+)
 
 for _name in ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"):
     _real = Operator(lstm_f32.check, lstm_f32.lower, variants=(_FLOAT, _HYBRID))

@@ -86,12 +86,14 @@ def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
 
 
 REQUANTIZED = {"INT8": ("INT8", "UINT8"), "UINT8": ("INT8", "UINT8"), "INT16": ("INT8", "INT16")}
-"""Types of which QUANTIZE of integers is claimed, by that of the input."""
+"""Types to which QUANTIZE of integers is claimed, by that of the input."""
 
-register_variants(
-    "FLOAT32",
-    {"QUANTIZE": Operator(check_quantize, lower_quantize, ("FLOAT32", *QUANTIZE), FEATURES)},
+_quantize = Operator(
+    check_quantize, lower_quantize, ("FLOAT32",), FEATURES, roles=(("output", tuple(QUANTIZE)),)
 )
+register_variants("FLOAT32", {"QUANTIZE": _quantize})
 for _type, _types in REQUANTIZED.items():
-    _requantize = Operator(check_requantize, lower_requantize, _types, FEATURES)
+    _requantize = Operator(
+        check_requantize, lower_requantize, (_type,), FEATURES, roles=(("output", _types),)
+    )
     register_variants(_type, {"QUANTIZE": _requantize})

@@ -84,7 +84,8 @@ class Operator:
         lower: see :data:`Lower`.
         types: names of the types that its tensors may have, for the claims.
         features: what else may occur, names of ``delegraph.delegation.capabilities.FEATURES``.
-        variants: what is claimed instead of ``types`` and ``features``, when that depends on types.
+        variants: what is claimed instead, when that depends on types.
+        roles: role and types of the operands that have others, for the claims.
     """
 
     check: Check
@@ -92,6 +93,7 @@ class Operator:
     types: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     variants: tuple[Operator, ...] = ()
+    roles: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def rejection(self, call: Call) -> Rejection | None:
         """Return why a node cannot be taken; None when it can."""
@@ -104,7 +106,8 @@ class Operator:
         """Return what is claimed for the operator, whose name is *name*."""
         if self.variants:
             return [claim for variant in self.variants for claim in variant.claims(name)]
-        return [Claim(name, self.types, *self.features)]
+        roles: dict[str, Any] = dict(self.roles)
+        return [Claim(name, self.types, *self.features, **roles)]
 
 
 OPERATORS: dict[str, Operator] = {}

@@ -110,7 +110,9 @@ PIXELS = tuple(name for name in MOVED_TYPES if name not in ("INT64", "UINT64"))
 
 register(
     {
-        "RESIZE_BILINEAR": Operator(check_bilinear, lower_bilinear, (*TYPES, "INT32"), ("empty",)),
+        "RESIZE_BILINEAR": Operator(
+            check_bilinear, lower_bilinear, TYPES, ("empty",), roles=(("size", ("INT32",)),)
+        ),
         "RESIZE_NEAREST_NEIGHBOR": Operator(
             move_check(1, inputs=2), lower_resize_nearest, PIXELS, FEATURES
         ),

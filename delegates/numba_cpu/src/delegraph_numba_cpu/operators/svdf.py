@@ -158,7 +158,21 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 FEATURES = ("activation", "empty")
 
-register_variants(
-    "FLOAT32", {"SVDF": Operator(check_f32, lower_f32, ("FLOAT32", "INT8"), FEATURES)}
+_FLOAT = Operator(check_f32, lower_f32, ("FLOAT32",), FEATURES)
+_HYBRID = Operator(
+    check_f32,
+    lower_f32,
+    ("FLOAT32",),
+    FEATURES,
+    roles=(("weights_feature", ("INT8",)), ("weights_time", ("INT8",))),
 )
-register_variants("INT8", {"SVDF": Operator(check_int8, lower_int8, INTEGER_TYPES, FEATURES)})
+_INTEGER = Operator(
+    check_int8,
+    lower_int8,
+    ("INT8",),
+    FEATURES,
+    roles=(("weights_time", ("INT16",)), ("state", ("INT16",)), ("bias", ("INT32",))),
+)
+
+register_variants("FLOAT32", {"SVDF": Operator(check_f32, lower_f32, variants=(_FLOAT, _HYBRID))})
+register_variants("INT8", {"SVDF": _INTEGER})

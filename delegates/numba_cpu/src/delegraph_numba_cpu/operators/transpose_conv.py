@@ -190,11 +190,16 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 _FEATURES = ("activation", "empty")
-_F32 = Operator(check_f32, lower_f32, ("FLOAT32", "INT32"), _FEATURES)
+_SHAPE = ("output_shape", ("INT32",))
+_F32 = Operator(check_f32, lower_f32, ("FLOAT32",), _FEATURES, roles=(_SHAPE,))
 
 register_variants("FLOAT32", {"TRANSPOSE_CONV": _F32}, position=X)
 for _type in TYPES:
     _int8 = Operator(
-        check_int8, lower_int8, (_type, "INT32"), (*_FEATURES, "extreme-values", "per-channel")
+        check_int8,
+        lower_int8,
+        (_type,),
+        (*_FEATURES, "extreme-values", "per-channel"),
+        roles=(_SHAPE, ("bias", ("INT32",))),
     )
     register_variants(_type, {"TRANSPOSE_CONV": _int8}, position=X)
