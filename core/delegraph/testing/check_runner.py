@@ -19,6 +19,7 @@ from typing import Any, Literal
 import pytest
 
 from delegraph.testing.check_process import CheckProcess, Death
+from delegraph.testing.check_progress import CheckProgress
 from delegraph.testing.check_requests import Judgement, Outline, Run
 from delegraph.testing.conformance.reproduction import rerun
 from delegraph.testing.conformance.subject import Identity
@@ -40,7 +41,9 @@ def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
         return None
     found: CheckRunner | None = config.pluginmanager.get_plugin(_NAME)
     if found is None:
-        found = CheckRunner(CheckProcess(config.invocation_params, folder, limit))
+        process = CheckProcess(config.invocation_params, folder, limit)
+        progress = CheckProgress(lambda: config.get_terminal_writer().width_of_current_line)
+        found = CheckRunner(process, progress)
         config.pluginmanager.register(found, _NAME)
     return found
 
@@ -48,8 +51,9 @@ def check_runner(config: pytest.Config, folder: Path) -> CheckRunner | None:
 class CheckRunner:
     """A pytest plugin that has the tests of some classes run by another process."""
 
-    def __init__(self, process: CheckProcess) -> None:
+    def __init__(self, process: CheckProcess, progress: CheckProgress) -> None:
         self._process = process
+        self._progress = progress
         self._tests: dict[type, str] = {}
         self._deaths: dict[type, dict[str, str]] = {}
         self._note: dict[str, Any] = {}
@@ -81,7 +85,10 @@ class CheckRunner:
         if item.config.pluginmanager.has_plugin("timeout"):  # the other process has its own
             item.config.hook.pytest_timeout_cancel_timer(item=item)
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for report in self._reports(item, nextitem):
+        self._progress.check_begins(item.session.testscollected)
+        reports = list(self._reports(item, nextitem))
+        self._progress.check_ends()
+        for report in reports:
             report.nodeid, report.location = item.nodeid, item.location
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -121,6 +128,7 @@ class CheckRunner:
         return self._process.ask(request, self._hear)
 
     def _hear(self, sign: Sign) -> None:
+        self._progress.hear(sign)
         if isinstance(sign, CheckBegins):
             self._note = dict(sign.note)
         elif isinstance(sign, ModelBegins):

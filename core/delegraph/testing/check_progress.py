@@ -1,0 +1,57 @@
+"""Shows on a terminal what is being checked, after pytest's own dots: long runs are not silent."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+
+from delegraph.testing.conformance.witness import CheckBegins, ModelBegins, Sign
+
+_PAUSE = 0.2
+"""Seconds between two texts, at least."""
+
+_SHOW = "\x1b7{text}\x1b[K\x1b8"
+"""Leaves the cursor where it was, so that pytest writes on there."""
+
+
+class CheckProgress:
+    """The text after the cursor; nothing is shown where standard output is no terminal.
+
+    Args:
+        column: returns how many columns of the line are full.
+    """
+
+    def __init__(self, column: Callable[[], int]) -> None:
+        self._column = column
+        self._done = self._total = self._models = 0
+        self._what = ""
+        self._start = self._last = 0.0
+
+    def check_begins(self, total: int) -> None:
+        """A check begins, one of *total*."""
+        self._what, self._models, self._total = "", 0, total
+        self._start, self._last = time.monotonic(), 0.0
+
+    def hear(self, sign: Sign) -> None:
+        """Take note of a sign, and show it now and then."""
+        if isinstance(sign, CheckBegins):
+            self._what = f"{sign.note['delegate']}: {sign.note['check']}"
+        self._models += isinstance(sign, ModelBegins)
+        now = time.monotonic()
+        if self._what and now - self._last >= _PAUSE:
+            self._last = now
+            at = f"model {self._models}, {now - self._start:.0f} s"
+            self._show(f"  {self._what}: {at} ({self._done} of {self._total} done)")
+
+    def check_ends(self) -> None:
+        """Take the text away."""
+        self._done += 1
+        self._show("")
+
+    def _show(self, text: str) -> None:
+        if sys.stdout.isatty():
+            left = shutil.get_terminal_size().columns - self._column() - 1
+            sys.stdout.write(_SHOW.format(text=text[: max(left, 0)]))
+            sys.stdout.flush()
