@@ -5,7 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from delegraph.delegation.control_edges import METADATA_NAME, Edges, parse_control_edges
+from delegraph.delegation.control_edges import (
+    METADATA_NAME,
+    Edges,
+    moved_control_edges,
+    parse_control_edges,
+)
 
 VERSION = 1  # the one that TFLite writes
 
@@ -40,6 +45,16 @@ def parsed(content: bytes, num_subgraphs: int = len(EDGES)) -> list[Edges] | Non
 def test_edges_are_read_as_they_were_stored() -> None:
     assert parsed(stored(EDGES)) == EDGES
     assert parsed(stored([[]]), 1) == [[]]
+
+
+def test_moved_edges_are_stored_as_others_are() -> None:
+    same = [{end: end for pair in pairs for end in pair} for pairs in EDGES]
+    assert moved_control_edges(EDGES, same) == stored([sorted(pairs) for pairs in EDGES])
+
+
+def test_edges_within_what_is_one_operator_now_go() -> None:
+    moved = moved_control_edges([[(0, 1), (0, 2), (1, 2), (3, 4)]], [{0: 5, 1: 5, 2: 0, 3: 1}])
+    assert parsed(moved, 1) == [[(5, 0)]]
 
 
 def test_a_model_without_the_metadata_has_no_edges_to_keep() -> None:

@@ -10,7 +10,7 @@ import pytest
 from delegraph.errors import ArgumentError, PluginOptionError
 from delegraph.plugins import DelegateSpec
 from delegraph.plugins.address import DelegateAddress
-from delegraph.plugins.options import describe_options, make_options
+from delegraph.plugins.options import describe_options, make_options, options_text
 
 
 class Level(enum.Enum):
@@ -41,6 +41,24 @@ class Needy:
 
 
 SPEC = DelegateSpec("fake", "a fake", print, Options)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (Options(), ""),
+        (Options(threads=4, fast=True), "threads=4,fast=true"),
+        (Options(cache="a,b=c", level=Level.HIGH), "cache=a,b=c,level=HIGH"),
+        (Options(ops=(), limit=3, sizes=(1, 2)), "ops=,limit=3,sizes=1,2"),
+    ],
+)
+def test_options_as_text_have_what_is_not_default(options: Options, text: str) -> None:
+    assert options_text(SPEC, options) == text
+
+
+def test_options_as_text_are_read_again() -> None:
+    for options in (Options(), Options(ratio=0.25, bus="pci", ops=(), sizes=(3,), limit=7)):
+        assert make_options(SPEC, options_text(SPEC, options)) == options
 
 
 def test_defaults_apply_when_nothing_is_given() -> None:

@@ -107,10 +107,11 @@ def _made(spec: DelegateSpec, kind: type, given: Given) -> object:
 
 def options_text(spec: DelegateSpec, options: object) -> str:
     """Return options as ``key=value,key=value``, those left out that have their default."""
+    values = {field: getattr(options, field.name) for field in option_fields(spec)}
     return ",".join(
-        f"{field.name}={_text(getattr(options, field.name))}"
-        for field in option_fields(spec)
-        if _text(getattr(options, field.name)) != _default_text(field)
+        f"{field.name}={_text(value) if value not in ('', (), []) else ''}"
+        for field, value in values.items()
+        if _text(value) != _default_text(field)
     )
 
 
