@@ -9,6 +9,7 @@ import pytest
 
 from support.command import Command
 from support.fake_distributions import write_plugin
+from support.isolated import DANGEROUS
 
 RANKED = """\
 import dataclasses
@@ -162,6 +163,20 @@ def test_a_failing_delegate_stops_the_run_or_falls_back(
     assert ran.err.count("warning: delegate 'mine', node ") == 2
     assert [incident["phase"] for incident in ran.json["incidents"]] == ["eval", "eval"]
     assert ran.json["outputs"][0]["first"] == pytest.approx([2.152495])
+
+
+def test_a_delegate_that_crashes_in_a_process_of_its_own_is_a_warning(
+    delegraph: Command, sines: Path
+) -> None:
+    file = f"{DANGEROUS}:at=eval,how=fault"
+    words = ("run", sines, "-i", "2", "--delegate-file", file, "--isolate", "process", "--json")
+    ran = delegraph(*words, "--timeout", "60")
+    assert ran.code == 0
+    assert "warning: delegate 'dangerous', node " in ran.err
+    assert "SIGSEGV" in ran.json["incidents"][0]["error"]
+    assert ran.json["outputs"][0]["first"] == pytest.approx([2.152495])
+    ran = delegraph("run", sines, "--timeout", "60", "-d", "sin")
+    assert "timeout=60 needs isolate='process'" in ran.err
 
 
 def test_a_run_without_incidents_has_none(delegraph: Command, sines: Path) -> None:

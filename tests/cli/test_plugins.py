@@ -227,6 +227,19 @@ def test_doctor_is_content_with_good_plugins(fresh_delegraph: Command, site: Pat
     assert ran.lines[-1].endswith("1 usable, 1 delegate, 0 findings")
 
 
+def test_info_and_doctor_show_which_delegates_ask_for_a_process(
+    fresh_delegraph: Command, site: Path
+) -> None:
+    spec = '"a fake with options", _load, Options, isolate="process", timeout=5)'
+    source = WITH_OPTIONS.replace('"a fake with options", _load, Options)', spec)
+    write_plugin(site, "cautious", source.replace('"tuner"', '"careful"'))
+    text = "runs in a process of its own, 5 s for an invoke (--isolate none: in this one)"
+    assert text in fresh_delegraph("plugins", "info", "careful").lines
+    found = fresh_delegraph("plugins", "doctor")
+    assert f"delegate 'careful' of plugin 'cautious' of fake-cautious 1.0: {text}" in found.lines
+    assert found.out.count("in a process of its own") == 1
+
+
 def test_doctor_finds_what_is_broken_and_exits_with_3(fresh_delegraph: Command, site: Path) -> None:
     write_plugin(site, "bad", BROKEN)
     (site / "fake_good_heavy.py").write_text("import no_such_driver")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from delegraph.errors import (
     PluginOptionError,
     UnknownDelegateError,
 )
+from delegraph.native import LiteRtInterpreter
 from delegraph.runtime.delegates.choice import as_delegates
 from delegraph.runtime.isolation.isolation import Isolation
 from support.by_name import ByName, Y, doubling_while, run, sines
@@ -107,6 +109,31 @@ def test_an_interpreter_that_nobody_has_ends_the_process() -> None:
         del interpreter
         gc.collect()
         assert process.ends(0)
+
+
+def test_a_litert_interpreter_that_is_closed_ends_the_process() -> None:
+    pytest.importorskip("ai_edge_litert")
+    delegate = isolated()
+    interpreter = LiteRtInterpreter(model_content=sines(), delegates=[delegate])
+    interpreter.allocate_tensors()
+    with Watched(pid_of(delegate)) as process:
+        interpreter.close()
+        assert process.ends(0)
+
+
+def test_threads_that_share_a_delegate_take_turns() -> None:
+    delegate = isolated()
+    interpreters = [interpreter_with(delegate) for _ in range(3)]
+
+    def results(interpreter: Interpreter) -> bool:
+        steps = np.random.default_rng(id(interpreter)).random((50, 4), np.float32)
+        return all(np.allclose(run(interpreter, x), np.sin(x) + x + np.sin(2 * x)) for x in steps)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(results, interpreters))
+    assert [interpreter.incidents for interpreter in interpreters] == [()] * 3
+    for interpreter in interpreters:
+        interpreter.close()
 
 
 def test_interpreters_that_share_a_delegate_share_its_process() -> None:

@@ -149,6 +149,19 @@ def test_an_exception_is_no_loss() -> None:
         assert pid_of(delegate) == pid
 
 
+@pytest.mark.parametrize("how", ["abort", "hang"])
+def test_kernels_that_do_not_close_hold_nobody_up(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "CLOSE_TIMEOUT", 0.5)
+    delegate = isolated(at="close", how=how)
+    interpreter = interpreter_with(delegate)
+    assert_right(interpreter)
+    with Watched(pid_of(delegate)) as child:
+        interpreter.close()
+        assert child.ends(0)
+
+
 def test_users_may_want_the_error() -> None:
     interpreter = interpreter_with(isolated(at="eval"), on_failure="raise")
     with pytest.raises(DelegateNodeError, match="was ended by SIGABRT"):

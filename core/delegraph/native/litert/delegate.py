@@ -234,6 +234,14 @@ class LiteRtDelegate:
         """See ``Host``."""
         return self._resources.setdefault(primary, _Resources())
 
+    def forget_resources(self) -> None:
+        """Let go of what the kernels of all interpreters have kept or shared; they are closed.
+
+        A context refers to itself by its nodes, so this would wait for the garbage collector.
+        """
+        for resources in list(self._resources.values()):
+            resources.clear()
+
     def delegate_at(self, address: int | None) -> object | None:
         """See ``Host``."""
         found = _by_address.get(address or 0)

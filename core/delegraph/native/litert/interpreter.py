@@ -69,6 +69,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     """
 
     _official: Any = None  # while __init__ has not got far
+    _made: Sequence[LiteRtDelegate] = ()  # of the delegates, those that are nobody else's
 
     def __init__(
         self,
@@ -111,6 +112,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             else LiteRtDelegate(delegate, self._model, numerics, self._rules, cache_dir)
             for delegate in own
         ]
+        self._made = [d for d, given in zip(self._delegates, own, strict=True) if d is not given]
         self._switch_interval = switch_interval
         self._messages = _Messages()
         with self._raising(self._refused):
@@ -212,7 +214,9 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         """Wait for ``invoke_async``, release interpreter and delegates; every later call raises."""
         self._background.close()
         self._official = None
-        self._delegates = []
+        for delegate in self._made:
+            delegate.forget_resources()
+        self._delegates, self._made = [], ()
 
     @property
     def _interpreter(self) -> Any:

@@ -31,6 +31,9 @@ from delegraph.runtime.isolation.source import DelegateSource
 START_TIMEOUT = 300.0
 """Seconds that the import of a delegate may take, its claims, and compiling a partition, each."""
 
+CLOSE_TIMEOUT = 10.0
+"""Seconds that the kernels of a partition may take to close when the delegate is taken off."""
+
 RESTARTS = 3
 """How often a process that was lost is started again."""
 
@@ -49,6 +52,7 @@ _DOING: Mapping[DelegatePhase, str] = {
     "init": "took a partition",
     "prepare": "prepared a partition",
     "eval": "computed a partition",
+    "free": "closed a partition",
 }
 
 
@@ -288,7 +292,8 @@ class IsolatedProcess:
 
         Else a later reply would be taken for that of the next question.
         """
-        seconds = self._timeout if phase == "eval" else START_TIMEOUT
+        own = {"eval": self._timeout, "free": CLOSE_TIMEOUT}
+        seconds = own.get(phase, START_TIMEOUT)
         deadline = None if seconds is None else monotonic() + seconds
 
         def look() -> None:
@@ -325,7 +330,7 @@ class IsolatedProcess:
         self.child = None
         self._deaths += 1
         status = child.kill(_FAREWELL)
-        self._last_death = f"{how or ended_by(status)} while it {_DOING.get(phase, 'was busy')}"
+        self._last_death = f"{how or ended_by(status)} while it {_DOING[phase]}"
         return self._error(self._last_death, phase)
 
     def _error(self, what: str, phase: DelegatePhase) -> DelegateProcessError:
