@@ -31,9 +31,10 @@ def print_op_profile(out: Console, profile: OpProfile) -> None:
         _print_section(out, section)
     out.print()
     mean = profile.runs.mean
+    saved = f"; {_ms(profile.saved)} ms saved by nodes that ran at the same time"
     out.print(
         f"{plural(profile.runs.count, 'profiled run')}, {_ms(mean)} ms on average, "
-        f"{_ms(profile.outside)} ms of it outside of nodes"
+        f"{_ms(profile.outside)} ms of it outside of nodes" + saved * (profile.saved > 0)
     )
     for note in profile.notes:
         out.print(f"note: {note}")

@@ -10,7 +10,7 @@ import pytest
 from delegraph.tools import InputRequest, RunControl, Setup, op_profile
 from delegraph.tools.profiling.op_profile import COLUMNS, OpProfile, profile_of
 from support.by_name import doubling_while
-from support.recordings import ADD, LAST, MUL, TWO_RUNS, event, recorded, run
+from support.recordings import ADD, FIRST_PARTITION, LAST, MUL, TWO_RUNS, event, recorded, run
 
 NS = 1e-9
 BRIEF = RunControl(runs=2, min_seconds=0, warmup_runs=1, warmup_seconds=0)
@@ -56,6 +56,21 @@ def test_the_inside_of_a_delegate_is_not_counted_twice() -> None:
     assert (inside.delegate, inside.subgraph) == ("by_name", None)
     assert inside.seconds == pytest.approx(100 * NS)
     assert found.outside == pytest.approx((1000 + 1200 - 600 - 770) / 2 * NS)
+
+
+def test_time_in_which_nodes_overlap_is_saved_and_not_outside() -> None:
+    assert profile().saved == 0
+    overlapping = run(
+        0,
+        1000,
+        event("by_name", FIRST_PARTITION, 100, 600, "by_name"),
+        event("ADD", ADD, 200, 300),
+        event("MUL", MUL, 600, 200),
+    )
+    found = profile_of(recorded(overlapping))
+    assert found.sections[0].seconds == pytest.approx(1100 * NS)
+    assert found.saved == found.to_json()["saved_seconds"] == pytest.approx(400 * NS)
+    assert found.outside == pytest.approx(300 * NS)
 
 
 def test_types_are_summed_the_slowest_first() -> None:

@@ -144,6 +144,8 @@ class OpProfile:
             those of the nodes that call them, then insides of delegates.
         outside: seconds a run that are in no node: between nodes, and all that nobody times.
         notes: what is missing, in words.
+        saved: seconds a run by which the times of the first section's nodes exceed the time that
+            passed: asynchronous ones run while others do.
     """
 
     setup: dict[str, Any]
@@ -153,6 +155,7 @@ class OpProfile:
     sections: tuple[Section, ...]
     outside: float
     notes: tuple[str, ...]
+    saved: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return the profile: seconds, bytes, and shares from 0 to 1."""
@@ -163,6 +166,7 @@ class OpProfile:
             "initialization": [stage.to_json() for stage in self.stages],
             "sections": [_section_json(section) for section in self.sections],
             "outside_seconds": self.outside,
+            "saved_seconds": self.saved,
             "notes": list(self.notes),
         }
 
@@ -242,16 +246,32 @@ def profile_of(recording: Recording) -> OpProfile:
     """Return how long each operator took in a recording."""
     sections = tuple(_sections(recording))
     runs = Latency.of([run.duration / 1e9 for run in recording.runs])
-    timed = sum(s.seconds for s in sections if s.subgraph == recording.entry)
+    each = [_busy_and_saved(recording, run.events) for run in recording.runs]
+    busy, saved = (sum(figures) / len(each) / 1e9 for figures in zip(*each, strict=True))
     return OpProfile(
         recording.setup.to_json(),
         str(recording.placement),
         runs,
         recording.stages,
         sections,
-        runs.mean - timed,
+        runs.mean - busy,
         tuple(recording.notes()),
+        saved,
     )
+
+
+def _busy_and_saved(recording: Recording, events: Iterable[ProfileEvent]) -> tuple[int, int]:
+    """Return the nanoseconds in which nodes of the entry ran, and by how much all theirs exceed it.
+
+    Events overlap where a node is asynchronous.
+    """
+    entry = recording.entry
+    own = [e for e in events if e.subgraph == entry and not recording.is_inside(e)]
+    busy = end = 0
+    for event in sorted(own, key=lambda event: event.start):
+        busy += max(event.start + event.duration - max(event.start, end), 0)
+        end = max(end, event.start + event.duration)
+    return busy, sum(event.duration for event in own) - busy
 
 
 def _sections(recording: Recording) -> Iterator[Section]:
